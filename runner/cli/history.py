@@ -90,6 +90,7 @@ def prune(
     """Remove runs older than --days, but the newest of each week, imports, anchors, accepted and confirmed runs."""
     from datetime import UTC, datetime
 
+    from runner.core.errors import RunnerError
     from runner.history.database import History
     from runner.history.retention import Policy
     from runner.workflows.history import prune as pruning
@@ -98,12 +99,15 @@ def prune(
 
     with History.open(existing(history_url(reports, history))) as opened:
         policy = Policy(now=datetime.now(UTC), days=days, dry_run=True)
-        pruned, removed = pruning.prune(reports, opened, policy), 0
-        if not dry_run:  # the folders first: without its row, nothing would name a folder that stayed
-            removed = len(pruning.remove_folders(reports, pruned.removed)) if folders else 0
-            pruned = pruning.prune(reports, opened, replace(policy, dry_run=False))
+        pruned = pruning.prune(reports, opened, policy)
+        # The folders first: without its row, nothing would name a folder that stays.
+        removed = pruning.remove_folders(reports, pruned.removed if folders and not dry_run else ())
+        if not dry_run:
+            pruned = pruning.prune(reports, opened, replace(policy, keep=policy.keep | removed.kept, dry_run=False))
         name = opened.name
-    console.emit(pruning.pruned_text(pruned, name, removed, dry_run=dry_run), None)
+    console.emit(pruning.pruned_text(pruned, name, len(removed.folders), dry_run=dry_run), None)
+    if removed.problems:
+        raise RunnerError(*removed.problems)
     return 0
 
 

@@ -65,7 +65,6 @@ def _check_nightly_options(words: tuple[str, ...]) -> None:
     from runner.core.units import parse_duration
     from runner.history.location import database_url
     from runner.matrix import load
-    from runner.matrix.patterns import nearest_name
 
     command = vars(get_command(measure.app))["commands"]["nightly"]
     params = command.make_context("runner nightly", list(words)).params
@@ -74,6 +73,5 @@ def _check_nightly_options(words: tuple[str, ...]) -> None:
     if params["budget"]:
         parse_duration(params["budget"])
     if params["preset"] and params["preset"] not in matrix.presets:
-        near = nearest_name(params["preset"], list(matrix.presets))
-        hint = f"did you mean {near!r}?" if near else f"presets are {', '.join(matrix.presets)}"
+        hint = f"presets are {', '.join(matrix.presets)}"
         raise UsageError(Problem(f"there is no preset {params['preset']!r} in {params['matrix']}", hint=hint))

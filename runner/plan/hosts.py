@@ -101,6 +101,18 @@ class WaitingBlocks:
         self._runnable.subtract(block.seconds)
         return block
 
+    def take_left_over(self, kind: str, kinds: Collection[str]) -> Waiting | None:
+        """Remove and return the longest block that a kind of device could run and none of ``kinds``; None without one.
+
+        Such a block is not among those that were shared between these kinds.
+        """
+        blocks = [block for block in self if kind in block.seconds and block.seconds.keys().isdisjoint(kinds)]
+        if not blocks:
+            return None
+        block = max(blocks, key=lambda block: block.seconds[kind])
+        self._runnable.subtract(block.seconds)
+        return self._blocks.pop(block.case_id)
+
 
 def shared(blocks: Iterable[Waiting], free: Mapping[str, Sequence[float]]) -> Iterator[tuple[Waiting, str]]:
     """Yield each block that a device could run, and the kind of device that it goes to.

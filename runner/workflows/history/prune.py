@@ -2,10 +2,10 @@
 
 import shutil
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runner.core.errors import RunnerError, UsageError, file_problem
+from runner.core.errors import Problem, RunnerError, UsageError, file_problem
 from runner.history.database import History
 from runner.history.entries import RunRow
 from runner.history.retention import Policy, Pruned
@@ -24,27 +24,41 @@ def prune(reports: Path, history: History, policy: Policy) -> Pruned:
     return history.prune(replace(policy, keep=policy.keep | anchor_runs(reports)))
 
 
-def remove_folders(reports: Path, removed: Collection[RunRow]) -> tuple[Path, ...]:
-    """Remove the folders of runs below a reports folder; return those that were removed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    """The folders of runs that were to be removed.
+
+    Attributes:
+        folders: those that were.
+        kept: the ids of the runs whose folders stay: another process uses them, or they cannot be removed.
+        problems: why some could not be removed.
+    """
+
+    folders: tuple[Path, ...]
+    kept: frozenset[str]
+    problems: tuple[Problem, ...]
+
+
+def remove_folders(reports: Path, removed: Collection[RunRow]) -> Removed:
+    """Remove the folders of runs below a reports folder.
 
     The history only says which runs; where they are is looked up in the reports, for others may write into a history.
-    A run that another process is using stays.
-
-    Raises:
-        RunnerError: a folder cannot be removed.
     """
     names = {run.run for run in removed}
-    folders = []
+    folders: list[Path] = []
+    kept: set[str] = set()
+    problems: list[Problem] = []
     for run in [run for run in stored_runs(reports) if run.id in names]:
         try:
             with run.hold():
                 shutil.rmtree(run.path)
+            folders.append(run.path)
         except UsageError:  # it is being resumed
-            continue
-        except OSError as error:
-            raise RunnerError(file_problem(error, run.path, "removed")) from error
-        folders.append(run.path)
-    return tuple(folders)
+            kept.add(run.id)
+        except (RunnerError, OSError) as error:
+            kept.add(run.id)
+            problems += error.problems if isinstance(error, RunnerError) else [file_problem(error, run.path, "removed")]
+    return Removed(folders=tuple(folders), kept=frozenset(kept), problems=tuple(problems))
 
 
 def pruned_text(pruned: Pruned, name: str, folders: int, *, dry_run: bool) -> str:

@@ -141,11 +141,13 @@ class Devices:
                     first_by_kind.setdefault(offer.kind, offer)
 
     def free(self, busy: Mapping[str, object]) -> Iterator[tuple[str, Offer]]:
-        """Yield (key, offer) of the devices that have no task; those that fail, only where all of their kind fail."""
-        able = {offer.kind for key, offer in self.offers.items() if key not in self.failing}
-        for key, offer in sorted(self.offers.items()):
-            if key not in busy and (key not in self.failing or offer.kind not in able):
-                yield key, offer
+        """Yield (key, offer) of the devices that have no task."""
+        yield from ((key, offer) for key, offer in sorted(self.offers.items()) if key not in busy)
+
+    def able(self) -> Mapping[str, Offer]:
+        """Return key -> offer of the devices that do not fail."""
+        failing = self.failing
+        return {key: offer for key, offer in self.offers.items() if key not in failing}
 
 
 def _offer(completion: Completion) -> Offer:

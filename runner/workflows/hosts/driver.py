@@ -15,6 +15,7 @@ from runner.workflows.hosts.devices import JOIN_SECONDS, WAIT_SECONDS, Devices
 from runner.workflows.hosts.executors import Completion
 from runner.workflows.hosts.planning import HostPlan, job, new_lease
 from runner.workflows.hosts.results import Collector, Lease
+from runner.workflows.hosts.tasks import Offer
 
 MAX_ATTEMPTS = 4
 """How often a driver hands out the same block; one that fails as often waits for the next driver of the run."""
@@ -116,7 +117,7 @@ class Driver:
             if offer.kind not in self.plan.parts:
                 self.devices.refuse(key, f"the run has no plan for {offer.kind}, which joined after it started")
                 continue
-            block = self.waiting.take(offer.kind, self.devices.made[offer.host]) or self._take_failed(key)
+            block = self._take_waiting(key, offer) or self._take_failed(key)
             if block is None:
                 continue
             self.ends[key] = self.devices.clock() + block.seconds[offer.kind]
@@ -130,6 +131,13 @@ class Driver:
             avoid = self.devices.failing | self.failed_on.get(block.case_id, frozenset())
             self.devices.executor.submit(key, tasks.encode(task), avoid)
 
+    def _take_waiting(self, key: str, offer: Offer) -> Waiting | None:
+        """Remove and return a block that a device should measure next; one that fails gets what no other can run."""
+        able = self.devices.able()
+        if key in able:
+            return self.waiting.take(offer.kind, self.devices.made[offer.host])
+        return self.waiting.take_left_over(offer.kind, {each.kind for each in able.values()})
+
     def _take_failed(self, key: str) -> Waiting | None:
         """Remove and return a failed block that a device should try: on another, good host if there is one."""
         for case_id, block in self.failed.items():
@@ -142,9 +150,9 @@ class Driver:
         return None
 
     def _free_after(self) -> dict[str, list[float]]:
-        """Return kind of device -> the expected seconds until each device of that kind is free."""
+        """Return kind of device -> the expected seconds until each device of that kind is free that does not fail."""
         now, seconds = self.devices.clock(), dict[str, list[float]]()
-        for key, offer in self.devices.offers.items():
+        for key, offer in self.devices.able().items():
             left = abs(self.ends[key] - now) if key in self.leases else 0.0  # late by now: as much again
             seconds.setdefault(offer.kind, []).append(left)
         return seconds
@@ -201,7 +209,8 @@ class Driver:
             self.devices.count(completion.host or completion.key, good=False)
             self.failed_on.setdefault(case_id, set()).add(host)
             self.in_a_row += 1
-        if self.in_a_row >= MAX_IN_A_ROW * max(1, len(self.devices.offers)):
+        is_measuring = not completion.host and self.leases.keys() & self.devices.able().keys()
+        if self.in_a_row >= MAX_IN_A_ROW * max(1, len(self.devices.offers)) and not is_measuring:
             message = f"{self.in_a_row} blocks failed one after the other; the last is {case_id} on {host}: {reason}"
             raise EngineError(Problem(message, hint="check the workers"))
         if self.attempts[case_id] >= MAX_ATTEMPTS:

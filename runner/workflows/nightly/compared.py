@@ -13,7 +13,7 @@ from runner.workflows.nightly.anchors import find_anchors
 from runner.workflows.nightly.baseline import Baselines, compare_with_baselines, find_baselines, measured_cells
 from runner.workflows.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
 from runner.workflows.nightly.history import History
-from runner.workflows.nightly.pins import device_of, write_pins
+from runner.workflows.nightly.pins import device_of, read_pins, write_pins
 from runner.workflows.nightly.requests import Candidate, in_order
 from runner.workflows.nightly.result import Change, Night
 from runner.workflows.nightly.series import level_changes
@@ -43,8 +43,9 @@ def compare(
     """
     reports, margin = context.settings.reports, context.settings.margin
     cells, header = measured_cells(results), totals.run.journal().header
+    read = read_pins(reports, device_of(header))
     anchors = find_anchors(reports, totals.run, cells, history)
-    write_pins(reports, device_of(header), anchors.pins)
+    write_pins(reports, device_of(header), anchors.pins, read=read)
     accepted = {name: pin.run for name, pin in anchors.pins.items() if pin.accepted}
     baselines = find_baselines(reports, totals.run, results, totals.bad, history.open_cells, accepted)
     digests = header["digests"]

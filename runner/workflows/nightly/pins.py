@@ -14,14 +14,12 @@ from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.core.errors import RecordError, RunnerError
-from runner.core.locks import exclusive
 from runner.history.entries import series_device
 from runner.store.documents import read_shaped, save
 from runner.store.run import runs
 from runner.store.shapes import CONFIG
 
 FILE = "anchors.json"
-LOCK = ".anchors.lock"
 VERSION = 1
 MAX_BYTES = 64 << 20
 """The largest file of anchors that is read."""
@@ -98,30 +96,31 @@ def read_pins(reports: Path, device: str) -> dict[str, Pin]:
     return {cell: Pin(pin["run"], pin["accepted"]) for cell, pin in pins.items()}
 
 
-def write_pins(reports: Path, device: str, pins: Mapping[str, Pin], acceptance: Acceptance | None = None) -> None:
+def write_pins(
+    reports: Path,
+    device: str,
+    pins: Mapping[str, Pin],
+    acceptance: Acceptance | None = None,
+    read: Mapping[str, Pin] | None = None,
+) -> None:
     """Replace the anchors of a device; those of other devices stay, and so do acceptances.
-
-    An anchor that a person has accepted since the others were read stays, too: its run is newer.
 
     Args:
         reports: the folder that holds the runs.
         device: as ``device_of`` names it.
         pins: id of a cell -> its anchor.
         acceptance: what a person accepts at the same time; it is added to the others.
+        read: the anchors that ``pins`` were derived from: what a person has accepted since then stays.
     """
-    with exclusive(reports / LOCK, lambda _: None):
-        stored = _stored(reports)
-        newer = {
-            cell: pin
-            for cell, pin in read_pins(reports, device).items()
-            if acceptance is None and pin.accepted and cell in pins and pin.run > pins[cell].run
-        }
-        kept = sorted({**pins, **newer}.items())
-        of_device = {cell: {"run": pin.run, "accepted": pin.accepted} for cell, pin in kept}
-        document = {**stored, "version": VERSION, "devices": {**stored["devices"], device: of_device}}
-        if acceptance is not None:
-            document["accepted"] = [*stored.get("accepted", []), asdict(acceptance)]
-        save(reports / FILE, json.dumps(document, indent=1) + "\n")
+    stored = _stored(reports)
+    current = read_pins(reports, device) if read is not None else {}
+    accepted = {cell: pin for cell, pin in current.items() if pin.accepted and pin != (read or {}).get(cell)}
+    kept = sorted({**pins, **accepted}.items())
+    of_device = {cell: {"run": pin.run, "accepted": pin.accepted} for cell, pin in kept}
+    document = {**stored, "version": VERSION, "devices": {**stored["devices"], device: of_device}}
+    if acceptance is not None:
+        document["accepted"] = [*stored.get("accepted", []), asdict(acceptance)]
+    save(reports / FILE, json.dumps(document, indent=1) + "\n")
 
 
 def acceptances(reports: Path) -> tuple[Acceptance, ...]:

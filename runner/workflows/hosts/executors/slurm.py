@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.core import locks
-from runner.core.errors import RunnerError, UsageError
+from runner.core.errors import RunnerError
 from runner.core.files import write_whole
 from runner.workflows.hosts import tasks
 from runner.workflows.hosts.executors import Completion, slurm_commands, slurm_leftovers
@@ -35,6 +35,7 @@ PROGRAM: tuple[str, ...] = (sys.executable, "-P", "-m", "runner")
 """What a job runs."""
 SETTLE_SECONDS = 10.0
 """How long a reply may take to appear after its job ended: shared file systems show new files late."""
+UNKNOWN = "an unknown node"
 WAIT_SECONDS = 10.0
 """After which the reason of a job that still waits is printed."""
 RESTORE_OPTIONS = ("--job-name=matrix-runner-clocks", "--output=/dev/null", "--time=5", "--deadline=now+1hours")
@@ -86,6 +87,7 @@ class SlurmExecutor:
         self.say = say
         self.jobs: dict[str, _Job] = {}
         self.reasons: set[str] = set()
+        self.nodes: set[str] = set()
         self.controller = Controller(say)
         self.lock = ExitStack()
 
@@ -103,7 +105,7 @@ class SlurmExecutor:
         if not self.folder.exists():
             self.folder.mkdir(parents=True)
             self.lock.enter_context(locks.hold(self.folder / slurm_leftovers.LOCK, str(self.folder)))
-        job = self.jobs[key] = _Job(self.folder / secrets.token_hex(8), avoid=frozenset(avoid))
+        job = self.jobs[key] = _Job(self.folder / secrets.token_hex(8), avoid=self.nodes.intersection(avoid))
         write_whole(job.file(".task"), task)
         try:
             self._send(job)
@@ -118,8 +120,8 @@ class SlurmExecutor:
         try:
             excluded = [f"--exclude={','.join(sorted(job.avoid))}"] * bool(job.avoid)
             job.number = slurm_commands.submit([*options, *excluded], command)
-        except UsageError:
-            if not job.avoid:
+        except RunnerError as error:
+            if not job.avoid or isinstance(error, SilentError):
                 raise
             job.avoid, job.number = (), slurm_commands.submit(options, command)  # there are no other nodes
         job.submitted = time.monotonic()
@@ -141,6 +143,7 @@ class SlurmExecutor:
         queue = self._queue()
         for key, job in list(self.jobs.items()):
             job.seen = (queue or {}).get(job.number, job.seen)
+            self.nodes |= {job.seen.node} - {""}
             reply = slurm_leftovers.content(job.file(".reply"))
             if reply is None and (queue is None or not job.number or not self._has_ended(job, queue)):
                 continue
@@ -156,12 +159,12 @@ class SlurmExecutor:
         if job.tries > 1:
             with suppress(RunnerError):
                 slurm_commands.cancel(job.name)  # a job of an earlier try may have replied
-        return Completion(key, reply, host=job.seen.node)
+        return Completion(key, reply, host=job.seen.node or UNKNOWN)
 
     def _without_reply(self, key: str, job: _Job) -> Completion:
         lost = job.seen.state in {"", *LOST}
         self._restore_clocks(job)
-        return Completion(key, reason=self._reason(job), lost=lost, host=job.seen.node)
+        return Completion(key, reason=self._reason(job), lost=lost, host=job.seen.node or UNKNOWN)
 
     def _queue(self) -> Mapping[str, QueuedJob] | None:
         """Submit the jobs that Slurm has not taken yet, and return those that it knows; None while it is silent."""
@@ -194,8 +197,8 @@ class SlurmExecutor:
         """Say why a job waits, once for each reason."""
         reason = job.seen.reason
         if job.avoid and reason.startswith("ReqNodeNotAvail"):
-            slurm_commands.cancel(job.name)
-            job.avoid, job.number = (), ""  # ``_queue`` submits it again, for any node
+            job.avoid, job.number = (), ""  # ``_queue`` cancels it, and submits it again for any node
+            return
         if reason in self.reasons:
             return
         self.reasons.add(reason)

@@ -70,9 +70,14 @@ def test_a_reason_is_a_text(reason: str, tmp_path: Path) -> None:
 def test_a_night_does_not_take_back_what_was_accepted_while_it_compared(tmp_path: Path) -> None:
     run = ended(tmp_path, FUSED)
     device = device_of(run.journal().header)
+    old, pin = Pin("20991231-000000-aaaa"), Pin(run.id, accepted=True)
+    write_pins(tmp_path, device, {FUSED.id: old})
+    read = read_pins(tmp_path, device)
     accepted(tmp_path, "torch-2.x", run.id, "oneDNN 3.8")
-    write_pins(tmp_path, device, {FUSED.id: Pin("20200101-000000-aaaa")})  # read before
-    assert read_pins(tmp_path, device) == {FUSED.id: Pin(run.id, accepted=True)}
+    write_pins(tmp_path, device, {FUSED.id: old}, read=read)
+    assert read_pins(tmp_path, device) == {FUSED.id: pin}
+    write_pins(tmp_path, device, {FUSED.id: old}, read={FUSED.id: pin})  # its run is gone
+    assert read_pins(tmp_path, device) == {FUSED.id: old}
 
 
 def test_the_reason_is_kept_when_the_anchor_moves_on(tmp_path: Path) -> None:

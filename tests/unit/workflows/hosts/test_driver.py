@@ -194,6 +194,31 @@ def test_blocks_that_fail_everywhere_do_not_keep_devices_from_measuring_others(
     assert len(_counts(run)) == _expected(8 - bad)
 
 
+def test_a_kind_of_device_that_fails_everything_gets_only_what_no_other_can_run(tmp_path: Path) -> None:
+    both, alone = [block(number) for number in range(20)], [block(20)]
+    executor = FakeHosts(
+        {"bad": offer(plan([*both, *alone]), "bad", "K1"), "good": offer(plan(both), "good", "K2")}, tmp_path
+    )
+    slow: list[Completion] = []
+
+    def act(key: str, _: object, completion: Completion) -> list[Completion]:
+        if key == "bad":
+            return [Completion(key, reason="no room")]
+        slow.append(completion)
+        return []
+
+    def completed(seconds: float) -> list[Completion]:
+        completions = [*FakeHosts.completed(executor, seconds)]
+        return completions or [slow.pop()] if slow else completions
+
+    executor.act, executor.completed = act, completed  # type: ignore[method-assign]
+    run = _run(tmp_path / "reports", plan_for_hosts(executor.offers.values(), controls=False))
+    with pytest.raises(EngineError, match=f"{case_id(20)} was handed out 4 times"):
+        _measure(run, executor, [])
+    assert len(_counts(run)) == _expected(20)
+    assert [key for key, _ in executor.jobs].count("bad") <= 2 + MAX_ATTEMPTS
+
+
 def test_a_run_in_which_nothing_can_be_measured_ends_with_the_last_reason(tmp_path: Path) -> None:
     measured = plan(block(number) for number in range(40))
     executor = FakeHosts({key: offer(measured, key) for key in ("a", "b")}, tmp_path)

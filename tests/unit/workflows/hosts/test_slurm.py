@@ -146,7 +146,7 @@ def test_a_controller_that_restarts_costs_nothing(fake: FakeSlurm, tmp_path: Pat
     executor.submit("slurm-2", b"a task")  # which Slurm gets later
     assert not [*executor.completed(30.0)]
     executor.jobs["slurm-1"].file(".reply").write_bytes(REPLY)
-    assert _ended(executor) == Completion("slurm-1", REPLY)
+    assert _ended(executor) == Completion("slurm-1", REPLY, host=slurm.UNKNOWN)
     fake.silent = False
     assert not [*executor.completed(1.0)]
     assert fake.jobs.keys() == {"1", "2"}
@@ -220,7 +220,8 @@ def test_a_job_whose_number_was_lost_is_cancelled_before_its_task_is_submitted_a
 
 def test_nodes_to_avoid_get_a_job_only_if_there_is_no_other(fake: FakeSlurm, tmp_path: Path) -> None:
     executor = SlurmExecutor("cpu?devices=2", tmp_path)
-    executor.submit("slurm-1", _task("this"), {"node7", "node3"})
+    executor.nodes = {"node3", "node7"}  # the names that Slurm has used
+    executor.submit("slurm-1", _task("this"), {"node7", "node3", "node7.example.com", "slurm-1", slurm.UNKNOWN})
     assert "--exclude=node3,node7" in fake.commands[-1]
     fake.refused = "--exclude"
     executor.submit("slurm-2", _task("this"), {"node7"})
@@ -229,6 +230,7 @@ def test_nodes_to_avoid_get_a_job_only_if_there_is_no_other(fake: FakeSlurm, tmp
 
 def test_a_job_that_waits_for_nodes_that_are_down_may_go_to_the_others(fake: FakeSlurm, tmp_path: Path) -> None:
     executor = SlurmExecutor("cpu", tmp_path)
+    executor.nodes = {"node7"}
     executor.submit("slurm-1", _task("this"), {"node7"})
     name = executor.jobs["slurm-1"].name
     fake.jobs["1"] = "PENDING||ReqNodeNotAvail, UnavailableNodes:node8"
