@@ -18,6 +18,8 @@ ROOT = "NVML_STANDIN_ROOT"  # whoever has it is root to the stand-in
 COMPILERS = ("cc", "gcc", "clang")
 MAGIC = 0x4E564D4C
 
+NOBODY = 1 << 30
+"""A number that no process has: Linux gives at most 4,194,304."""
 NO_PERMISSION, UNSUPPORTED, INVALID, LOST, NO_FUNCTION = 4, 3, 2, 15, 13
 TDP = 0xFFFFFF01
 ARCHITECTURES = {"Kepler": 2, "Maxwell": 3, "Pascal": 4, "Volta": 5, "Turing": 6, "Ampere": 7, "Ada": 8, "Hopper": 9}

@@ -23,7 +23,7 @@ from runner.gpu.clocks.protocol import COMMAND, Order
 from runner.gpu.device import DeviceSession, recover
 from runner.gpu.types import Pair
 from tests.fakes import driver
-from tests.fakes.driver import INVALID, LOST, NO_PERMISSION, TDP, UNSUPPORTED, UUID, StandIn
+from tests.fakes.driver import INVALID, LOST, NO_PERMISSION, NOBODY, TDP, UNSUPPORTED, UUID, StandIn
 from tests.integration.conftest import ROOT, Runner, wait_for
 
 SCRIPT = ROOT / "tests" / "integration" / "data" / "gpu_run.py"
@@ -491,10 +491,10 @@ def measured(runner: Runner, *words: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_a_run_holds_the_clocks_and_its_records_say_so(standin: StandIn, runner: Runner) -> None:
-    standin.gpu.busy, standin.gpu.processes[0] = 1, 4711
+    standin.gpu.busy, standin.gpu.processes[0] = 1, NOBODY
     done = measured(runner, "--pin")
     assert done.returncode == 0, done.stderr
-    assert "will disturb what is measured: 4711" in done.stderr
+    assert f"will disturb what is measured: {NOBODY}" in done.stderr
     for record in runner.records():
         facts = record["facts"]
         assert (facts["clocks"], facts["pinned"], facts["device"]) == (

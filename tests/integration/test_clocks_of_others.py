@@ -16,7 +16,7 @@ from runner.gpu.clocks.lease import Lease
 from runner.gpu.clocks.policy import ClockPolicy
 from runner.gpu.clocks.preconditions import HINT, LOCKED, Observed, observe_gpu
 from tests.fakes import driver
-from tests.fakes.driver import TDP, StandIn
+from tests.fakes.driver import NOBODY, TDP, StandIn
 from tests.integration.conftest import Runner
 from tests.integration.test_clocks import HOLD, books, measured
 
@@ -47,12 +47,12 @@ def later(change: "threading.Timer") -> Iterator[None]:
 
 
 def test_nothing_is_locked_where_another_process_computes(standin: StandIn) -> None:
-    standin.gpu.processes[0], standin.gpu.processes[1] = os.getpid(), 4711
+    standin.gpu.processes[0], standin.gpu.processes[1] = os.getpid(), NOBODY
     with leased(ClockPolicy()) as (lease, messages):
         assert lease.pin.how == "left"
         (sentence,) = messages
         assert sentence.startswith(f"the GPU's clocks are not held: processes {os.getpid()} ({COMM} of ")
-        assert sentence.endswith(f" and 4711 compute on it; {HINT}")
+        assert sentence.endswith(f" and {NOBODY} compute on it; {HINT}")
     assert (standin.sets(), standin.pinned(), books()) == ([], {}, [])
 
 
@@ -65,7 +65,7 @@ def test_with_force_it_is_locked(standin: StandIn) -> None:
 
 
 def test_a_process_that_has_just_ended_is_waited_for(standin: StandIn) -> None:
-    standin.gpu.processes[0] = 4711
+    standin.gpu.processes[0] = NOBODY
 
     def end() -> None:
         standin.gpu.processes[0] = 0
