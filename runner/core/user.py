@@ -5,10 +5,12 @@ import os
 
 
 def login_name(user: int | None = None) -> str:
-    """Return the login name of the user of this process; ``#UID`` without one, as in a container with another user.
+    """Return the login name of the user of this process, or ``#UID`` if the system has no name for the user.
+
+    Containers that run as an arbitrary user have no name for it.
 
     Args:
-        user: the number to show without a name; by default that of this process.
+        user: the UID to return if there is no name; by default that of this process.
     """
     try:
         return getpass.getuser()

@@ -33,7 +33,8 @@ def specs(
             skips[name] = _no_variant(matrix, environment, device)
             continue
         if environment.python and tuple(map(int, environment.python.split("."))) < OLDEST_PYTHON:
-            reason = f"it has Python {environment.python}, and the harness needs Python 3.5 or newer"
+            oldest = ".".join(map(str, OLDEST_PYTHON))
+            reason = f"it has Python {environment.python}, and the harness needs Python {oldest} or newer"
             skips[name] = Skip("framework-lacks", reason)
             continue
         specs_of_device.append(_spec(name, environment, variant, folder))

@@ -73,7 +73,7 @@ class Driver:
         counts = Counter((entry.cell, entry.round) for entry in self.run.journal().counting())
         assert set(counts.values()) == {1}
         assert len(counts) == 2 * len(self.run.plan()["cells"])
-        assert not list(self.run.path.glob(".*.tmp"))
+        assert not list(self.run.path.rglob("*.tmp"))
         return self.run
 
 

@@ -18,7 +18,7 @@ from runner.workflows.hosts.results import Collector, Lease
 from runner.workflows.hosts.tasks import Offer
 
 MAX_ATTEMPTS = 4
-"""How often a driver hands out the same block; one that fails as often waits for the next driver of the run."""
+"""How often a driver hands out the same block; then the block waits for the next driver of the run."""
 MAX_IN_A_ROW = 8
 """Failures for each device, one after the other and without a block measured in between, that end the run."""
 

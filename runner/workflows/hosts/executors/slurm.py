@@ -36,6 +36,7 @@ PROGRAM: tuple[str, ...] = (sys.executable, "-P", "-m", "runner")
 SETTLE_SECONDS = 10.0
 """How long a reply may take to appear after its job ended: shared file systems show new files late."""
 UNKNOWN = "an unknown node"
+"""Stands for the node of a job that ended before its name was known; no job is kept away from it."""
 WAIT_SECONDS = 10.0
 """After which the reason of a job that still waits is printed."""
 RESTORE_OPTIONS = ("--job-name=matrix-runner-clocks", "--output=/dev/null", "--time=5", "--deadline=now+1hours")
