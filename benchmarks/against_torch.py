@@ -22,7 +22,7 @@ from runner.backends.docker.cleanup import owner
 from runner.backends.docker.client import connect
 from runner.backends.docker.options import HARDENED, OWNER, RUN
 from runner.core.locks import exclusive
-from runner.workflows.options import Options
+from runner.session.options import Options
 
 CELL = "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/train/fp32"
 TURNS = 8

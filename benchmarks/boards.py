@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.analysis import statistics
 from runner.analysis.boards import Board, groups
+from runner.stats import intervals
 
 SIGMA = 0.01
 TAUS = (0.0, 0.01, 0.02)
@@ -56,8 +56,8 @@ def coverage(rounds: Sequence[int], tau: float, pairs: int, seed: int = 0) -> Co
     for index in range(pairs):
         of_board = random.normal(0, tau, len(rounds))
         values = np.repeat(of_board, rounds) + random.normal(0, SIGMA, len(boards))
-        pooled = statistics.interval(statistics.paired(values), 1 - statistics.CONFIDENCE)
-        level = statistics.interval(statistics.paired(values, grouped), 1 - statistics.CONFIDENCE)
+        pooled = intervals.interval(intervals.paired(values), 1 - intervals.CONFIDENCE)
+        level = intervals.interval(intervals.paired(values, grouped), 1 - intervals.CONFIDENCE)
         hits[index] = _contains(pooled, 0.0), _contains(level, 0.0), _contains(level, of_board[0])
         widths[index] = level.high - level.estimate
     shares = hits.mean(axis=0).tolist()
@@ -65,7 +65,7 @@ def coverage(rounds: Sequence[int], tau: float, pairs: int, seed: int = 0) -> Co
     return Coverage(shares[0], shares[1], float(np.expm1(np.median(widths))), alone)
 
 
-def _contains(interval: statistics.Interval, truth: float) -> bool:
+def _contains(interval: intervals.Interval, truth: float) -> bool:
     return bool(interval.low <= truth <= interval.high)
 
 

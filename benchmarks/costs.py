@@ -15,9 +15,9 @@ from runner.core.model import Request
 from runner.matrix import load, parse
 from runner.plan.document import plan_document
 from runner.plan.planner import plan
-from runner.workflows.context import setup
-from runner.workflows.options import Options
-from runner.workflows.preparation import prepare
+from runner.session.context import setup
+from runner.session.options import Options
+from runner.session.preparation import prepare
 
 REPEATS = 15
 LISTINGS = 3  # of sessions or environments, up to seconds each

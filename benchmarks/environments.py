@@ -12,9 +12,9 @@ from runner.core.errors import EngineError, NothingSelectedError
 from runner.core.model import Cell, Provisioned
 from runner.core.paths import cache_folder
 from runner.harness import cases
-from runner.workflows.context import Context, setup
-from runner.workflows.options import Options
-from runner.workflows.preparation import Prepared, prepare
+from runner.session.context import Context, setup
+from runner.session.options import Options
+from runner.session.preparation import Prepared, prepare
 
 ROOT = Path(__file__).parent.parent
 MATRIX = ROOT / "matrix.yaml"

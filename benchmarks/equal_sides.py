@@ -23,7 +23,6 @@ from scipy.stats import binomtest
 
 from benchmarks.environments import Ready, nothing, ready, request
 from benchmarks.settling import channel
-from runner.analysis import statistics as stats
 from runner.analysis.model import MIN_ROUNDS, Round, Turns, log_ratio
 from runner.analysis.tables import turn_medians
 from runner.backends import harness_archive
@@ -31,7 +30,8 @@ from runner.core.locks import exclusive
 from runner.core.model import Cell, Provisioned
 from runner.measure.references import References
 from runner.measure.session import Session
-from runner.workflows.options import Options
+from runner.session.options import Options
+from runner.stats import intervals as stats
 
 CELLS = [
     f"torch-1.12/{slug}/rnn-step/{kind}-b32-h128/forward/fp32"

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.analysis import statistics
 from runner.analysis.controls import AAPair, canary_drift, different_pairs
-from runner.analysis.sample_shape import trend
 from runner.core.model import Cell
+from runner.stats import intervals
+from runner.stats.sample_shape import trend
 
 Floats = NDArray[np.float64]
 TWIN = Cell.parse("numpy@twin/numpy-loop/rnn-step/lstm-b32-h128/train/fp32")
@@ -24,8 +24,8 @@ def aa_reports(draw: np.random.Generator, pairs: int, rounds: int, sd: float, re
     """Return the share of reports of which an A/A pair is said to differ."""
     alarms = 0
     for _ in range(reports):
-        drawn = [statistics.paired(draw.normal(0, sd, rounds)) for _ in range(pairs)]
-        p_values = [float(statistics.p_value(evidence, (rounds,))) for evidence in drawn]
+        drawn = [intervals.paired(draw.normal(0, sd, rounds)) for _ in range(pairs)]
+        p_values = [float(intervals.p_value(evidence, (rounds,))) for evidence in drawn]
         ratios = [float(np.exp(evidence.mean)) for evidence in drawn]
         alarms += bool(different_pairs([AAPair(TWIN, *pair) for pair in zip(ratios, p_values, strict=True)]))
     return alarms / reports
@@ -60,10 +60,10 @@ def position_alarms(
     ratios = draw.normal(0, sd, (pairs, rounds)) + np.where(first_is_base, delta, -delta)
     means, errors = ratios.mean(axis=1), ratios.std(axis=1, ddof=1) / np.sqrt(rounds)
     full = np.full(pairs, float(rounds))
-    evidence = statistics.Evidence(means, errors, full - 1, full)
-    p_values = statistics.p_value(evidence, (rounds,))
-    significant = p_values <= statistics.FALSE_ALARM_LEVEL
-    verdicts = statistics.verdicts(statistics.interval(evidence, 1 - statistics.CONFIDENCE), significant)
+    evidence = intervals.Evidence(means, errors, full - 1, full)
+    p_values = intervals.p_value(evidence, (rounds,))
+    significant = p_values <= intervals.FALSE_ALARM_LEVEL
+    verdicts = intervals.verdicts(intervals.interval(evidence, 1 - intervals.CONFIDENCE), significant)
     return float(np.mean([verdict in ("slower", "faster") for verdict in verdicts]))
 
 

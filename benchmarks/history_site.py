@@ -23,7 +23,7 @@ LARGEST_PAGE = 1_000_000
 
 def rows() -> Iterator[Row]:
     """Give the time of the site, and the size of its largest page."""
-    from runner.workflows.site import write_site
+    from runner.watch.site import write_site
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.simulated_hosts import Remote, Scenario, Simulation, serve
 from benchmarks.table import Row
-from runner.workflows.hosts import project
+from runner.hosts import project
 
 ROOT = Path(__file__).parent.parent
 MAX_RATIO = 1.05
@@ -44,12 +44,12 @@ SCENARIOS = (
 def measured(scenario: Scenario, folder: Path) -> dict[str, Any]:
     """Run the driver of a scenario in this process; return its figures."""
     from runner.core.progress import Progress
+    from runner.hosts.devices import Devices
+    from runner.hosts.driver import Driver
+    from runner.hosts.planning import plan_for_hosts
+    from runner.hosts.results import FOLDER, Collector
     from runner.plan.document import plan_document
     from runner.store.run import Run
-    from runner.workflows.hosts.devices import Devices
-    from runner.workflows.hosts.driver import Driver
-    from runner.workflows.hosts.planning import plan_for_hosts
-    from runner.workflows.hosts.results import FOLDER, Collector
     from tests.support.fake_runs import MACHINE, NOW
 
     pipe, other = multiprocessing.get_context("spawn").Pipe()

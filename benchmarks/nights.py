@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks import series_noise, sixty_nights
 from benchmarks.simulated_nights import Outcome, simulate
 from benchmarks.simulated_turns import Floats, Noise, Scenario, normal
-from runner.workflows.nightly import CONFIRMATION_SHARE
+from runner.watch.nightly import CONFIRMATION_SHARE
 
 NIGHTS = 11  # with the first, which compares nothing
 EQUAL_NIGHTS = 8  # before a step, so that there is a series

@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from benchmarks import noise
 from benchmarks.noise import Draw, Floats
 from benchmarks.stopping import Ended, measured
-from runner.analysis import paired_tests, statistics
-from runner.analysis.comparison_model import MARGIN
 from runner.analysis.error_inflation import Inflation, aa_factor
-from runner.analysis.independence import serial_correlation
+from runner.stats import intervals, paired_tests
+from runner.stats.independence import serial_correlation
+from runner.stats.intervals import MARGIN
 
 Counts = NDArray[np.int_]
 
 PAIRS, REPORTS = 2_000, 50
 ROWS, AA_PAIRS = 100, 15
 CHANGE = 0.05
-RULES: Mapping[str, tuple[int, ...]] = {"3..20": statistics.looks(3, 20), "3": (3,), "5": (5,), "12": (12,)}
+RULES: Mapping[str, tuple[int, ...]] = {"3..20": intervals.looks(3, 20), "3": (3,), "5": (5,), "12": (12,)}
 PAIR_RULES = ("3..20", "3", "5")
 
 
@@ -144,14 +144,14 @@ def _words(
     inflation: Inflation,
 ) -> np.ndarray:
     seen = [row[:count] for row, count in zip(log_ratios, counts, strict=True)]
-    each = [statistics.paired(row) for row in seen]
-    evidence = statistics.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
+    each = [intervals.paired(row) for row in seen]
+    evidence = intervals.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
     freedom = [inflation.freedom(int(count)) or count - 1.0 for count in counts]
     evidence = evidence._replace(freedom=np.array(freedom))
     factors = np.array([inflation.factor(int(count)) for count in counts])
     tested = paired_tests.evaluate(evidence, seen, [at] * len(seen), factors)
-    significant = (tested.p_value <= statistics.FALSE_ALARM_LEVEL) & statistics.discoveries(tested.p_value)
-    return np.array(statistics.verdicts(tested.deciding, significant))
+    significant = (tested.p_value <= intervals.FALSE_ALARM_LEVEL) & intervals.discoveries(tested.p_value)
+    return np.array(intervals.verdicts(tested.deciding, significant))
 
 
 def report_line(draw: np.random.Generator, name: str, rule: str, reports: int) -> str:

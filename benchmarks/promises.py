@@ -17,16 +17,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.analysis import forecast, statistics
-from runner.analysis.comparison_model import MARGIN, MAX_MORE_ROUNDS
+from runner.analysis import forecast
+from runner.analysis.comparison_model import MAX_MORE_ROUNDS
 from runner.analysis.model import MIN_ROUNDS
+from runner.stats import intervals
+from runner.stats.intervals import MARGIN
 
 CAP = 20
 SPREADS = (0.01, 0.02, 0.04)
 CHANGES = (0.0, 0.03, 0.05, 0.10)
 TABLE_ROWS = 120
 TABLE_CHANGES = (0.03, 0.05, 0.10) * 4
-LOOKS = statistics.looks(MIN_ROUNDS, CAP)
+LOOKS = intervals.looks(MIN_ROUNDS, CAP)
 MAX_ROUNDS = MIN_ROUNDS + MAX_MORE_ROUNDS
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -52,25 +54,25 @@ class Outcome(NamedTuple):
     fresh_decided: Flags
 
 
-def evidence_of(log_ratios: Floats) -> statistics.Evidence:
+def evidence_of(log_ratios: Floats) -> intervals.Evidence:
     """Return the evidence of rows, (P, R), with independent rounds."""
     rows, count = log_ratios.shape
     rounds = np.full(rows, float(count))
     error = log_ratios.std(axis=1, ddof=1) / np.sqrt(count)
-    return statistics.Evidence(log_ratios.mean(axis=1), error, rounds - 1, rounds)
+    return intervals.Evidence(log_ratios.mean(axis=1), error, rounds - 1, rounds)
 
 
 def significant_rows(p: Floats, table_rows: int) -> Flags:
     """Return which rows are significant, each consecutive ``table_rows`` of them in a table."""
     tables = p.reshape(-1, table_rows)
-    passed = np.array([statistics.discoveries(row) for row in tables]).reshape(-1)
-    return np.asarray(passed & (p <= statistics.FALSE_ALARM_LEVEL))
+    passed = np.array([intervals.discoveries(row) for row in tables]).reshape(-1)
+    return np.asarray(passed & (p <= intervals.FALSE_ALARM_LEVEL))
 
 
-def decided_rows(evidence: statistics.Evidence, at: tuple[int, ...], significant: Flags) -> Flags:
+def decided_rows(evidence: intervals.Evidence, at: tuple[int, ...], significant: Flags) -> Flags:
     """Return which rows have a verdict at a look."""
-    interval = statistics.interval(evidence, statistics.level(evidence.rounds, at, 1 - statistics.CONFIDENCE))
-    names = statistics.verdicts(interval, significant, MARGIN)
+    interval = intervals.interval(evidence, intervals.level(evidence.rounds, at, 1 - intervals.CONFIDENCE))
+    names = intervals.verdicts(interval, significant, MARGIN)
     return np.array([verdict != "inconclusive" for verdict in names], dtype=np.bool_)
 
 
@@ -78,10 +80,10 @@ def rounds_until_decided(log_ratios: Floats, table_rows: int) -> Integers:
     """Return at how many rounds each row is decided; rows that are decided get no further rounds."""
     p = np.ones(len(log_ratios))
     decided = np.full(len(log_ratios), MAX_ROUNDS + 1)
-    for count in (*LOOKS, *statistics.looks(CAP, MAX_ROUNDS)[1:]):
+    for count in (*LOOKS, *intervals.looks(CAP, MAX_ROUNDS)[1:]):
         rows = np.flatnonzero(decided > MAX_ROUNDS)
         evidence = evidence_of(log_ratios[rows, :count])
-        p[rows] = statistics.p_value(evidence, LOOKS)
+        p[rows] = intervals.p_value(evidence, LOOKS)
         significant = significant_rows(p, table_rows)[rows]
         decided[rows[decided_rows(evidence, LOOKS, significant)]] = count
     return decided
@@ -109,7 +111,7 @@ def fresh_run(
     for count in np.unique(needed[proposed]).tolist():
         rows = np.flatnonzero(needed == count)
         evidence = evidence_of(draw.normal(truth[rows, None], sd, (len(rows), count)))
-        significant = significant_rows(statistics.p_value(evidence, (count,)), len(rows) if table_rows > 1 else 1)
+        significant = significant_rows(intervals.p_value(evidence, (count,)), len(rows) if table_rows > 1 else 1)
         decided[rows] = decided_rows(evidence, (count,), significant)
     return needed, decided
 
@@ -120,7 +122,7 @@ def outcome(draw: np.random.Generator, truth: Floats, sd: float, table_rows: int
     decided = rounds_until_decided(log_ratios, table_rows)
     is_open = decided > MIN_ROUNDS
     first = evidence_of(log_ratios[:, :MIN_ROUNDS])
-    discoveries = significant_rows(statistics.p_value(first, LOOKS), table_rows)
+    discoveries = significant_rows(intervals.p_value(first, LOOKS), table_rows)
     low, high = (np.zeros(len(truth), dtype=int) for _ in range(2))
     fresh, fresh_decided = np.zeros(len(truth), dtype=int), np.zeros(len(truth), dtype=np.bool_)
     tables = np.arange(len(truth)).reshape(-1, table_rows) if table_rows > 1 else [np.arange(len(truth))]
@@ -128,7 +130,7 @@ def outcome(draw: np.random.Generator, truth: Floats, sd: float, table_rows: int
         rows = table[is_open[table]]
         called = int(discoveries[table].sum()) if table_rows > 1 else 0
         total = forecast.difference_level(called, table_rows)
-        evidence = statistics.Evidence(*(column[rows] for column in first))
+        evidence = intervals.Evidence(*(column[rows] for column in first))
         more = forecast.more_rounds(evidence, [LOOKS] * len(rows), total, MARGIN)
         low[rows], high[rows] = (MIN_ROUNDS + number for number in more)
         fresh[rows], fresh_decided[rows] = fresh_run(draw, log_ratios[rows, :MIN_ROUNDS], truth[rows], sd, table_rows)

@@ -20,7 +20,7 @@ from runner.core.locks import exclusive
 from runner.core.model import Limits, Provisioned
 from runner.measure.references import References
 from runner.measure.session import Session
-from runner.workflows.options import Options
+from runner.session.options import Options
 
 CELL = "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/train/fp32"
 CASE = "rnn-step/lstm-b32-h128"

@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks import noise
 from benchmarks.noise import Draw, Floats
-from runner.analysis.change_points import LEVEL, change_points
-from runner.workflows.nightly.series import CANDIDATE_LEVEL
+from runner.stats.change_points import LEVEL, change_points
+from runner.watch.nightly.series import CANDIDATE_LEVEL
 
 NIGHTS, BEFORE, AFTER = 60, 20, 12
 CREEP = 0.005

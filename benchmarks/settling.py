@@ -34,9 +34,9 @@ from runner.core.progress import Progress
 from runner.harness import cases
 from runner.measure.references import References
 from runner.measure.session import Session
-from runner.workflows import run
-from runner.workflows.options import Options
-from runner.workflows.run import devices
+from runner.session import run
+from runner.session.options import Options
+from runner.session.run import devices
 
 ROUNDS, MAX_ROUNDS, SECONDS = 3, 20, 0.25  # the seconds are those of the quick preset
 TARGET = 0.2

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from runner.catalog.cases import CASES
 from runner.core.model import Block, Cell, Plan, Skip
-from runner.plan.hosts import Waiting
-from runner.workflows.hosts import tasks
-from runner.workflows.hosts.executors import Completion
-from runner.workflows.hosts.tasks import Inquiry, Job, Offer
+from runner.hosts import tasks
+from runner.hosts.executors import Completion
+from runner.hosts.tasks import Inquiry, Job, Offer
+from runner.hosts.waiting import Waiting
 from tests.support.fake_hosts import FakeHosts, offer, plan
 from tests.support.makespan import lower_bound
 

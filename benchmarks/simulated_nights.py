@@ -23,24 +23,25 @@ from benchmarks.simulated_turns import (
     Scenario,
     SimulatedConfirmation,
 )
-from runner.analysis import statistics
 from runner.analysis.compare.drafts import Draft
 from runner.analysis.compare.pairing import Side
 from runner.analysis.compare.verdicts import with_verdicts
-from runner.analysis.comparison_model import MARGIN, Row
+from runner.analysis.comparison_model import Row
 from runner.core.model import Cell, Survey
 from runner.core.progress import Progress
 from runner.history.entries import Point
-from runner.workflows.context import Context
-from runner.workflows.nightly import result
-from runner.workflows.nightly.baseline import Baseline
-from runner.workflows.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
-from runner.workflows.nightly.history import History, read_history
-from runner.workflows.nightly.requests import Candidate
-from runner.workflows.nightly.result import Night
-from runner.workflows.nightly.series import level_changes
-from runner.workflows.nightly.series_candidates import series_row, suspects, with_support
-from runner.workflows.preparation import Prepared
+from runner.nights.looks import History, read_history
+from runner.session.context import Context
+from runner.session.preparation import Prepared
+from runner.stats import intervals
+from runner.stats.intervals import MARGIN
+from runner.watch.nightly import night as result
+from runner.watch.nightly.baseline import Baseline
+from runner.watch.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
+from runner.watch.nightly.night import Night
+from runner.watch.nightly.requests import Candidate
+from runner.watch.nightly.series import level_changes
+from runner.watch.nightly.series_candidates import series_row, suspects, with_support
 
 
 class Engine:
@@ -131,7 +132,7 @@ class Simulation:
         for position, cell in enumerate(self.cells):
             level = self.scenario.log_times[night, position] + self._effect(night, position)
             logs = level + self.scenario.noise(self.draw, ROUNDS)
-            interval = statistics.interval(statistics.paired(logs), 1 - statistics.CONFIDENCE)
+            interval = intervals.interval(intervals.paired(logs), 1 - intervals.CONFIDENCE)
             ratio, low, high = np.exp([float(interval.estimate), float(interval.low), float(interval.high)]).tolist()
             self.points[cell.id].append(_point(self.ids[night], ratio, low, high))
 
@@ -176,7 +177,7 @@ class Simulation:
                 difference += self.effects[night] - self.effects[then]
                 difference += self._effect(night, position) - self._effect(then, position)
                 logs = self.draw.normal(0.0, self.scenario.sd / np.sqrt(2), (2, ROUNDS))
-                evidence = statistics.unpaired(logs[0], logs[1] + difference)
+                evidence = intervals.unpaired(logs[0], logs[1] + difference)
                 row = Row(base=cell, other=cell, verdict="inconclusive", code="different-runs")
                 drafts.append(Draft(row, evidence))
         rows = with_verdicts(drafts, MARGIN, across_runs=True) if drafts else []

@@ -11,20 +11,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.analysis import statistics
 from runner.analysis.compare.drafts import Draft
 from runner.analysis.compare.noise_floor import Floor, Work, apply_noise_floors
 from runner.analysis.compare.verdicts import with_verdicts
-from runner.analysis.comparison_model import MARGIN, Comparison, Row
+from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.error_inflation import Inflation, aa_factor
-from runner.analysis.independence import serial_correlation
 from runner.analysis.stopping import StoppingRule
 from runner.core.model import Block, Cell, Measurement, Plan, PlannedCell
 from runner.core.model.cells import is_twin, without_twin
 from runner.plan.controls import with_twins
-from runner.workflows.nightly.confirmation import Confirmation
-from runner.workflows.nightly.result import Pair
-from runner.workflows.preparation import Prepared
+from runner.session.preparation import Prepared
+from runner.stats import intervals
+from runner.stats.independence import serial_correlation
+from runner.stats.intervals import MARGIN
+from runner.watch.nightly.confirmation import Confirmation
+from runner.watch.nightly.night import Pair
 
 Floats = NDArray[np.float64]
 ENVIRONMENT = "torch-2.x"
@@ -196,4 +197,4 @@ def _draft(row: Row, log_ratios: Floats, looks: tuple[int, ...]) -> Draft:
     numbers = range(1, len(log_ratios) + 1)
     groups = {number: (f"{row.base.id}#{number}", f"{row.other.id}#{number}") for number in numbers}
     by_round = dict(zip(numbers, log_ratios.tolist(), strict=True))
-    return Draft(row, statistics.paired(log_ratios), looks, ratios=by_round, groups=groups)
+    return Draft(row, intervals.paired(log_ratios), looks, ratios=by_round, groups=groups)

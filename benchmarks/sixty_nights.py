@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks import noise
 from benchmarks.simulated_nights import Outcome, simulate
 from benchmarks.simulated_turns import Floats, Noise, Scenario, normal
-from runner.workflows.nightly import CONFIRMATION_SHARE
+from runner.watch.nightly import CONFIRMATION_SHARE
 
 NIGHTS, CELLS = 60, 200
 STEPS = (0.03, 0.05, 0.10)

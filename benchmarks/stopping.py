@@ -5,7 +5,7 @@ how often the 95 % interval at the moment of stopping holds the truth; how often
 with the upper end of Wilson's interval; how often changes of 3, 5 and 10 % are found; how often one of 5 % is the only
 change among 100 rows; after how many rounds one of 5 % is found alone; and how often a change of twice the margin is
 called ``same``. But for the one among 100 rows, each pair is a table of its own, see
-``runner.analysis.statistics.discoveries``. A cap of 3 is a fixed number of rounds.
+``runner.stats.intervals.discoveries``. A cap of 3 is a fixed number of rounds.
 
 A second table has the smallest change that is found in 80 of 100 pairs, by ``runner.analysis.forecast``.
 """
@@ -17,40 +17,41 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from runner.analysis import forecast, paired_tests, statistics
-from runner.analysis.comparison_model import MARGIN
+from runner.analysis import forecast
 from runner.analysis.model import MIN_ROUNDS
+from runner.stats import intervals, paired_tests
+from runner.stats.intervals import MARGIN
 
 CAPS = (3, 5, 10, 20, 30)
 TABLE_ROWS = 100
 CHANGES = (0.03, 0.05, 0.10)
 SPREADS = (0.02, 0.04, 0.06)
 DETECTABLE_SPREADS = (0.01, 0.02, 0.04, 0.06)
-Draw = Callable[[np.random.Generator, int, int, float], statistics.Floats]
+Draw = Callable[[np.random.Generator, int, int, float], intervals.Floats]
 
 
-def plain(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> statistics.Floats:
+def plain(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> intervals.Floats:
     """Return normal noise of the log ratios, (P, R)."""
     return random.normal(0, sd, (pairs, rounds))
 
 
-def servers(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> statistics.Floats:
+def servers(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> intervals.Floats:
     """Return noise of which half the variance is the servers', which every round has anew on both sides."""
     of_servers = random.normal(0, sd * 0.5, (2, pairs, rounds))
-    noise: statistics.Floats = random.normal(0, sd * 0.5**0.5, (pairs, rounds))
+    noise: intervals.Floats = random.normal(0, sd * 0.5**0.5, (pairs, rounds))
     return np.asarray(noise + of_servers[0] - of_servers[1])
 
 
-def drift(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> statistics.Floats:
+def drift(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> intervals.Floats:
     """Return noise on a machine that grows slower by a tenth and wanders, the sides of a round in random order."""
     places = 2 * rounds
     walk = random.normal(0, sd / 2, (pairs, places)).cumsum(axis=1) + np.linspace(0, 0.1, places)
     gaps = np.diff(walk.reshape(pairs, rounds, 2), axis=2)[:, :, 0]
-    noise: statistics.Floats = random.normal(0, sd, (pairs, rounds))
+    noise: intervals.Floats = random.normal(0, sd, (pairs, rounds))
     return np.asarray(noise + gaps * random.choice([-1, 1], (pairs, rounds)))
 
 
-def tails(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> statistics.Floats:
+def tails(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> intervals.Floats:
     """Return noise in which one round in ten is disturbed, with three times the spread."""
     return random.normal(0, sd, (pairs, rounds)) * np.where(random.random((pairs, rounds)) < 0.1, 3, 1)
 
@@ -63,14 +64,14 @@ class Ended(NamedTuple):
 
     words: np.ndarray
     rounds: np.ndarray
-    intervals: statistics.Interval
+    intervals: intervals.Interval
 
 
 def measured(
-    log_ratios: statistics.Floats,
+    log_ratios: intervals.Floats,
     at: tuple[int, ...],
     tick: float = 0.0,
-    alpha: float = statistics.FALSE_ALARM_LEVEL,
+    alpha: float = intervals.FALSE_ALARM_LEVEL,
     table_rows: int = 1,
 ) -> Ended:
     """Look at (P, R) log ratios as the program does; each pair stops at its first verdict, or at the cap.
@@ -92,31 +93,29 @@ def measured(
         if tick:
             raw = evidence
             columns = zip(*(with_tick(raw, row, seen[row], tick) for row in range(len(seen))), strict=True)
-            evidence = statistics.Evidence(*(np.array(column) for column in columns))
+            evidence = intervals.Evidence(*(np.array(column) for column in columns))
             ranks = [None if coarse else row for coarse, row in zip(evidence.error > raw.error, seen, strict=True)]
         tested = paired_tests.evaluate(evidence, ranks, [at] * len(seen), table_rows=table_rows)
         significant = tested.p_value <= alpha
-        word = np.array(statistics.verdicts(tested.deciding, significant), dtype=object)
+        word = np.array(intervals.verdicts(tested.deciding, significant), dtype=object)
         ends[:, active] = tested.shown
         words[active], rounds[active] = word, count
         active = active[word == "inconclusive"]
         if not len(active):
             break
-    return Ended(words, rounds, statistics.Interval(*ends))
+    return Ended(words, rounds, intervals.Interval(*ends))
 
 
-def evidence_of(log_ratios: statistics.Floats) -> statistics.Evidence:
+def evidence_of(log_ratios: intervals.Floats) -> intervals.Evidence:
     """Return the evidence of (P, R) independent rounds."""
     rounds = np.full(len(log_ratios), float(log_ratios.shape[1]))
     error = log_ratios.std(axis=1, ddof=1) / rounds**0.5
-    return statistics.Evidence(log_ratios.mean(axis=1), error, rounds - 1, rounds)
+    return intervals.Evidence(log_ratios.mean(axis=1), error, rounds - 1, rounds)
 
 
-def with_tick(
-    evidence: statistics.Evidence, row: int, log_ratios: statistics.Floats, tick: float
-) -> statistics.Evidence:
+def with_tick(evidence: intervals.Evidence, row: int, log_ratios: intervals.Floats, tick: float) -> intervals.Evidence:
     """Return the evidence of one pair, with the floor that the ticks of both sides give."""
-    return statistics.with_tick(statistics.Evidence(*(column[row] for column in evidence)), log_ratios, tick, tick)
+    return intervals.with_tick(intervals.Evidence(*(column[row] for column in evidence)), log_ratios, tick, tick)
 
 
 def wilson(hits: np.ndarray) -> float:
@@ -135,9 +134,9 @@ def lines(pairs: int, seed: int) -> Iterator[str]:
         for sd in SPREADS:
             for cap in CAPS:
                 random = np.random.default_rng([seed, len(name), int(1000 * sd), cap])
-                at = statistics.looks(MIN_ROUNDS, cap)
+                at = intervals.looks(MIN_ROUNDS, cap)
 
-                def drawn(change: float) -> statistics.Floats:
+                def drawn(change: float) -> intervals.Floats:
                     return np.asarray(draw(random, pairs, cap, sd) + np.log1p(change))  # noqa: B023
 
                 def covered(of: Ended, change: float) -> float:
@@ -165,7 +164,7 @@ def detectable_lines() -> Iterator[str]:
     yield f"| rounds | table | {' | '.join(f'sd {sd:.0%}' for sd in DETECTABLE_SPREADS)} |"
     yield "|---" * (2 + len(DETECTABLE_SPREADS)) + "|"
     for cap in CAPS:
-        at = statistics.looks(MIN_ROUNDS, cap)
+        at = intervals.looks(MIN_ROUNDS, cap)
         for rows in (1, TABLE_ROWS):
             total = forecast.difference_level(0, rows)
             changes = (forecast.detectable_change(sd, at, at, total, MARGIN) for sd in DETECTABLE_SPREADS)

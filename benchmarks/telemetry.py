@@ -23,10 +23,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.table import Row, UnmeasurableError
-from runner.analysis import statistics as stats
 from runner.core import machine
 from runner.gpu.telemetry import TelemetrySampler
 from runner.matrix import GpuSettings
+from runner.stats import intervals as stats
 from tests.fakes import driver
 
 TARGET = 0.005

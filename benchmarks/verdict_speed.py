@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.table import Row
 from benchmarks.turns import in_turns, seconds
-from runner.analysis import paired_tests, statistics
+from runner.stats import intervals, paired_tests
 
 PAIRS, ROUNDS = 10_000, 10
 REPEATS = 5
@@ -20,12 +20,12 @@ def rows() -> Iterator[Row]:
     draw = np.random.default_rng(0)
     truth = draw.choice([0.0, 0.01, 0.05, -0.2], (PAIRS, 1))
     ratios = truth + draw.normal(0, 0.02, (PAIRS, ROUNDS))
-    at = statistics.looks(3, 20)
+    at = intervals.looks(3, 20)
     first = seconds(lambda: verdicts(ratios, at))  # with the tables of levels, which are kept
     ours, peer = in_turns(
         [
             lambda: verdicts(ratios, at),
-            lambda: ttest_1samp(ratios, 0.0, axis=1).confidence_interval(statistics.CONFIDENCE),
+            lambda: ttest_1samp(ratios, 0.0, axis=1).confidence_interval(intervals.CONFIDENCE),
         ],
         REPEATS,
     )
@@ -33,10 +33,10 @@ def rows() -> Iterator[Row]:
     yield Row(f"verdicts of {PAIRS:,} pairs", took, peer_text, ours / peer, f"{TARGET:g} s", max(first, ours) < TARGET)
 
 
-def verdicts(ratios: statistics.Floats, at: tuple[int, ...]) -> list[statistics.Verdict]:
+def verdicts(ratios: intervals.Floats, at: tuple[int, ...]) -> list[intervals.Verdict]:
     """Return the verdicts of log ratios, (P, R), taken at the looks ``at``."""
-    each = [statistics.paired(row) for row in ratios]
-    evidence = statistics.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
+    each = [intervals.paired(row) for row in ratios]
+    evidence = intervals.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
     tested = paired_tests.evaluate(evidence, list(ratios), [at] * len(ratios))
-    significant = (tested.p_value <= statistics.FALSE_ALARM_LEVEL) & statistics.discoveries(tested.p_value)
-    return statistics.verdicts(tested.deciding, significant)
+    significant = (tested.p_value <= intervals.FALSE_ALARM_LEVEL) & intervals.discoveries(tested.p_value)
+    return intervals.verdicts(tested.deciding, significant)

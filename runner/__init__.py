@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-    from runner.workflows.notebook import ComparisonResult, RunResult
+    from runner.session.notebook import ComparisonResult, RunResult
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "compare", "compare_models", "load_run", "load_samples"]
@@ -50,7 +50,7 @@ def load_run(
         UsageError: there is no such run.
         RecordError: the run cannot be read, or was written by a newer program.
     """
-    from runner.workflows.notebook import load_run as load
+    from runner.session.notebook import load_run as load
 
     return load(path, Path(reports), Path(matrix))
 
@@ -80,7 +80,7 @@ def compare(
         UsageError: there is no such environment or run.
         RunnerError: nothing can be compared.
     """
-    from runner.workflows.notebook import compare as compare_sides
+    from runner.session.notebook import compare as compare_sides
 
     return compare_sides((base, *others), Path(reports), Path(matrix), run=run, best=best)
 
@@ -118,8 +118,8 @@ def compare_models(
         NothingSelectedError: no class of the file fits the environments, or there is no such case.
         RunnerError: nothing was measured that can be compared.
     """
-    from runner.workflows.compare_models import compare_models as measure
-    from runner.workflows.options import Options
+    from runner.session.compare_models import compare_models as measure
+    from runner.session.options import Options
 
     given = Options(model=[Path(model)], reports=Path(reports), matrix=Path(matrix), **options)
     return measure(given, (base, *others), cases, build=build)

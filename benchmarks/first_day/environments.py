@@ -23,9 +23,9 @@ from runner.gpu.device import DeviceSession
 from runner.harness import protocol
 from runner.measure.references import References
 from runner.measure.session import Session
-from runner.workflows.context import Context, setup
-from runner.workflows.options import Options
-from runner.workflows.preparation import Prepared, prepare
+from runner.session.context import Context, setup
+from runner.session.options import Options
+from runner.session.preparation import Prepared, prepare
 
 RUN = "first-day"  # names the containers of this session
 SHIM = "from benchmarks.first_day.probes.server import main\n"

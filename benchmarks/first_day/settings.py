@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from runner.workflows.options import Options
+from runner.session.options import Options
 
 ROOT = Path(__file__).parents[2]
 MATRIX = ROOT / "matrix.yaml"

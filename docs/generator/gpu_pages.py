@@ -15,8 +15,8 @@ from runner.plan.compatibility.rules import Target, Verdict, code_verdict, ptx_c
 from runner.plan.compatibility.variants import choose_variants
 from runner.plan.machine_file import read_machine_file
 from runner.report.markdown_text import Raw, plain, table
-from runner.workflows.options import Options
-from runner.workflows.plan_elsewhere import planned
+from runner.session.options import Options
+from runner.session.plan_elsewhere import planned
 
 RUNS, BY_JIT, PARTLY = "runs", "by JIT", "not by cuDNN"
 RELEASED: Mapping[str, str] = {"PyTorch": "torch", "TensorFlow": "tensorflow", "JAX": "jax"}

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from drawing import EDGE, LINE, SOFT, box, document, lines, number, path, text
 
-from runner.analysis import statistics
 from runner.analysis.compare.drafts import Draft
 from runner.analysis.compare.verdicts import with_verdicts
-from runner.analysis.comparison_model import MARGIN, Row
+from runner.analysis.comparison_model import Row
 from runner.core.model import Cell
 from runner.report import chart_file, pictures, wording
+from runner.stats import intervals
+from runner.stats.intervals import MARGIN
 
 TITLE = "How to read a verdict: where the interval of a change lies, against the band of 2 % around no change"
 LOOKS = (3, 4, 5, 7, 9, 12, 15, 20)
@@ -73,7 +74,7 @@ def rows() -> list[Row]:
         base, other = (Cell.parse(f"{name}/nn-lstm/rnn-step/example-{index}/forward/fp32") for name in ("old", "new"))
         ratios = -math.log(example.speedup) + example.deviation * pattern
         row = Row(base=base, other=other, verdict="inconclusive")
-        drafts.append(Draft(row, statistics.paired(ratios), LOOKS, ratios=dict(enumerate(ratios.tolist(), 1))))
+        drafts.append(Draft(row, intervals.paired(ratios), LOOKS, ratios=dict(enumerate(ratios.tolist(), 1))))
     return with_verdicts(drafts, MARGIN)
 
 

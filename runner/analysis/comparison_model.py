@@ -8,6 +8,7 @@ from runner.analysis.boards import Board
 from runner.analysis.model import QualityIssue
 from runner.catalog.published import Figure
 from runner.core.model import Cell
+from runner.stats.intervals import MARGIN
 
 if TYPE_CHECKING:
     from runner.analysis.quality.grade import Grade
@@ -17,8 +18,6 @@ Verdict = Literal["same", "slower", "faster", "inconclusive", "not-comparable", 
 VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "inconclusive", "not-comparable", "not-measured")
 Kind = Literal["framework", "speed", "digest", "package", "alone", "rest"]
 """The kinds of a difference, in the order they are shown; see ``Difference``."""
-MARGIN = 0.02
-"""The relative change that counts as none, unless the matrix or ``--margin`` sets another."""
 MAX_MORE_ROUNDS = 30
 """The largest number of further rounds that is forecast: what needs more is a question of the margin or the noise."""
 

@@ -13,7 +13,7 @@ from runner.core.model.cells import is_twin, origin
 if TYPE_CHECKING:
     import pandas as pd
 
-    from runner.analysis.statistics import Evidence
+    from runner.stats.intervals import Evidence
 
 MAX_AA_CHANGE = 0.02
 """The largest relative difference between the sides of an A/A pair: the margin that counts as no change."""
@@ -41,7 +41,7 @@ def aa_pairs(rounds: "pd.DataFrame", looks: tuple[int, ...] = ()) -> Iterator[AA
     """
     import numpy as np
 
-    from runner.analysis import statistics
+    from runner.stats import intervals
 
     if not any(map(is_twin, rounds["environment"].unique())):
         return
@@ -51,8 +51,8 @@ def aa_pairs(rounds: "pd.DataFrame", looks: tuple[int, ...] = ()) -> Iterator[AA
         ratios = round_ratios(base, measured)
         count = len(ratios.log_ratios)
         if count:
-            evidence = statistics.paired(np.array(list(ratios.log_ratios.values())), ratios.groups)
-            p_value = float(statistics.p_value(evidence, looks or (count,)))
+            evidence = intervals.paired(np.array(list(ratios.log_ratios.values())), ratios.groups)
+            p_value = float(intervals.p_value(evidence, looks or (count,)))
             yield AAPair(cell, float(np.exp(_estimate(ratios, evidence))), p_value)
 
 
@@ -66,7 +66,7 @@ def _estimate(ratios: RoundRatios, evidence: "Evidence") -> float:
     """Return the logarithm of a pair's ratio, as a comparison estimates it."""
     import numpy as np
 
-    from runner.analysis import signed_rank
+    from runner.stats import signed_rank
 
     independent = np.array(list(ratios.independent().values()))
     if len(independent) == len(ratios.log_ratios) >= signed_rank.MIN_ROUNDS:
@@ -82,9 +82,9 @@ def different_pairs(pairs: Sequence[AAPair]) -> list[AAPair]:
     """
     import numpy as np
 
-    from runner.analysis import statistics
+    from runner.stats import intervals
 
-    beyond_chance = statistics.discoveries(np.array([pair.p_value for pair in pairs]), AA_FALSE_DISCOVERY_RATE)
+    beyond_chance = intervals.discoveries(np.array([pair.p_value for pair in pairs]), AA_FALSE_DISCOVERY_RATE)
     return [
         pair
         for pair, is_beyond in zip(pairs, beyond_chance.tolist(), strict=True)
@@ -103,7 +103,7 @@ def canary_drift(canary: Sequence[tuple[str, int, float]]) -> float | None:
     """
     import numpy as np
 
-    from runner.analysis import sample_shape
+    from runner.stats import sample_shape
 
     if len(canary) < sample_shape.MIN_SAMPLES:
         return None

@@ -8,12 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from runner.analysis import statistics, table_copy
+from runner.analysis import table_copy
 from runner.analysis.model import MIN_ROUNDS, Dataset, Planned
 from runner.analysis.table_copy import Copy
 from runner.analysis.tables import TableBuilder
 from runner.core.errors import DamagedRunWarning, Problem, RecordError
 from runner.core.model import Cell
+from runner.stats import intervals
 from runner.store import samples
 from runner.store.damage import DamagedRecord
 from runner.store.documents import PLAN
@@ -142,7 +143,7 @@ def _provenance(plan: Mapping[str, Any], header: Mapping[str, Any]) -> dict[str,
 def _looks(plan: Mapping[str, Any]) -> tuple[int, ...]:
     """Return the numbers of rounds at which verdicts were taken; older runs had no extra rounds."""
     rounds = max(1, int(plan.get("rounds", MIN_ROUNDS)))
-    return statistics.looks(rounds, max(1, int(plan.get("max_rounds", rounds))))
+    return intervals.looks(rounds, max(1, int(plan.get("max_rounds", rounds))))
 
 
 def _with_skips(cells: Sequence[Planned], journal: Journal) -> tuple[Planned, ...]:

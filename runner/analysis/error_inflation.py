@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from runner.analysis import statistics
-from runner.analysis.ar1 import effective_freedom
 from runner.analysis.cell_rounds import RoundRatios, ratios_to_first_cell, round_ratios, rounds_by_cell
-from runner.analysis.independence import SerialCorrelation, serial_correlation
 from runner.analysis.model import MIN_ROUNDS, Dataset, once
 from runner.core.model.cells import is_twin, origin
+from runner.stats import intervals
+from runner.stats.ar1 import effective_freedom
+from runner.stats.independence import SerialCorrelation, serial_correlation
 
 MIN_PAIRS = 5.0
 """Fewer A/A pairs, counted as independent ones, cannot tell a wide error from chance."""
@@ -100,7 +100,7 @@ def aa_factor(rows: Sequence[Mapping[int, float]]) -> float:
         return 1.0
     from scipy.special import chdtri, ndtri, stdtr
 
-    evidence = [statistics.paired(np.array(list(row.values()))) for row in rows]
+    evidence = [intervals.paired(np.array(list(row.values()))) for row in rows]
     t = np.array([abs(float(each.mean / each.error)) for each in evidence])
     freedom = np.array([float(each.freedom) for each in evidence])
 

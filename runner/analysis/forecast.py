@@ -1,6 +1,6 @@
 """Forecasts: the rounds that should decide an open verdict, those of a new run, and the change that can be called.
 
-A verdict is forecast by continuing its rounds many times (``runner.analysis.continuation``); the share of draws in
+A verdict is forecast by continuing its rounds many times (``runner.stats.continuation``); the share of draws in
 which the coming looks decide is the probability that a promise comes true.
 
 References:
@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.analysis import continuation, statistics
 from runner.analysis.comparison_model import MAX_MORE_ROUNDS
-from runner.analysis.continuation import Continuation, Floats
 from runner.analysis.model import MIN_ROUNDS
+from runner.stats import continuation, intervals
+from runner.stats.continuation import Continuation, Floats
 
 EARLY, LATE = 0.2, 0.8
 """The probabilities of a decision at the low and at the high end of a range of rounds."""
@@ -49,10 +49,10 @@ def difference_level(discoveries: int, rows: int) -> float:
         discoveries: rows of the table that are called different, without this row.
         rows: of the table, at least 1.
     """
-    return min(statistics.FALSE_ALARM_LEVEL, statistics.FALSE_DISCOVERY_RATE * (discoveries + 1) / rows)
+    return min(intervals.FALSE_ALARM_LEVEL, intervals.FALSE_DISCOVERY_RATE * (discoveries + 1) / rows)
 
 
-def independent_rounds(evidence: statistics.Evidence) -> Floats:
+def independent_rounds(evidence: intervals.Evidence) -> Floats:
     """Return the number of rounds, (P,), or of pairs of servers where several rounds share them.
 
     A single one has an infinite error.
@@ -60,7 +60,7 @@ def independent_rounds(evidence: statistics.Evidence) -> Floats:
     return np.where(np.isfinite(evidence.error), np.minimum(evidence.freedom + 1, evidence.rounds), 1.0)
 
 
-def more_rounds(evidence: statistics.Evidence, looks: Sequence[tuple[int, ...]], total: float, margin: float) -> Range:
+def more_rounds(evidence: intervals.Evidence, looks: Sequence[tuple[int, ...]], total: float, margin: float) -> Range:
     """Return how many more rounds should decide each of P open rows, above MAX_MORE_ROUNDS where no such number would.
 
     The coming looks are the planned ones and, after the last of them, those of the growth rule at the last level.
@@ -89,7 +89,7 @@ def more_rounds(evidence: statistics.Evidence, looks: Sequence[tuple[int, ...]],
     return Range(low, high)
 
 
-def fresh_rounds(evidence: statistics.Evidence, total: float, margin: float) -> Integers:
+def fresh_rounds(evidence: intervals.Evidence, total: float, margin: float) -> Integers:
     """Return the number of rounds, (P,), of a new run with a fixed number of rounds that decides in 8 of 10 runs.
 
     Returns:
@@ -162,7 +162,7 @@ def _coming_looks(at: tuple[int, ...], now: int) -> tuple[int, ...]:
     """Return the looks after ``now`` rounds, up to MAX_MORE_ROUNDS more: those planned, then by the growth rule."""
     last = now + MAX_MORE_ROUNDS
     begin = max(at[-1], now)
-    grown = statistics.looks(begin, last) if begin < last else ()
+    grown = intervals.looks(begin, last) if begin < last else ()
     return tuple(number for number in dict.fromkeys((*at, *grown)) if now < number <= last)
 
 
@@ -177,7 +177,7 @@ def _groups(
         yield np.array(group), at
 
 
-def _decided_by(evidence: statistics.Evidence, group: Integers, draws: Sequence[Continuation], margin: float) -> Floats:
+def _decided_by(evidence: intervals.Evidence, group: Integers, draws: Sequence[Continuation], margin: float) -> Floats:
     """Return the probability, (P, K), that each row of a group is decided at one of the looks up to each of K looks."""
     independent = independent_rounds(evidence)[group]
     sd = np.maximum(evidence.error[group] * np.sqrt(independent), 1e-12)

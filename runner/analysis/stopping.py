@@ -1,17 +1,17 @@
 """The stopping rule: which cells get another round, given the verdicts so far and the time that remains.
 
 The rule is a pure function. The caller keeps the clock, reads the stored run, and announces the reason
-(``runner.workflows.run.further_rounds``).
+(``runner.session.run.further_rounds``).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from runner.analysis import statistics
 from runner.analysis.comparison_model import Comparison
 from runner.core.model import Cell, Plan
 from runner.core.model.cells import is_twin, twin
+from runner.stats import intervals
 
 
 class Decision(NamedTuple):
@@ -46,7 +46,7 @@ class StoppingRule:
         rounds = plan.measurement.rounds
         running = [planned for planned in plan.cells if planned.skip is None]
         return cls(
-            looks=statistics.looks(rounds, plan.measurement.round_limit),
+            looks=intervals.looks(rounds, plan.measurement.round_limit),
             round_seconds={planned.cell: planned.seconds / rounds for planned in running},
         )
 

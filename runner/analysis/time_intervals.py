@@ -9,10 +9,10 @@ from statistics import median
 
 import numpy as np
 
-from runner.analysis import statistics
 from runner.analysis.boards import Board, boards_of
 from runner.analysis.model import Dataset
 from runner.core.model import Cell
+from runner.stats import intervals
 
 Ends = tuple[float, float]
 """Low and high end of an interval, in seconds."""
@@ -35,7 +35,7 @@ def time_intervals(dataset: Dataset) -> dict[Cell, Ends | None]:
         seconds[cell].append(time)
         servers[cell].append(server)
         boards[cell].append(board)
-    level = statistics.SHOWN_LEVEL if len(dataset.looks) > 1 else 1 - statistics.CONFIDENCE
+    level = intervals.SHOWN_LEVEL if len(dataset.looks) > 1 else 1 - intervals.CONFIDENCE
     grouped = {cell: boards[cell] if len(set(boards[cell])) > 1 else servers[cell] for cell in seconds}
     return {cell: median_interval(seconds[cell], grouped[cell], level) for cell in seconds}
 

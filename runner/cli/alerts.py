@@ -25,7 +25,7 @@ def alerts(
     traceback: Traceback = False,
 ) -> int:
     """Show the regressions that nights confirmed and that still stand; MATRIX_RUNNER_ALERTS names who gets alerts."""
-    from runner.workflows.alerts import overview
+    from runner.watch.alerts import overview
 
     if test and issue is not None:
         raise UsageError(Problem("--test and --issue are two commands", hint="leave out one of them"))

@@ -11,7 +11,7 @@ from runner.cli import completion, console
 from runner.cli.params import Device, MatrixFile, Output, Reports, TableOrJson, Traceback, planning
 
 if TYPE_CHECKING:
-    from runner.workflows.options import Options
+    from runner.session.options import Options
 
 app = typer.Typer()
 
@@ -54,8 +54,8 @@ def bisect(
     output: Output = None,
 ) -> int:
     """Search the release in which a CELL changed, in turns; the same command continues an interrupted search."""
-    from runner.workflows import bisect as workflow
-    from runner.workflows.context import cache_in_use
+    from runner.search import bisect as workflow
+    from runner.session.context import cache_in_use
 
     options = replace(options, selectors=[cell])
     ends = workflow.Ends(good=good, bad=bad or "", axis=axis, every=every, keep=keep)
@@ -97,9 +97,9 @@ def reproduce(
     traceback: Traceback = False,
 ) -> int:
     """Build the environment of a stored record again, measure its cells with the same settings, and compare."""
-    from runner.workflows.context import cache_in_use
-    from runner.workflows.options import Options
-    from runner.workflows.reproduce import reproduce as measure_again
+    from runner.search.reproduce import reproduce as measure_again
+    from runner.session.context import cache_in_use
+    from runner.session.options import Options
 
     options = Options(matrix=matrix, reports=reports, device=device, busy_ok=busy_ok)
     with console.progress() as progress, cache_in_use():

@@ -31,12 +31,12 @@ def lock(
     if not environments and not images:
         raise UsageError(Problem("there is nothing to lock", hint="name environments, or pin all images with --images"))
     if environments:
-        from runner.workflows.lock import lock_environments
+        from runner.releases.lock import lock_environments
 
         for path, changed in lock_environments(matrix, environments, find_links):
             console.note(f"{path}: {'written' if changed else 'unchanged'}")
     if images:
-        from runner.workflows.pins import renew
+        from runner.releases.image_pins import renew
 
         for line in renew(matrix):
             console.note(line)
@@ -45,7 +45,7 @@ def lock(
 
 def _check(environments: Sequence[str], matrix: Path, *, images: bool) -> None:
     """Check the locks and the pins, and say what was checked."""
-    from runner.workflows.lock_check import check_locks, check_pins
+    from runner.releases.lock_check import check_locks, check_pins
 
     locks = check_locks(matrix, environments)
     unpinned = check_pins(matrix, complete=images)

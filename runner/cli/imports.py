@@ -33,8 +33,8 @@ def import_results(
 ) -> int:
     """Add results of other machines and programs to the history, each as a series of its own."""
     from runner.core.errors import RecordError
-    from runner.workflows.imports import import_files
-    from runner.workflows.results import matrix_margin
+    from runner.session.results import matrix_margin
+    from runner.watch.imports import import_files
 
     imported = import_files(paths, reports, matrix_margin(matrix), format=format, release=release, history=history)
     if imported.runs:

@@ -23,8 +23,8 @@ def doctor(
     traceback: Traceback = False,
 ) -> int:
     """Show what this machine can run, and how to fix what it cannot; nothing is downloaded or built."""
-    from runner.workflows.doctor import examine
-    from runner.workflows.options import Options
+    from runner.machine.doctor import examine
+    from runner.session.options import Options
 
     examination = examine(Options(selectors=environments, matrix=matrix, device=device))
     console.show(examination, format, output)
@@ -34,7 +34,7 @@ def doctor(
 @app.command(short_help="Show what makes this machine noisy")
 def tune(format: TableOrJson = "table", output: Output = None, traceback: Traceback = False) -> int:
     """Show what makes this machine noisy, and the command that changes each setting; nothing is changed."""
-    from runner.workflows.doctor.tune import examine
+    from runner.machine.doctor.tune import examine
 
     console.show(examine(), format, output)
     return 0
@@ -52,7 +52,7 @@ def clocks(
 ) -> int:
     """Show locked GPU clocks, or reset those left locked by a killed run."""
     from runner.gpu.selection import choose_devices
-    from runner.workflows.clocks import reset, show
+    from runner.machine.clocks import reset, show
 
     if action == "show":
         if device is not None:
@@ -78,7 +78,7 @@ def clean(
 ) -> int:
     """Remove what dead runs, deleted environments and older code left behind."""
     from runner.core.paths import cache_folder
-    from runner.workflows import clean
+    from runner.machine import clean
 
     with clean.leftovers(matrix, cache_folder(os.environ), reports, everything=all) as survey:
         console.emit(clean.listing(survey), None)

@@ -14,8 +14,8 @@ from runner.cli.params import Certificates, HistoryUrl, Output, TableOrJson, pla
 
 if TYPE_CHECKING:
     from runner.core.model import Plan
+    from runner.session.options import Options
     from runner.store.run import Run
-    from runner.workflows.options import Options
 
 app = typer.Typer()
 
@@ -43,15 +43,15 @@ def plan(
 def _planned(options: "Options", machine: Path | None) -> "Plan":
     """Return the plan for this machine, or for one that a file describes."""
     if machine is None:
-        from runner.workflows.clocks import announcements
-        from runner.workflows.context import prepared
+        from runner.machine.clocks import announcements
+        from runner.session.context import prepared
 
         context, preparation = prepared(options, console.note)
         for announcement in announcements(context.gpus, context.settings.clocks):
             console.note(announcement.text)
         return preparation.plan
     from runner.plan.machine_file import read_machine_file
-    from runner.workflows.plan_elsewhere import planned
+    from runner.session.plan_elsewhere import planned
 
     return planned(options, read_machine_file(machine), console.note)
 
@@ -79,8 +79,8 @@ def build(
     ] = False,
 ) -> int:
     """Build the environments without measuring."""
-    from runner.workflows.build import build as build_environments
-    from runner.workflows.context import cache_in_use
+    from runner.session.build import build as build_environments
+    from runner.session.context import cache_in_use
 
     with console.progress() as progress, cache_in_use():
         failed = build_environments(options, progress, push=push)
@@ -106,20 +106,20 @@ def run(
     history: HistoryUrl = None,
 ) -> int:
     """Build the environments, measure the cells, store the records, write the report, and add it to the history."""
-    from runner.workflows import run as pipeline
-    from runner.workflows.context import cache_in_use, prepared
-    from runner.workflows.history.add import add_run, history_url
-    from runner.workflows.results import write_report
+    from runner.session import run as pipeline
+    from runner.session.context import cache_in_use, prepared
+    from runner.session.results import write_report
+    from runner.watch.series.add import add_run, history_url
 
     history_url(options.reports, history)  # a wrong address is an error before anything is measured
     with console.progress() as progress, cache_in_use(), contextlib.ExitStack() as stack:
         if executor is not None and executor != "local":
-            from runner.workflows.hosts.run import run_on_hosts
+            from runner.hosts.run import run_on_hosts
 
             totals, matrix, margin = run_on_hosts(options, executor, certificates, progress, resume=resume)
         else:
             if resume:
-                from runner.workflows.run.resume import resumed
+                from runner.session.run.resume import resumed
 
                 context, preparation, stored = stack.enter_context(resumed(options, progress.note))
             else:
@@ -143,8 +143,8 @@ def run(
 def _print_answer(measured: "Run", options: "Options", margin: float) -> None:
     """Print to stderr which releases are faster, the grade of the run, and the command to run next."""
     from runner.report import answer_text
-    from runner.workflows.check import check
-    from runner.workflows.results import run_answer
+    from runner.session.check import check
+    from runner.session.results import run_answer
 
     width, colour = console.width(), console.colour(sys.stderr)
     console.note(answer_text.text(run_answer(measured, margin), width=width, colour=colour))
@@ -177,9 +177,9 @@ def nightly(
     output: Output = None,
 ) -> int:
     """Measure, compare with the last good run, and measure again in turns what looks changed; 8 h unless --budget."""
-    from runner.workflows.context import cache_in_use
-    from runner.workflows.history.add import history_url
-    from runner.workflows.nightly import nightly as measure_night
+    from runner.session.context import cache_in_use
+    from runner.watch.nightly import nightly as measure_night
+    from runner.watch.series.add import history_url
 
     url = history_url(options.reports, history)
     if if_missed is not None and (reason := _not_missed(options.reports, if_missed)):
@@ -195,7 +195,7 @@ def _not_missed(reports: Path, at: str) -> str:
     """Return why no night was missed, as a sentence; empty if one was."""
     from datetime import datetime
 
-    from runner.workflows.nightly.turn import missed
-    from runner.workflows.schedule import clock
+    from runner.watch.nightly.turn import missed
+    from runner.watch.schedule import clock
 
     return missed(reports, clock(at), datetime.now().astimezone())[1]

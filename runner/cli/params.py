@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from runner.cli import completion
-from runner.workflows.options import Options
+from runner.session.options import Options
 
 MatrixFile = Annotated[Path, typer.Option("--matrix", help="the matrix file")]
 Reports = Annotated[Path, typer.Option("--reports", help="the folder that holds the runs")]

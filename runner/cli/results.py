@@ -40,7 +40,7 @@ def compare(
 ) -> int:
     """Compare environments by their stored results: faster, slower, same or inconclusive, and why."""
     from runner.report import render
-    from runner.workflows.results import comparison
+    from runner.session.results import comparison
 
     compared = comparison(matrix, reports, environments, best=best, run=run)
     if output is not None:
@@ -64,7 +64,7 @@ def check(
     traceback: Traceback = False,
 ) -> int:
     """Show the quality issues of a run, its open comparisons, and the command to run next."""
-    from runner.workflows.check import check as check_run
+    from runner.session.check import check as check_run
 
     checked = check_run(reports, run, matrix)
     console.show(checked, format, output)
@@ -89,15 +89,15 @@ def report(
     traceback: Traceback = False,
 ) -> int:
     """Write the report of a run (index.html, report.md, samples.csv) and print its path."""
-    from runner.workflows.results import find_run, matrix_margin, write_report
+    from runner.session.results import find_run, matrix_margin, write_report
 
     if site is not None:
-        from runner.workflows.site import write_site
+        from runner.watch.site import write_site
 
         console.emit_path(write_site(reports, site, matrix_margin(matrix), console.note, history))
         return 0
     if summary:
-        from runner.workflows.results import report_summary
+        from runner.session.results import report_summary
 
         console.emit(report_summary(find_run(reports, run), matrix_margin(matrix)), None)
         return 0
@@ -115,7 +115,7 @@ def open_page(
     """Open the report of a run in the browser, and print its path."""
     import webbrowser
 
-    from runner.workflows.results import find_run, matrix_margin, write_report
+    from runner.session.results import find_run, matrix_margin, write_report
 
     stored = find_run(reports, run)
     page = stored.path / "index.html"
@@ -135,7 +135,7 @@ def list_what_there_is(
 ) -> int:
     """List the stored runs, or what the matrix file has."""
     from runner.report.rich_text import columns
-    from runner.workflows.listing import listing
+    from runner.session.listing import listing
 
     entries = list(listing(topic, matrix, reports))
     if not entries:
@@ -149,7 +149,7 @@ def list_what_there_is(
 def accuracy(run: RunName = None, reports: Reports = Path("reports"), traceback: Traceback = False) -> int:
     """Print the largest error against the float64 reference, and whether it is within the tolerance."""
     from runner.report.accuracy import text
-    from runner.workflows.results import find_run, run_accuracy
+    from runner.session.results import find_run, run_accuracy
 
     rows = run_accuracy(find_run(reports, run))
     console.emit(text(rows, console.width(), colour=console.colour()), None)
@@ -167,7 +167,7 @@ def export(
     from runner.analysis import dataset
     from runner.core.errors import UsageError, file_problem
     from runner.report.formatting import counted
-    from runner.workflows.results import find_run
+    from runner.session.results import find_run
 
     try:
         rows = dataset.export(find_run(reports, run), output)

@@ -31,8 +31,8 @@ def schedule(
     traceback: Traceback = False,
 ) -> int:
     """Print a systemd timer, crontab lines or a CI workflow that runs `runner nightly` here; nothing is installed."""
-    from runner.workflows import alerts
-    from runner.workflows.schedule import Job, advice, clock, files
+    from runner.watch import alerts
+    from runner.watch.schedule import Job, advice, clock, files
 
     if output and format == "cron":
         raise UsageError(Problem("a crontab line cannot be written into a folder", hint="leave out --output"))

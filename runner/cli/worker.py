@@ -27,18 +27,18 @@ def worker(
 ) -> int:
     """Offer the devices of this host until the scheduler ends; one worker process for each device."""
     if task is not None and reply is not None:
-        from runner.workflows.hosts.work import perform_file
+        from runner.hosts.work import perform_file
 
         perform_file(task, reply, device or "cpu")
         return 0
     try:
         if make_certificates is not None:
-            from runner.workflows.hosts.certificates import make
+            from runner.hosts.certificates import make
 
             make(make_certificates)
             console.note(f"copy {make_certificates} to every host, and keep its files secret")
             return 0
-        from runner.workflows.hosts.worker import serve
+        from runner.hosts.worker import serve
     except ModuleNotFoundError as error:
         hint = "install it with `pip install 'matrix-runner[dask]'`"
         raise UsageError(Problem(f"a worker needs the package {error.name}", hint=hint)) from error

@@ -70,7 +70,7 @@ class ChangeEntry:
         cell: the id of the cell.
         before: the run that it was compared with.
         against: ``baseline``, ``anchor`` or ``series``: why it was compared with that run.
-        state: how it ended, see ``workflows.nightly.result.State``.
+        state: how it ended, see ``watch.nightly.night.State``.
         verdict: in turns; empty if it was not measured in turns.
         ratio: tonight over before, in turns where that was measured, else between the two runs; with the ends of its
             95 % interval.

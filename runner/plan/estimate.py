@@ -2,7 +2,7 @@
 
 The estimates are rough on purpose: they order the cells, choose which fit into memory, and say how long a run will
 take. An iteration takes its arithmetic at the rate of the device plus the time to launch its operations
-(``runner.plan.rates``). What a run measures replaces them (``runner.workflows.run.costs``).
+(``runner.plan.rates``). What a run measures replaces them (``runner.session.run.costs``).
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from runner.catalog.cases import (
-    CASES,
-    forward_bytes,
-    forward_flops,
-    is_kernel,
-    is_network_of_user,
-    training_bytes,
-)
+from runner.catalog.cases import CASES, forward_bytes, forward_flops, is_kernel, is_network_of_user, training_bytes
 from runner.core import units
 from runner.core.model import Cell, Measurement, PlannedCell, Skip
 from runner.core.units import duration

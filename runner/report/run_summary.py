@@ -11,6 +11,7 @@ from runner.report.page import Page
 
 VERSION = 2
 NAME = "summary.json"
+MAX_SUMMARY_BYTES = 64 << 20
 
 
 def to_json(page: Page) -> str:

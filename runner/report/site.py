@@ -5,7 +5,6 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from runner.analysis.comparison_model import MARGIN
 from runner.core import units
 from runner.report import wording
 from runner.report.formatting import date
@@ -13,6 +12,7 @@ from runner.report.page_templates import environment
 from runner.report.trend_charts import Chart, chart, percent, spark
 from runner.report.trend_rows import Row, Week, is_within, row_of
 from runner.report.trends import Trend, device_title
+from runner.stats.intervals import MARGIN
 
 PAGE_ROWS = 500
 """Cells on a page of a device; more go to further pages."""

@@ -7,14 +7,7 @@ from typing import NamedTuple
 from runner.analysis.boards import boards_of
 from runner.analysis.controls import canary_by_host
 from runner.analysis.model import Dataset
-from runner.catalog.cases import (
-    CASES,
-    deepbench_allreduce,
-    deepbench_rnn,
-    deepbench_sparse,
-    moved_bytes,
-    product_flops,
-)
+from runner.catalog.cases import CASES, deepbench_allreduce, deepbench_rnn, deepbench_sparse, moved_bytes, product_flops
 from runner.catalog.hardware.peaks import Peak, peak
 from runner.core import units
 from runner.core.model.events import CANARY_SIZE as SIZE

@@ -11,8 +11,8 @@ from itertools import groupby, pairwise
 
 from scipy.special import stdtrit
 
-from runner.analysis.change_points import change_points
 from runner.history.entries import ChangeEntry, LevelEntry, Point
+from runner.stats.change_points import change_points
 
 MAX_POINTS = 1000
 """Points of a trend that are drawn, the newest ones."""

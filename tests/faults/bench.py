@@ -13,8 +13,8 @@ from typing import Any
 
 from runner.core.locks import try_exclusive
 from runner.core.paths import cache_folder
+from runner.session.context import IN_USE
 from runner.store.run import Run, runs
-from runner.workflows.context import IN_USE
 from tests.faults.fault import Fault, Kept
 from tests.integration.conftest import ROOT, alive, containers, wait_for
 

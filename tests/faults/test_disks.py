@@ -85,7 +85,7 @@ def full_measure(bench: Bench) -> None:
 
 def full_report(bench: Bench) -> None:
     with disk(bench.reports, "size=8m"):
-        process = bench.start(*RUN, pause="runner.workflows.results:report")
+        process = bench.start(*RUN, pause="runner.session.results:report")
         bench.paused(process)
         fill(bench.reports)
         bench.go_on()

@@ -16,13 +16,13 @@ from tests.faults.signals import INTERRUPTED, OTHER_STAGES, STAGES, signals
 from tests.integration.conftest import wait_for
 
 PAUSES = {
-    "plan": "runner.workflows.context:prepare",
-    "build": "runner.workflows.run:build",
+    "plan": "runner.session.context:prepare",
+    "build": "runner.session.run:build",
     "folder": "runner.store.run:write_whole",
     "reference": "runner.measure.references:write_whole",
     "server": "runner.measure.session:Session.hello",
     "record": "runner.store.run:append@measured",
-    "report": "runner.workflows.results:report",
+    "report": "runner.session.results:report",
 }
 OPTIONS = (*SMALL, *HOST)
 

@@ -25,9 +25,9 @@ from runner.plan.document import plan_document
 from runner.plan.machine_file import read_machine_file
 from runner.report.coverage import coverage
 from runner.report.plan import plan_table
-from runner.workflows.listing import Topic, listing
-from runner.workflows.options import Options
-from runner.workflows.plan_elsewhere import planned
+from runner.session.listing import Topic, listing
+from runner.session.options import Options
+from runner.session.plan_elsewhere import planned
 from tests.fuzz.edits import edited
 from tests.fuzz.limits import ROOT
 from tests.fuzz.values import to_json

@@ -16,8 +16,8 @@ from runner.gpu.device import DeviceSession
 from runner.harness import protocol
 from runner.measure.rounds import Hooks, measure
 from runner.measure.server_pool import ServerPool
+from runner.session.run.recorder import RunRecorder
 from runner.store.run import Run
-from runner.workflows.run.recorder import RunRecorder
 from tests.fuzz import views
 from tests.fuzz.edits import edited
 from tests.fuzz.examples import BASE, CASE, CELLS, OTHER, TONIGHT, header, hello, plan_of_cells, reply

@@ -20,8 +20,8 @@ def load(reports: Path) -> None:
 
 def report(reports: Path) -> None:
     """Write the report, then list the runs."""
-    from runner.workflows.listing import listing
-    from runner.workflows.results import find_run, write_report
+    from runner.session.listing import listing
+    from runner.session.results import find_run, write_report
 
     write_report(find_run(reports, None), MARGIN)
     list(listing("runs", NO_MATRIX, reports))
@@ -29,7 +29,7 @@ def report(reports: Path) -> None:
 
 def published(reports: Path) -> None:
     """Write the report with published figures next to it."""
-    from runner.workflows.results import find_run, write_report
+    from runner.session.results import find_run, write_report
 
     write_report(find_run(reports, TONIGHT), MARGIN, "braun2018")
 
@@ -37,7 +37,7 @@ def published(reports: Path) -> None:
 def answer(reports: Path) -> None:
     """Show the answer and the summary of a run."""
     from runner.report import answer_text
-    from runner.workflows.results import find_run, report_summary, run_answer
+    from runner.session.results import find_run, report_summary, run_answer
 
     answer_text.text(run_answer(find_run(reports, None), MARGIN), width=100, colour=True)
     report_summary(find_run(reports, TONIGHT), MARGIN)
@@ -46,7 +46,7 @@ def answer(reports: Path) -> None:
 def compare(reports: Path) -> None:
     """Compare two environments, and show the rows in every format."""
     from runner.report import FORMATS, chart_file, render
-    from runner.workflows.results import comparison
+    from runner.session.results import comparison
 
     for best in (False, True):
         compared = comparison(NO_MATRIX, reports, [BASE, OTHER], best=best)
@@ -58,7 +58,7 @@ def compare(reports: Path) -> None:
 def compare_published(reports: Path) -> None:
     """Compare an environment of a named run with a publication."""
     from runner.report import render
-    from runner.workflows.results import comparison
+    from runner.session.results import comparison
 
     names = [f"{OTHER}@{TONIGHT}", "published:braun2018/torch-0.4", BASE]
     render(comparison(NO_MATRIX, reports, names, best=True), "table")
@@ -66,7 +66,7 @@ def compare_published(reports: Path) -> None:
 
 def check(reports: Path) -> None:
     """Check the run."""
-    from runner.workflows.check import check as check_run
+    from runner.session.check import check as check_run
 
     checked = check_run(reports, None, NO_MATRIX)
     checked.text(100, colour=True)
@@ -77,7 +77,7 @@ def check(reports: Path) -> None:
 def accuracy(reports: Path) -> None:
     """Show the errors against the reference."""
     from runner.report.accuracy import text
-    from runner.workflows.results import find_run, run_accuracy
+    from runner.session.results import find_run, run_accuracy
 
     text(run_accuracy(find_run(reports, None)), 100, colour=False)
 
@@ -86,7 +86,7 @@ def export(reports: Path) -> None:
     """Export the samples, and read them back."""
     from runner.analysis.dataset import export as export_run
     from runner.analysis.dataset import load_samples
-    from runner.workflows.results import find_run
+    from runner.session.results import find_run
 
     for suffix in (".csv", ".parquet"):
         export_run(find_run(reports, None), reports / f"samples{suffix}")
@@ -95,7 +95,7 @@ def export(reports: Path) -> None:
 
 def notebook(reports: Path) -> None:
     """Read a run as a notebook does."""
-    from runner.workflows.notebook import load_run
+    from runner.session.notebook import load_run
 
     run = load_run(reports, reports, NO_MATRIX)
     assert str(run)
@@ -105,7 +105,7 @@ def notebook(reports: Path) -> None:
 
 def site(reports: Path) -> None:
     """Write the site over all runs, twice: the second time reports exist."""
-    from runner.workflows.site import write_site
+    from runner.watch.site import write_site
 
     for _ in range(2):
         write_site(reports, reports / "site", MARGIN, lambda _: None)
@@ -113,8 +113,8 @@ def site(reports: Path) -> None:
 
 def accept(reports: Path) -> None:
     """Accept a run as baseline."""
-    from runner.workflows.history.accept import Request, stored_levels
-    from runner.workflows.history.accept import accept as accept_cells
+    from runner.watch.series.accept import Request, stored_levels
+    from runner.watch.series.accept import accept as accept_cells
 
     at = "2026-11-24T12:00:00Z"
     accept_cells(reports, Request(patterns=("torch-*", OTHER), run=None, reason="why", person="ann", at=at))
@@ -126,12 +126,12 @@ def resume(reports: Path) -> None:
     from runner.core.progress import Progress
     from runner.measure.batches import Batches
     from runner.measure.round_plan import RoundPlan, abandoned_cells
+    from runner.session.options import Options
+    from runner.session.results import find_run
+    from runner.session.run import resume as resuming
+    from runner.session.run.header import check_environments, check_program, read_header
+    from runner.session.run.recorder import RunRecorder
     from runner.store.run import runs
-    from runner.workflows.options import Options
-    from runner.workflows.results import find_run
-    from runner.workflows.run import resume as resuming
-    from runner.workflows.run.header import check_environments, check_program, read_header
-    from runner.workflows.run.recorder import RunRecorder
 
     for run in runs(reports):
         assert run.journal().unfinished in {True, False}
@@ -158,8 +158,10 @@ def resume(reports: Path) -> None:
 def nightly(reports: Path) -> None:
     """Compare tonight's run with what earlier runs, nights and anchors hold."""
     from runner.analysis import dataset
-    from runner.workflows.nightly import anchors, baseline, candidates, drift, history, pins
-    from runner.workflows.results import find_run
+    from runner.nights import anchors_file as pins
+    from runner.nights import looks as history
+    from runner.session.results import find_run
+    from runner.watch.nightly import anchors, baseline, candidates, drift
 
     tonight = find_run(reports, TONIGHT)
     results, nights = dataset.load_dataset(tonight), history.read_history(reports)

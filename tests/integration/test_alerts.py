@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from runner.workflows.alerts import overview, sender
-from runner.workflows.alerts.delivery import Delivery
-from runner.workflows.alerts.sending import Message, send
-from runner.workflows.alerts.targets import Target, read_targets
-from runner.workflows.nightly.night_file import NightFile
+from runner.watch.alerts import overview, sender
+from runner.watch.alerts.delivery import Delivery
+from runner.watch.alerts.sending import Message, send
+from runner.watch.alerts.targets import Target, read_targets
+from runner.watch.nightly.night_record import NightFile
 from tests.integration.conftest import Runner, children
 from tests.integration.test_secrets import MARK, USER, content_of, in_command_lines, leaking_files, leaks, watched
 from tests.support.nights import change, many, night, run_of

@@ -18,7 +18,7 @@ from runner.backends.local_channel import ProcessChannel
 from runner.backends.venv import READY
 from runner.core.locks import shared
 from runner.core.model import Spec
-from runner.workflows.context import IN_USE
+from runner.session.context import IN_USE
 from tests.fakes.driver import StandIn
 from tests.integration.conftest import Runner, wait_for
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from runner.hosts.certificates import make
 from runner.store.run import Run, runs
-from runner.workflows.hosts.certificates import make
 from tests.support.slurm import Cluster
 
 MATRIX = """

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from runner.hosts import task_process
+from runner.hosts.certificates import make
 from runner.store.run import runs
-from runner.workflows.hosts import task_process
-from runner.workflows.hosts.certificates import make
 from tests.support.dask_hosts import (
     CASES,
     IMPATIENT,

@@ -14,10 +14,10 @@ import pytest
 from runner.core.errors import UsageError
 from runner.gpu.clocks import journal
 from runner.gpu.clocks.journal import Entry
+from runner.hosts.executors import Completion, slurm
+from runner.hosts.executors.slurm import SlurmExecutor
+from runner.hosts.executors.slurm_leftovers import job_name
 from runner.store.run import Run, runs
-from runner.workflows.hosts.executors import Completion, slurm
-from runner.workflows.hosts.executors.slurm import SlurmExecutor
-from runner.workflows.hosts.executors.slurm_leftovers import job_name
 from tests.fakes.driver import TDP, UUID, StandIn
 from tests.integration.conftest import ROOT, alive, children, wait_for
 from tests.support.slurm import NODE, Cluster

@@ -20,7 +20,7 @@ from typing import Any, get_args
 import pytest
 
 from runner.store.run import Run
-from runner.workflows.nightly.result import Stage
+from runner.watch.nightly.night import Stage
 from tests.integration.conftest import Runner, alive, children, containers, wait_for
 from tests.integration.test_following_nights import NIGHT, index, nights, served
 from tests.support.package_index import PackageIndex, wheel

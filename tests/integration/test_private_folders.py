@@ -10,7 +10,7 @@ import pytest
 
 from runner.core.locks import try_exclusive
 from runner.core.paths import cache_folder
-from runner.workflows.context import IN_USE
+from runner.session.context import IN_USE
 from tests.integration.conftest import ROOT
 from tests.support import private_folders
 
@@ -18,7 +18,7 @@ REPRESENTATIVE = (
     "tests/integration/test_locks.py",
     "tests/integration/test_run.py::test_two_environments_are_measured_compared_and_exported[venv]",
     "tests/integration/test_resume.py::test_a_budget_is_that_of_the_whole_run",
-    "tests/unit/workflows/test_context.py",
+    "tests/unit/session/test_context.py",
 )
 LOCKS = ("measuring-cpu.lock", IN_USE)
 

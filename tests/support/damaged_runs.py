@@ -16,16 +16,16 @@ from runner.analysis import dataset
 from runner.backends import harness_archive
 from runner.core.errors import RunnerError
 from runner.core.model import Measurement, Record
+from runner.nights.looks import read_history
 from runner.plan.document import fingerprint
 from runner.report import FORMATS, accuracy, render
+from runner.session.check import check
+from runner.session.listing import listing
+from runner.session.results import comparison, find_run, run_accuracy, run_answer, write_report
+from runner.session.run.header import check_program, read_header
+from runner.session.run.resume import past, stored_plan
 from runner.store.run import Run
-from runner.workflows.check import check
-from runner.workflows.listing import listing
-from runner.workflows.nightly.baseline import find_baselines
-from runner.workflows.nightly.history import read_history
-from runner.workflows.results import comparison, find_run, run_accuracy, run_answer, write_report
-from runner.workflows.run.header import check_program, read_header
-from runner.workflows.run.resume import past, stored_plan
+from runner.watch.nightly.baseline import find_baselines
 from tests.support.changed_runs import reseal
 from tests.support.fake_runs import bad, cell, environments, facts, good, plan, times
 

@@ -11,13 +11,13 @@ from runner.catalog.cases import CASES
 from runner.core.errors import EngineError, Problem
 from runner.core.model import Block, Cell, Measurement, Past, Plan, PlannedCell
 from runner.core.progress import Progress
+from runner.hosts import tasks
+from runner.hosts.devices import Devices
+from runner.hosts.executors import Completion
+from runner.hosts.tasks import Inquiry, Job, Offer
+from runner.hosts.work import archive
 from runner.plan.document import plan_document, read_plan
 from runner.store.run import Run
-from runner.workflows.hosts import tasks
-from runner.workflows.hosts.devices import Devices
-from runner.workflows.hosts.executors import Completion
-from runner.workflows.hosts.tasks import Inquiry, Job, Offer
-from runner.workflows.hosts.work import archive
 from tests.support.fake_runs import MACHINE, NOW, good
 
 ROUNDS = 2

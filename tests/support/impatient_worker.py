@@ -6,7 +6,7 @@
 from functools import partial
 
 from runner import cli
-from runner.workflows.hosts import worker
+from runner.hosts import worker
 
 if __name__ == "__main__":
     worker.serve = partial(worker.serve, patience=1.0)

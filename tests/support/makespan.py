@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Collection, Mapping
 
-from runner.plan.hosts import Waiting
+from runner.hosts.waiting import Waiting
 
 
 def lower_bound(blocks: Collection[Waiting], devices: Mapping[str, int], speeds: Mapping[str, float]) -> float:

@@ -7,12 +7,12 @@ from typing import Any
 
 from runner.analysis.comparison_model import Comparison, Difference, Row, Verdict
 from runner.core.model import Cell
-from runner.workflows.alerts.delivery import Delivery
-from runner.workflows.alerts.sending import Message
-from runner.workflows.alerts.targets import Target
-from runner.workflows.nightly.confirmed import Against
-from runner.workflows.nightly.night_file import NightFile
-from runner.workflows.nightly.result import Change, Night, Pair
+from runner.watch.alerts.delivery import Delivery
+from runner.watch.alerts.sending import Message
+from runner.watch.alerts.targets import Target
+from runner.watch.nightly.confirmed import Against
+from runner.watch.nightly.night import Change, Night, Pair
+from runner.watch.nightly.night_record import NightFile
 from tests.support.fake_runs import cell
 
 SLACK, MAIL = Target("1 slack", "slack://n0bodymayread"), Target("2 mailto", "mailto://u:n0bodymayread@h")

@@ -6,8 +6,8 @@
 from collections.abc import Iterable
 
 from runner import cli
-from runner.workflows.hosts.executors import Completion
-from runner.workflows.hosts.executors.dask import DaskExecutor
+from runner.hosts.executors import Completion
+from runner.hosts.executors.dask import DaskExecutor
 
 completed = DaskExecutor.completed
 earlier: list[Completion] = []

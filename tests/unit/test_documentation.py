@@ -25,9 +25,9 @@ from runner.matrix import Phase, load, parse, schema
 from runner.plan.compatibility.variants import choose_variants
 from runner.plan.machine_file import read_machine_file
 from runner.report import data
+from runner.session.options import Options
+from runner.session.plan_elsewhere import planned
 from runner.store.samples import COLUMNS
-from runner.workflows.options import Options
-from runner.workflows.plan_elsewhere import planned
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -17,7 +17,7 @@ from benchmarks.first_day import runs
 from benchmarks.first_day.environments import planned
 from benchmarks.first_day.rows import Row
 from benchmarks.first_day.settings import ROOT, Settings
-from runner.workflows.options import Options
+from runner.session.options import Options
 
 SUBJECT = "SIGKILL"
 ROUNDS, SECONDS = 3, 0.3

@@ -10,10 +10,11 @@ from runner.analysis.compare.noise_floor import apply_noise_floors, flag_noisy_m
 from runner.analysis.compare.run_sides import Match, RunReader, choose_sides, passed_over
 from runner.analysis.compare.verdicts import with_verdicts
 from runner.analysis.compare.widening import widenings
-from runner.analysis.comparison_model import MARGIN, Comparison, Detectable, Row
+from runner.analysis.comparison_model import Comparison, Detectable, Row
 from runner.analysis.model import Dataset
 from runner.catalog import published
 from runner.core.errors import Problem, RunnerError, UsageError
+from runner.stats.intervals import MARGIN
 
 
 def compare(

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runner.analysis import statistics
 from runner.analysis.comparison_model import Row
 from runner.analysis.error_inflation import Inflation
+from runner.stats import intervals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,7 @@ class Draft:
     """
 
     row: Row
-    evidence: statistics.Evidence | None = None
+    evidence: intervals.Evidence | None = None
     looks: tuple[int, ...] = ()
     ratios: Mapping[int, float] = field(default_factory=dict)
     groups: Mapping[int, Hashable] = field(default_factory=dict)

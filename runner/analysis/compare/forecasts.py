@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from runner.analysis import forecast, statistics
+from runner.analysis import forecast
 from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Detectable, Row
-from runner.analysis.continuation import independent
 from runner.analysis.model import MIN_ROUNDS
+from runner.stats import intervals
+from runner.stats.continuation import independent
 
 
 def with_forecasts(
     rows: Sequence[Row],
-    evidence: statistics.Evidence,
+    evidence: intervals.Evidence,
     looks: Sequence[tuple[int, ...]],
     discoveries: int,
     margin: float,
@@ -36,7 +37,7 @@ def with_forecasts(
     ]
     is_open = np.flatnonzero([row.verdict == "inconclusive" for row in rows])
     more = forecast.more_rounds(
-        statistics.Evidence(*(column[is_open] for column in evidence)),
+        intervals.Evidence(*(column[is_open] for column in evidence)),
         [looks[index] for index in is_open.tolist()],
         forecast.difference_level(discoveries, len(rows)),
         margin,
@@ -109,7 +110,7 @@ def fresh_rounds(rows: Sequence[Row], table_rows: int, margin: float) -> list[in
     needed = [row.rounds + row.more_rounds for row in rows]
     indices = [index for index, row in enumerate(rows) if row.round_sd is not None and row.code != "noise-floor"]
     counts = np.array([rows[index].independent_rounds for index in indices], dtype=np.float64)
-    evidence = statistics.Evidence(
+    evidence = intervals.Evidence(
         mean=np.log([rows[index].ratio or 1.0 for index in indices]),
         error=np.array([rows[index].round_sd for index in indices], dtype=np.float64) / np.sqrt(counts),
         freedom=counts - 1,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runner.analysis import statistics
 from runner.analysis.compare.drafts import Draft
 from runner.analysis.comparison_model import GeometricMean
 from runner.analysis.error_inflation import Inflation
+from runner.stats import intervals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,11 +59,11 @@ def _mean(
     table = _mean_by_group(log_ratios, complete, shared)
     names = np.array([draft.row.workload for draft in complete])
     workloads = tuple(np.unique(names).tolist())
-    alpha = statistics.SHOWN_LEVEL if len(drafts[0].looks) > 1 else 1 - statistics.CONFIDENCE
+    alpha = intervals.SHOWN_LEVEL if len(drafts[0].looks) > 1 else 1 - intervals.CONFIDENCE
     inflation = inflations.get(drafts[0].row.runs[0], Inflation())
     by_workload = np.array([table[names == name].mean(axis=0) for name in workloads])
     count = table.shape[1]
-    mean = statistics.geometric_mean(by_workload, alpha, inflation.factor(count), inflation.freedom(count))
+    mean = intervals.geometric_mean(by_workload, alpha, inflation.factor(count), inflation.freedom(count))
     ratio, low, high = (float(np.exp(log)) for log in mean)
     one_round = count == 1
     return GeometricMean(

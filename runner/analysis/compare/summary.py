@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from runner.analysis.compare.comparison import compare
-from runner.analysis.comparison_model import MARGIN, Comparison
+from runner.analysis.comparison_model import Comparison
 from runner.analysis.model import Dataset
 from runner.analysis.releases import releases
 from runner.core.errors import RunnerError
 from runner.core.model.cells import is_twin, without_twin
+from runner.stats.intervals import MARGIN
 
 
 def summarise(dataset: Dataset, *, margin: float = MARGIN) -> tuple[Comparison, ...]:

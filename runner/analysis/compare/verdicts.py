@@ -6,7 +6,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-from runner.analysis import paired_tests, statistics
 from runner.analysis.boards import groups, kind_name, shared_rounds
 from runner.analysis.cell_rounds import log_ratios
 from runner.analysis.compare.drafts import Draft, freedom, variance_factor
@@ -20,6 +19,7 @@ from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import Round
 from runner.analysis.model_checks import pair_issues
 from runner.core.facts import COMPARABLE
+from runner.stats import intervals, paired_tests
 
 FACT_NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
 UNKNOWN = "unknown"
@@ -151,10 +151,8 @@ def _draft_with_evidence(base: Side, other: Side, pair: Pair) -> Draft:
         servers = [(base_cell.servers[number], other_cell.servers[number]) for number in shared]
         boards = [base_cell.boards[number] for number in shared]
         grouped = groups(boards, servers)
-        evidence = statistics.paired(np.array(ratios), grouped)
-        floored = statistics.with_tick(
-            evidence, np.array(ratios), _relative_tick(base_cell), _relative_tick(other_cell)
-        )
+        evidence = intervals.paired(np.array(ratios), grouped)
+        floored = intervals.with_tick(evidence, np.array(ratios), _relative_tick(base_cell), _relative_tick(other_cell))
         return Draft(
             _row(base, other, pair, verdict="inconclusive", boards=tuple(dict.fromkeys(boards))),
             floored,
@@ -164,7 +162,7 @@ def _draft_with_evidence(base: Side, other: Side, pair: Pair) -> Draft:
             is_coarse=floored is not evidence,
         )
     code, reason = _why_unpaired(base, other, pair)
-    evidence = statistics.unpaired(*(np.log(list(cell.medians.values())) for cell in (base_cell, other_cell)))
+    evidence = intervals.unpaired(*(np.log(list(cell.medians.values())) for cell in (base_cell, other_cell)))
     return Draft(_row(base, other, pair, verdict="inconclusive", code=code, reason=reason), evidence)
 
 
@@ -189,18 +187,18 @@ def _rounds(cell: Measured, numbers: Sequence[int]) -> list[Round]:
 def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[str, Inflation]) -> list[Row]:
     """Return the rows of drafts that have evidence, with their verdicts."""
     evidence_columns = zip(*(draft.evidence for draft in drafts), strict=True)
-    evidence = statistics.Evidence(*(np.array(column) for column in evidence_columns))
+    evidence = intervals.Evidence(*(np.array(column) for column in evidence_columns))
     looks = [draft.looks or (int(rounds),) for draft, rounds in zip(drafts, evidence.rounds, strict=True)]
     factors = np.array([variance_factor(draft, inflations) for draft in drafts])
     evidence = evidence._replace(freedom=np.array([freedom(draft, inflations) for draft in drafts]))
     tested = paired_tests.evaluate(evidence, [draft.for_ranks() for draft in drafts], looks, factors)
     evidence = evidence._replace(error=evidence.error * np.sqrt(factors))
-    p, alpha, shown, intervals = tested
-    significant = (p <= statistics.FALSE_ALARM_LEVEL) & statistics.discoveries(p)
-    verdicts = statistics.verdicts(intervals, significant, margin)
+    p, alpha, shown, decisive = tested
+    significant = (p <= intervals.FALSE_ALARM_LEVEL) & intervals.discoveries(p)
+    verdicts = intervals.verdicts(decisive, significant, margin)
     rows = []
     with np.errstate(over="ignore"):  # two rounds at the level of a first look: the interval may be unbounded
-        ends, deciding = np.exp(shown), np.exp(intervals)
+        ends, deciding = np.exp(shown), np.exp(decisive)
     columns = zip(drafts, verdicts, evidence.rounds, p, alpha, *ends, *deciding[1:], strict=True)
     for draft, verdict, rounds, p_value, level, ratio, low, high, deciding_low, deciding_high in columns:
         if verdict == "inconclusive":
@@ -230,7 +228,7 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _why_decided(verdict: statistics.Verdict, margin: float, distance: float) -> tuple[str, str]:
+def _why_decided(verdict: intervals.Verdict, margin: float, distance: float) -> tuple[str, str]:
     """Return the code and the sentence of a verdict.
 
     Args:

@@ -12,7 +12,7 @@ from runner.core.facts import QUALITY_FACTS
 from runner.harness.timing import WINDOW, WINDOWS
 
 if TYPE_CHECKING:
-    from runner.analysis.sample_shape import Modes, Shape
+    from runner.stats.sample_shape import Modes, Shape
 
 MAX_CLOCK_CHANGE = 0.02
 """The largest relative difference between clock readings: the margin that counts as no change."""
@@ -102,7 +102,7 @@ def cell_samples(dataset: Dataset, *, with_shapes: bool = True) -> Iterator[Cell
     """
     import numpy as np
 
-    from runner.analysis.sample_shape import Shape, shapes
+    from runner.stats.sample_shape import Shape, shapes
 
     rounds = dataset.rounds
     round_shapes = [Shape()] * len(rounds)

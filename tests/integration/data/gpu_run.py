@@ -8,9 +8,9 @@ from runner.cli import console
 from runner.cli.params import planning
 from runner.gpu import cooling
 from runner.gpu.selection import choose_devices
-from runner.workflows import run as pipeline
-from runner.workflows.context import cache_in_use, prepared
-from runner.workflows.options import Options
+from runner.session import run as pipeline
+from runner.session.context import cache_in_use, prepared
+from runner.session.options import Options
 
 app = typer.Typer()
 cooling.PAUSES = (0.1, 0.2)  # no test waits for a minute

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from runner import cli
 from runner.gpu.selection import choose_devices
-from runner.workflows.context import Context, setup
-from runner.workflows.hosts import work
-from runner.workflows.hosts.executors import slurm
-from runner.workflows.options import Options
+from runner.hosts import work
+from runner.hosts.executors import slurm
+from runner.session.context import Context, setup
+from runner.session.options import Options
 
 
 def setup_on_gpu(options: Options) -> Context:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.boards import coverage
-from runner.analysis import dataset, statistics
+from runner.analysis import dataset
 from runner.analysis.boards import Board, groups, shared_rounds
 from runner.analysis.compare import compare, summarise
 from runner.analysis.compare.kinds import by_kind
@@ -19,6 +19,7 @@ from runner.analysis.model import Dataset
 from runner.analysis.quality import quality_issues
 from runner.core.model import Record
 from runner.report import render
+from runner.stats import intervals
 from tests.support.fake_runs import bad, cell, make
 from tests.support.host_runs import CPU_A, CPU_B, DESK, GPU_1, GPU_2, H100, RTX, facts, pair, records
 
@@ -128,7 +129,7 @@ def _on_two_boards(reports: Path) -> Comparison:
 def test_the_interval_of_several_boards_has_their_variance(tmp_path: Path) -> None:
     row = _only(_on_two_boards(tmp_path))
     assert (row.rounds, row.independent_rounds, row.boards) == (12, 2, (GPU_1, GPU_2))
-    expected = statistics.interval(statistics.paired(np.log([0.5, 0.55])), 0.05)
+    expected = intervals.interval(intervals.paired(np.log([0.5, 0.55])), 0.05)
     assert (row.ratio, row.ratio_low, row.ratio_high) == pytest.approx(np.exp(expected), rel=1e-3)
     assert row.verdict == "inconclusive"
     assert "more boards would decide" in row.reason

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from runner.analysis import dataset, forecast, statistics
+from runner.analysis import dataset, forecast
 from runner.analysis.compare import compare
 from runner.analysis.compare.pairing import Pair, environment_side
 from runner.analysis.compare.summary import summarise
@@ -20,8 +20,9 @@ from runner.analysis.model import Dataset
 from runner.core.errors import RunnerError, UsageError
 from runner.core.model import Cell, Record, Skip
 from runner.report import data, terminal
+from runner.session.results import comparison
+from runner.stats import intervals
 from runner.store.run import runs
-from runner.workflows.results import comparison
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
 
 BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
@@ -164,7 +165,7 @@ def test_a_table_says_which_change_it_could_call(tmp_path: Path) -> None:
     comparison = compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])
     (row,) = comparison.rows
     assert row.round_sd is not None
-    expected = forecast.detectable_change(row.round_sd, (3,), (3,), statistics.FALSE_ALARM_LEVEL, comparison.margin)
+    expected = forecast.detectable_change(row.round_sd, (3,), (3,), intervals.FALSE_ALARM_LEVEL, comparison.margin)
     assert comparison.detectable_change == pytest.approx(expected)
     assert comparison.detectable_rounds == (3,)
     document = json.loads(data.to_json(comparison))

@@ -18,8 +18,8 @@ from runner.core.files import write_whole
 from runner.core.model import Record
 from runner.core.model.cells import twin
 from runner.report import render, report
+from runner.session import suggest
 from runner.store.documents import PLAN, text
-from runner.workflows import suggest
 from tests.support.fake_runs import cell, good, make, rounds
 
 CASES, ROUNDS = 40, 7
@@ -74,7 +74,7 @@ def test_intervals_and_p_values_are_wider_by_the_factor_of_the_comparison(
 ) -> None:
     run = measured(tmp_path, 0.8)
     wide = compared(run)
-    monkeypatch.setattr("runner.analysis.independence.MAX_P_VALUE", 0.0)
+    monkeypatch.setattr("runner.stats.independence.MAX_P_VALUE", 0.0)
     plain = compared(run)
     (widening,) = wide.widenings
     assert plain.widenings == ()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from runner.analysis.error_inflation import Inflation, aa_factor, independent_pairs
-from runner.analysis.independence import SerialCorrelation
-from runner.analysis.statistics import Floats
+from runner.stats.independence import SerialCorrelation
+from runner.stats.intervals import Floats
 
 ALIKE = SerialCorrelation(correlation=0.43, p_value=0.001, phi=0.6, rows=90, rounds=12)
 

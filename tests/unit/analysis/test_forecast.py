@@ -9,22 +9,23 @@ from scipy import optimize
 from scipy import stats as scipy_stats
 
 from benchmarks import promises, stopping
-from runner.analysis import forecast, statistics
+from runner.analysis import forecast
 from runner.analysis.comparison_model import MAX_MORE_ROUNDS
+from runner.stats import intervals
 
-LOOKS = statistics.looks(3, 20)
-LEVEL = statistics.FALSE_ALARM_LEVEL
+LOOKS = intervals.looks(3, 20)
+LEVEL = intervals.FALSE_ALARM_LEVEL
 MARGIN = 0.02
 
 
-def evidence(mean: float, sd: float, rounds: int, independent: int | None = None) -> statistics.Evidence:
+def evidence(mean: float, sd: float, rounds: int, independent: int | None = None) -> intervals.Evidence:
     """Return the evidence of one row, (1,)."""
     count = independent or rounds
     error = sd / math.sqrt(count) if count > 1 else math.inf
-    return statistics.Evidence(*(np.array([float(value)]) for value in (mean, error, max(count - 1, 1), rounds)))
+    return intervals.Evidence(*(np.array([float(value)]) for value in (mean, error, max(count - 1, 1), rounds)))
 
 
-def more(of: statistics.Evidence, total: float = LEVEL, at: tuple[int, ...] = LOOKS) -> tuple[int, int]:
+def more(of: intervals.Evidence, total: float = LEVEL, at: tuple[int, ...] = LOOKS) -> tuple[int, int]:
     """Return the ends of the forecast of one row."""
     low, high = forecast.more_rounds(of, [at], total, MARGIN)
     return int(low[0]), int(high[0])
@@ -42,7 +43,7 @@ def continued(mean: float, sd: float, rounds: int, draws: int = 20_000) -> dict[
     decided, shares = np.zeros(draws, dtype=np.bool_), {}
     for look in (number for number in LOOKS if number > rounds):
         seen = promises.evidence_of(all_rounds[:, :look])
-        decided |= promises.decided_rows(seen, LOOKS, statistics.p_value(seen, LOOKS) <= LEVEL)
+        decided |= promises.decided_rows(seen, LOOKS, intervals.p_value(seen, LOOKS) <= LEVEL)
         shares[look - rounds] = float(decided.mean())
     return shares
 
@@ -95,7 +96,7 @@ def test_a_look_too_far_away_promises_nothing() -> None:
 
 def test_looks_go_on_by_the_growth_rule_after_the_planned_ones() -> None:
     low, high = more(evidence(0.03, 0.04, 20))
-    assert low in {number - 20 for number in statistics.looks(20, 50)[1:]} | {MAX_MORE_ROUNDS + 1}
+    assert low in {number - 20 for number in intervals.looks(20, 50)[1:]} | {MAX_MORE_ROUNDS + 1}
     assert low <= high
 
 
@@ -115,7 +116,7 @@ def test_the_rows_of_a_table_do_not_depend_on_each_other() -> None:
     rows = [(0.06, 0.03, 3), (0.10, 0.04, 4), (0.01, 0.02, 3)]
     columns = zip(*(evidence(*row) for row in rows), strict=True)
     together = forecast.more_rounds(
-        statistics.Evidence(*map(np.concatenate, columns)), [LOOKS] * len(rows), LEVEL, MARGIN
+        intervals.Evidence(*map(np.concatenate, columns)), [LOOKS] * len(rows), LEVEL, MARGIN
     )
     alone = [more(evidence(*row)) for row in rows]
     assert list(zip(*(ends.tolist() for ends in together), strict=True)) == alone
@@ -141,7 +142,7 @@ def test_a_new_run_of_the_proposed_rounds_decides_in_8_of_10(mean: float, sd: fl
 
     def share(count: int) -> float:
         seen = promises.evidence_of(draw.normal(change[:, None], sigma[:, None], (draws, count)))
-        significant = statistics.p_value(seen, (count,)) <= LEVEL
+        significant = intervals.p_value(seen, (count,)) <= LEVEL
         return float(promises.decided_rows(seen, (count,), significant).mean())
 
     assert share(needed) > forecast.LATE - 0.05

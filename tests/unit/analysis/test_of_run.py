@@ -7,7 +7,7 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.of_run import of_run, split, with_facts_of
 from runner.core.errors import UsageError
-from runner.workflows.results import comparison
+from runner.session.results import comparison
 from tests.support.fake_runs import cell, good, make
 
 

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats as scipy_stats
 
 from runner.analysis import dataset
-from runner.analysis.statistics import SHOWN_LEVEL
 from runner.analysis.time_intervals import median_interval, time_intervals
+from runner.stats.intervals import SHOWN_LEVEL
 from tests.support.fake_runs import cell, make, rounds
 
 ROUNDS = (3, 5, 6, 10, 20)

@@ -14,8 +14,8 @@ from runner.cli import console
 from runner.core import errors
 from runner.core.errors import RecordError, RunnerError, UsageError
 from runner.core.progress import Progress
+from runner.session.run.failures import recorded_ending
 from runner.store.run import Run
-from runner.workflows.run.failures import recorded_ending
 from tests.support.fake_runs import cell, good, make, times
 
 BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
@@ -112,14 +112,14 @@ def test_any_other_error_of_a_file_is_a_sentence(
     def fail(*_arguments: object) -> NoReturn:
         raise OSError(number, os.strerror(number), "/var/cache/file")
 
-    monkeypatch.setattr("runner.workflows.results.run_accuracy", fail)
+    monkeypatch.setattr("runner.session.results.run_accuracy", fail)
     code, err = command("accuracy")
     assert (code, err.partition("\n")[0]) == (1, f"error: /var/cache/file cannot be used: {os.strerror(number)}")
     assert "Traceback" in command("accuracy", "--traceback")[1]
 
 
 def test_an_error_that_is_no_file_is_a_bug(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.workflows.results.run_accuracy", failing(errno.ECONNREFUSED))
+    monkeypatch.setattr("runner.session.results.run_accuracy", failing(errno.ECONNREFUSED))
     code, err = command("accuracy")
     assert code == 70
     assert "this is a bug in runner" in err

@@ -16,10 +16,10 @@ from runner.gpu.device import DeviceSession
 from runner.gpu.telemetry import facts
 from runner.gpu.types import AMPERE, HOPPER, KEPLER, PASCAL, TURING, VOLTA, Abilities, Pair, Reading, architecture
 from runner.matrix.models import GpuSettings
-from runner.workflows.context import clocks, setup
-from runner.workflows.options import Options
-from runner.workflows.run.header import RunHeader
-from runner.workflows.run.resume import with_header
+from runner.session.context import clocks, setup
+from runner.session.options import Options
+from runner.session.run.header import RunHeader
+from runner.session.run.resume import with_header
 
 SM = (1980, 1500, 1200, 345)
 DEFAULT = Pair(2619, 1200)

@@ -14,7 +14,7 @@ from runner.gpu.clocks.policy import ClockPolicy, Pin
 from runner.gpu.clocks.protocol import Order
 from runner.gpu.clocks.recovery import Busy, Failed, Undone
 from runner.gpu.device import DeviceSession
-from runner.workflows import clocks
+from runner.machine import clocks
 
 UUID = "GPU-0a1b2c3d-0000-1111-2222-333344445555"
 H200 = Gpu(uuid=UUID, name="H200", capability=(9, 0), driver="580.1")

@@ -9,9 +9,9 @@ from runner.core.errors import MatrixError
 from runner.matrix import Environment, Matrix, parse, select_environments
 from runner.matrix.nightly import base_mistakes
 from runner.plan.environments import specs
-from runner.workflows.bisect.candidates import made_from, of_matrix, templates
-from runner.workflows.lock_requests import lock_request, lock_requests
-from runner.workflows.nightly.floating import followed_environments
+from runner.releases.candidates import made_from, of_matrix, templates
+from runner.releases.lock_requests import lock_request, lock_requests
+from runner.watch.nightly.floating import followed_environments
 
 HEAD = """\
 version: 1

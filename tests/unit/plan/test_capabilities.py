@@ -14,8 +14,8 @@ from runner.matrix import load
 from runner.plan.compatibility import precision_refusal
 from runner.plan.machine_file import MachineDescription, read_machine_file
 from runner.plan.planner import plan
-from runner.workflows.options import Options
-from runner.workflows.plan_elsewhere import planned
+from runner.session.options import Options
+from runner.session.plan_elsewhere import planned
 
 ROOT = Path(__file__).parents[3]
 FRAMEWORKS = ("torch", "tensorflow", "jax", "keras", "theano", "torch7", "numpy")

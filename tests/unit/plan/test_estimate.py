@@ -21,8 +21,8 @@ from runner.plan.machine_file import read_machine_file
 from runner.plan.planner import plan
 from runner.plan.rates import UNKNOWN_BOARD, cpu_rates, fastest_rates, gpu_rates, rates
 from runner.report.plan import plan_table
-from runner.workflows.options import Options
-from runner.workflows.plan_elsewhere import planned
+from runner.session.options import Options
+from runner.session.plan_elsewhere import planned
 
 ROOT = Path(__file__).parents[3]
 H200 = Gpu(uuid="GPU-1", name="NVIDIA H200", capability=(9, 0), driver="595.71.05", memory=150_754_820_096)

@@ -12,11 +12,11 @@ import pytest
 
 from runner.core.errors import RunnerError, UsageError
 from runner.core.model import Gpu
+from runner.machine.doctor import Examination
 from runner.plan.machine_file import MACHINE_BYTES, MachineDescription, read_machine_file
-from runner.workflows.doctor import Examination
-from runner.workflows.options import Options
-from runner.workflows.plan_elsewhere import planned
-from tests.unit.workflows.test_doctor import ENGINE, FACTS, H200, outlook
+from runner.session.options import Options
+from runner.session.plan_elsewhere import planned
+from tests.unit.machine.test_doctor import ENGINE, FACTS, H200, outlook
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT: Mapping[str, Any] = {

@@ -8,9 +8,9 @@ import pytest
 from runner.core.model import Cell
 from runner.report import profiles as shown
 from runner.report.formatting import DASH
+from runner.session.results import write_report
 from runner.store.profiles import write_profile
 from runner.store.run import Run
-from runner.workflows.results import write_report
 from tests.support.fake_runs import cell, make, rounds
 
 BASE, OTHER = cell("torch-1.12"), cell("torch-2.x")

@@ -20,8 +20,8 @@ from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.quality import quality_issues
 from runner.core.model import Record
 from runner.report import FORMATS, quality, render, report, terminal
-from runner.workflows.check import check
-from runner.workflows.results import comparison
+from runner.session.check import check
+from runner.session.results import comparison
 from tests.support.fake_runs import cell, good, make
 
 QUIET: dict[str, Any] = {"governor": "performance", "load_average": [0.1, 0.1, 0.1], "logical_cores": 8}

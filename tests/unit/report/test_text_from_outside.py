@@ -19,9 +19,9 @@ from runner.analysis.comparison_model import Comparison
 from runner.cli import console
 from runner.core.progress import LiveProgress
 from runner.report import chart_file, render, report
+from runner.session.results import comparison, write_report
 from runner.store import samples
 from runner.store.run import Run
-from runner.workflows.results import comparison, write_report
 from tests.support.fake_runs import bad, cell, good, make, times
 
 HOSTILE = "\x1b]0;pwned\x07\x1b[2J\x9b31m[red]<script>alert(1)</script>\u202e*b*`c`\r\u2028"

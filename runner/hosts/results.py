@@ -1,0 +1,241 @@
+"""Add the blocks that workers return to the run of the driver: each exactly once, however often it arrives."""
+
+import errno
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from runner.core.errors import Problem, RecordError
+from runner.core.files import read_bounded, write_whole
+from runner.core.model import Record
+from runner.core.model.cells import is_twin
+from runner.store.journal import Journal
+from runner.store.run import Run
+from runner.watch.imports.archives import Budget, runs_in_folder, unpack
+
+FOLDER = "blocks"
+"""Below the folder of an unfinished run: the archives that workers returned."""
+MAX_LOG_BYTES = 1 << 20
+OF_THIS_HOST = frozenset(
+    [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE]
+)
+"""Numbers of an OSError that does not say that an archive is damaged: the run has to end, and to keep the archive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """A block that was handed out.
+
+    Attributes:
+        case_id: the case of the block.
+        number: counts the leases of the block from 1; the attempt of its records.
+        token: 32 hexadecimal digits, different for each lease.
+        host: the name of the host.
+        device: ``cpu``, or the UUID of the GPU.
+        device_name: the processor or the GPU.
+    """
+
+    case_id: str
+    number: int
+    token: str
+    host: str
+    device: str
+    device_name: str
+
+    @classmethod
+    def of(cls, event: Mapping[str, Any]) -> "Lease":
+        """Return the lease of a ``leased`` event of the journal."""
+        names = ("token", "host", "device", "device_name")
+        return cls(case_id=event["case"], number=event["lease"], **{name: event[name] for name in names})
+
+    def event(self) -> dict[str, Any]:
+        """Return the fields of its ``leased`` event."""
+        fields = asdict(self)
+        return {"case": fields.pop("case_id"), "lease": fields.pop("number"), **fields}
+
+
+def open_leases(run: Run) -> dict[str, Lease]:
+    """Return token -> lease of the blocks that were handed out and are not in the run; of each block, the last one."""
+    journal = run.journal()
+    leases = (Lease.of(event) for case_id, event in journal.leases.items() if case_id not in journal.blocks)
+    return {lease.token: lease for lease in leases}
+
+
+def archive_path(run: Run, lease: Lease) -> Path:
+    """Return where the run has what the worker of a lease returned."""
+    return run.path / FOLDER / f"{lease.case_id.replace('/', '~')}.{lease.number}.tar.gz"
+
+
+def save(run: Run, lease: Lease, archive: bytes) -> Path:
+    """Write what a worker returned to the run's folder, and return the path; it is on disk when this returns.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = archive_path(run, lease)
+    path.parent.mkdir(exist_ok=True)
+    write_whole(path, archive)
+    return path
+
+
+class Collector:
+    """Adds the blocks of other hosts to a run."""
+
+    def __init__(self, run: Run) -> None:
+        """Continue with what the run has; the caller holds its lock."""
+        self.run = run
+        self.environments = dict(run.environments())
+
+    def add(self, lease: Lease, archive: Path) -> tuple[Record, ...]:
+        """Add the records of a block to the run, and return them.
+
+        Its lines enter the journal together, so that a block is complete or is not there at all.
+
+        Raises:
+            RecordError: the archive is damaged, or has records of another case or of another kind of device; it is
+                removed, and nothing is added.
+            OSError: this host has no room, or another trouble of its own; the archive is kept.
+        """
+        try:
+            with _unpacked(self.run, archive) as block:
+                lease, journal, environments = _as_measured(lease, block), block.journal(), block.environments()
+                machine = block.machine()
+                records = tuple(self._of_run(record, lease, machine) for record in block.records(journal))
+                logs = {record.cell.id: _log(block, record) for record in records if record.status != "ok"}
+        except RecordError as error:
+            if isinstance(error.__cause__, OSError) and error.__cause__.errno in OF_THIS_HOST:
+                raise error.__cause__ from error
+            archive.unlink(missing_ok=True)
+            raise
+        self._add_environments(environments, lease.host)
+        self.run.add_block(records, logs, [*_events(lease, journal), _block_event(lease, environments)])
+        return records
+
+    def _of_run(self, record: Record, lease: Lease, machine: Mapping[str, Any]) -> Record:
+        """Return a record of a block as one of the run, with the host and the kind of device that measured it."""
+        if record.cell.case_id != lease.case_id:
+            raise RecordError(Problem(f"{lease.host} returned a record of {record.cell.id} for {lease.case_id}"))
+        name = machine.get("cpu") if record.facts.get("device") == "cpu" else record.facts.get("device")
+        facts = {**record.facts, "host": lease.host, "device_name": name or lease.device_name}
+        return replace(record, run=self.run.id, attempt=lease.number, facts=facts)
+
+    def _add_environments(self, environments: Mapping[str, Any], host: str) -> None:
+        """Store the facts of new environments, and which others have another build on this host than on the first."""
+        known = {**environments, **self.environments}
+        for name, facts in environments.items():
+            if _build(facts) != _build(known[name]):
+                others = {*known[name].get("other_builds", ()), f"{_build(facts)[:19]} on {host}"}
+                known[name] = {**known[name], "other_builds": sorted(others)}
+        if known != self.environments:
+            self.environments = known
+            self.run.write_environments(self.environments)
+
+    def add_saved(self, say: Callable[[str], None] = lambda _: None) -> None:
+        """Add the blocks whose archives a driver saved before it died, and that are not in the run yet.
+
+        Args:
+            say: takes a sentence for each; a block whose archive is damaged is measured again.
+
+        Raises:
+            OSError: this host has no room, or another trouble of its own.
+        """
+        for lease in open_leases(self.run).values():
+            archive = archive_path(self.run, lease)
+            if archive.is_file():
+                try:
+                    self.add(lease, archive)
+                    say(f"{lease.case_id}: measured before, and added to the run now")
+                except RecordError as error:
+                    say(f"{lease.case_id}: not measured on {lease.host}: {error.problems[0].message}")
+
+    def remove_archives(self) -> None:
+        """Remove the archives of a run whose blocks have all entered the journal."""
+        shutil.rmtree(self.run.path / FOLDER, ignore_errors=True)
+
+
+def _events(lease: Lease, journal: Journal) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the canary, the finished rounds and the times of a block, as events of the run."""
+    for case_id, number, seconds in journal.canary:
+        yield "canary", {"case": case_id, "round": number, "seconds": seconds}
+    for case_id, number in sorted(journal.finished):
+        yield "round", {"case": case_id, "round": number}
+    for number, times in journal.times:
+        yield "times", {"device": lease.device, "round": number, "seconds": dict(times)}
+
+
+def _block_event(lease: Lease, environments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the event of a complete block."""
+    fields = {name: value for name, value in lease.event().items() if name != "token"}
+    fields["digests"] = {name: _build(facts) for name, facts in environments.items()}
+    not_pulled = {name: str(facts["not_pulled"]) for name, facts in environments.items() if "not_pulled" in facts}
+    return "block", {**fields, **({"not_pulled": not_pulled} if not_pulled else {})}
+
+
+def _as_measured(lease: Lease, block: Run) -> Lease:
+    """Return a lease with the host and the device that measured: Slurm chooses both anew for each job.
+
+    Raises:
+        RecordError: the device is of another kind than the one that the block was planned for.
+    """
+    header = block.journal().header
+    name = header.get("device_name", lease.device_name)
+    host = block.machine().get("host") or lease.host
+    if name != lease.device_name:
+        advice = "give the driver devices of one kind, with `constraint` in the address of Slurm"
+        raise RecordError(Problem(f"{host} measured on {name} instead of {lease.device_name}: {advice}"))
+    return replace(lease, host=host, device=header.get("device", lease.device))
+
+
+def _log(block: Run, record: Record) -> str:
+    path = block.path / "logs" / f"{record.cell.id.replace('/', '~')}.log"
+    try:
+        return read_bounded(path, MAX_LOG_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _build(facts: Mapping[str, Any]) -> str:
+    """Return the digest of an environment: that of the team's registry, or else that of its content on the host.
+
+    Engines with different image stores give the same image of a registry different ids.
+    """
+    return str(facts.get("team_image") or facts.get("digest", "")).rpartition("@")[2]
+
+
+def different_builds(run: Run) -> tuple[str, ...]:
+    """Return a sentence for each environment whose content differs between the hosts of a run."""
+    hosts: dict[str, dict[str, str]] = {}
+    for event in run.journal().blocks.values():
+        for name, digest in event["digests"].items():
+            if not is_twin(name):
+                reason = event.get("not_pulled", {}).get(name)
+                host = f"{event['host']} (not pulled: {reason})" if reason else event["host"]
+                hosts.setdefault(name, {}).setdefault(digest, host)
+    return tuple(
+        f"{name} is not the same on all hosts: "
+        + ", ".join(f"{digest[:19]} on {host}" for digest, host in sorted(builds.items(), key=lambda item: item[1]))
+        for name, builds in sorted(hosts.items())
+        if len(builds) > 1
+    )
+
+
+@contextmanager
+def _unpacked(run: Run, archive: Path) -> Iterator[Run]:
+    """Give the run in an archive, in a folder that is removed at the end.
+
+    Raises:
+        RecordError: it is damaged, or holds no run or several.
+    """
+    folder = run.path / FOLDER / f".{secrets.token_hex(8)}.tmp"
+    try:
+        unpack(archive, folder, Budget())
+        blocks = runs_in_folder(folder)
+        if len(blocks) != 1:
+            raise RecordError(Problem(f"{archive} holds {len(blocks)} runs instead of one"))
+        yield Run.open(blocks[0])
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,183 @@
+"""``runner run --executor``: plan by what the hosts offer, measure on them, and keep one run of all."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from runner.core.errors import NothingSelectedError, Problem, RecordError, UsageError
+from runner.core.model import Cell, Past, Plan
+from runner.core.progress import Progress
+from runner.core.units import parse_duration
+from runner.hosts import project, results, tasks
+from runner.hosts.devices import Devices
+from runner.hosts.driver import Driver
+from runner.hosts.executors import Executor, connect
+from runner.hosts.planning import HostPlan, plan_for_hosts, split_by_case, waiting
+from runner.matrix import load
+from runner.plan.document import read_plan
+from runner.session.options import Options
+from runner.session.preparation import RunSettings
+from runner.session.run import header
+from runner.session.run.failures import recorded_ending
+from runner.session.run.recorder import Totals
+from runner.session.run.resume import check_options, locked_run
+from runner.store.run import Run
+
+
+def run_on_hosts(
+    options: Options, address: str, certificates: Path | None, progress: Progress, *, resume: bool = False
+) -> tuple[Totals, Path, float]:
+    """Measure the selected cells on the devices that an executor reaches; return the totals, the matrix and its margin.
+
+    Args:
+        options: what the user typed; with ``resume`` the selector is the run.
+        address: of the executor, such as ``dask://host:8786``.
+        certificates: a folder of certificates for TLS; None without TLS.
+        progress: shows the work.
+        resume: continue a run instead of starting one.
+
+    Raises:
+        UsageError: the address or an option is wrong, or the run is not one of several hosts.
+        EngineError: no scheduler or no worker answers; what was measured is kept.
+        NothingSelectedError: no device can run anything of this.
+    """
+    opened = _resumed_run if resume else _new_run
+    with opened(options, address, certificates, progress) as (driver, matrix, margin):
+        driver.measure()
+        driver.collector.remove_archives()
+    for sentence in results.different_builds(driver.run):
+        progress.note(sentence)
+    return _totals(driver.run), matrix, margin
+
+
+@contextmanager
+def _new_run(
+    options: Options, address: str, certificates: Path | None, progress: Progress
+) -> Iterator[tuple[Driver, Path, float]]:
+    """Yield the driver of a run that starts, which is locked until its tasks have ended, the matrix and the margin."""
+    matrix, sent = load(options.matrix), tasks.sent_options(options)
+    with (
+        ExitStack() as lock,
+        closing(connect(address, certificates, options.reports.absolute(), progress.note)) as executor,
+    ):
+        devices = Devices(executor=executor, project=project.pack(options.matrix), options=sent, progress=progress)
+        controls, models = matrix.measure.controls, project.models(matrix)
+        plan = plan_for_hosts(devices.first_offers(), controls=controls, models=models)
+        run = _started(options, address, plan, sent)
+        lock.enter_context(run.hold())
+        with recorded_ending(run, progress, options=_options(address, certificates)):
+            yield _driver(devices, run, plan), options.matrix, matrix.measure.margin
+
+
+@contextmanager
+def _resumed_run(
+    options: Options, address: str, certificates: Path | None, progress: Progress
+) -> Iterator[tuple[Driver, Path, float]]:
+    """Yield the driver of a run that continues as it was started, the matrix and the margin."""
+    check_options(options)
+    with locked_run(options, progress.note) as run:
+        head = _header(run, address)
+        file = options.matrix if options.matrix != Options().matrix else Path(head.matrix)
+        matrix, packed = load(file), project.pack(file)
+        with (
+            closing(connect(address, certificates, run.path.absolute().parent.parent, progress.note)) as executor,
+            recorded_ending(run, progress, options=_options(address, certificates)),
+        ):
+            run.note("resumed", at=header.now(), digests={})
+            _add_uncollected(run, executor, progress)
+            sent = {**head.host_options, "busy_ok": options.busy_ok}
+            devices = Devices(executor=executor, project=packed, options=sent, progress=progress)
+            offers, controls = devices.first_offers(), matrix.measure.controls
+            plan = _of_run(run, plan_for_hosts(offers, controls=controls, models=run.models()), head)
+            yield _driver(devices, run, plan), file, matrix.measure.margin
+
+
+def _driver(devices: Devices, run: Run, plan: HostPlan) -> Driver:
+    budget = devices.options["budget"]
+    seconds = parse_duration(str(budget)) if budget else None
+    return Driver(devices=devices, collector=results.Collector(run), plan=plan, budget=seconds)
+
+
+def _options(address: str, certificates: Path | None) -> str:
+    """Return the options that the command needs that continues a run."""
+    words = ["--executor", address, *(["--certificates", str(certificates)] if certificates else [])]
+    return " " + shlex.join(words)
+
+
+def _header(run: Run, address: str) -> header.RunHeader:
+    """Return the header of a run that an executor can continue.
+
+    Raises:
+        UsageError: it was measured in another way, or with another program.
+        NothingSelectedError: it is finished.
+    """
+    head = header.read_header(run)
+    if not head.executor:
+        raise UsageError(Problem(f"run {run.id} is measured on one host", hint="leave out --executor"))
+    if not head.host_options:
+        raise UsageError(Problem(f"an older program started run {run.id}", hint="`runner run` starts a new run"))
+    if not run.journal().unfinished:
+        raise NothingSelectedError(Problem(f"run {run.id} is finished", hint="`runner run` starts a new run"))
+    if head.executor.partition(":")[0] != address.partition(":")[0]:
+        message = f"run {run.id} was started with {head.executor}, where its tasks may still run"
+        raise UsageError(Problem(message, hint=f"`runner run --resume {run.id} --executor {head.executor}`"))
+    header.check_program(run, head)
+    return head
+
+
+def _add_uncollected(run: Run, executor: Executor, progress: Progress) -> None:
+    """Add what the last driver of a run saved, and what its workers have returned since; end its other tasks."""
+    leases = results.open_leases(run)
+    for reply in executor.uncollected(run.id):
+        lease = leases.get(tasks.token_of(reply))
+        if lease is None:
+            continue
+        try:
+            results.save(run, lease, tasks.payload(reply))
+        except RecordError as error:
+            progress.note(f"{lease.case_id}: not measured on {lease.host}: {error.problems[0].message}")
+    results.Collector(run).add_saved(progress.note)
+
+
+def _of_run(run: Run, offered: HostPlan, head: header.RunHeader) -> HostPlan:
+    """Return the plan of a run that continues: each block goes to the kinds of devices that run all of its cells.
+
+    Raises:
+        UsageError: no host can measure a block that the run lacks.
+    """
+    stored = read_plan(run.plan(), run.cases(), head.measurement, Past(), run.models())
+    parts = split_by_case(stored)
+    done, blocks = run.journal().blocks, {}
+    for case_id, part in parts.items():
+        kinds = [kind for kind, plans in offered.parts.items() if _cells(part) <= _cells(plans.get(case_id))]
+        if kinds:
+            blocks[case_id] = waiting({kind: offered.parts[kind][case_id] for kind in kinds})
+        elif case_id not in done:
+            message = f"no host that takes part runs all cells of {case_id}"
+            raise UsageError(Problem(message, hint=f"start the workers that run {run.id} had"))
+    return HostPlan(plan=stored, parts=dict.fromkeys(offered.parts, parts), blocks=blocks)
+
+
+def _cells(part: Plan | None) -> frozenset[Cell]:
+    """Return the cells of a plan of one block that run; none without a plan."""
+    return frozenset(part.blocks[0].cells if part else ())
+
+
+def _started(options: Options, address: str, plan: HostPlan, sent: Mapping[str, Any]) -> Run:
+    settings = RunSettings(
+        file=options.matrix,
+        reports=options.reports,
+        cache=Path(),
+        command=tuple(options.to_argv()),
+        executor=address,
+        host_options=sent,
+    )
+    return header.start_run(plan.plan, settings, (), {})
+
+
+def _totals(run: Run) -> Totals:
+    entries = tuple(run.journal().counting())
+    good = {entry.cell for entry in entries if entry.status == "ok"}
+    return Totals(run=run, good=len(good), bad=tuple(sorted({entry.cell for entry in entries} - good)))

@@ -1,0 +1,229 @@
+"""`runner clean`: find what this program left on this machine and nothing needs any more, and remove it.
+
+Runs are never touched. Containers, images and volumes are found by their labels on the engine, venvs, compiler caches
+and references in the cache folder, and the folders of servers that died in the temporary folder.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.backends import interpreters
+from runner.backends.venv import READY, VenvBackend
+from runner.core.errors import EngineError
+from runner.core.locks import try_exclusive
+from runner.core.model import Leftover, Spec
+from runner.core.units import disk_size
+from runner.matrix import load
+from runner.measure.references import code_hash
+from runner.nights.anchors_file import Anchor, anchor_digests
+from runner.plan.environments import all_specs
+from runner.session.context import IN_USE
+from runner.watch.nightly.floating import current_specs
+
+ON_ENGINE = ("container", "image", "volume")
+PREFIX = "matrix-runner-"  # of a server's temporary folder
+IN_USE_NOTE = "another runner is using this cache: what it may need is kept; try again when it has ended"
+NO_ENGINE = "no container engine answers: images, volumes and containers were not examined"
+
+_TEMPORARY_NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")  # as tempfile.mkdtemp names a folder
+_VENV_NAME = re.compile(r".+-[0-9a-f]{12}")  # as VenvBackend.home names a folder
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupSurvey:
+    """What can be removed, and what the user should know about the search."""
+
+    leftovers: tuple[Leftover, ...]
+    notes: tuple[str, ...]
+
+
+@contextmanager
+def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> Iterator[CleanupSurvey]:
+    """Find what can be removed; no other runner that uses this cache starts before the block ends.
+
+    Args:
+        matrix: the matrix file, which says what is needed.
+        cache: the folder that ``core.paths.cache_folder`` returns.
+        reports: the folder of the runs; the environments of its nights' anchors stay, and those of the releases that
+            its nights follow.
+        everything: include what the matrix needs, which can be built again, and the environments of anchors.
+    """
+    loaded = load(matrix, networks=False)
+    anchors = frozenset() if everything else anchor_digests(reports)
+    needed = [*all_specs(loaded, matrix.parent), *current_specs(loaded, matrix.parent, reports)]
+    with try_exclusive(cache / IN_USE) as alone:
+        removable: list[Leftover] = []
+        notes = [] if alone else [IN_USE_NOTE]
+        try:
+            removable += _on_engine(matrix.parent / "docker", needed, anchors, alone=alone, everything=everything)
+        except EngineError:
+            notes.append(NO_ENGINE)
+        if alone:
+            removable += [*_in_cache(cache, needed, anchors, everything=everything), *_temporary()]
+        yield CleanupSurvey(tuple(removable), tuple(notes))
+
+
+def listing(survey: CleanupSurvey) -> str:
+    """Return what can be removed as text: size, kind, name and reason."""
+    if not survey.leftovers:
+        return "nothing to remove"
+    rows = [(disk_size(left.size), left.kind, left.name, left.reason) for left in survey.leftovers]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return "\n".join(f"{row[0]:>{widths[0]}}  {row[1]:{widths[1]}}  {row[2]:{widths[2]}}  {row[3]}" for row in rows)
+
+
+def remove(leftovers: Sequence[Leftover]) -> tuple[tuple[Leftover, str], ...]:
+    """Remove leftovers; return those that could not be removed, each with the reason."""
+    kept: list[tuple[Leftover, str]] = []
+    on_engine = [leftover for leftover in leftovers if leftover.kind in ON_ENGINE]
+    if on_engine:
+        kept += _remove_from_engine(on_engine)
+    for leftover in leftovers:
+        if leftover.kind not in ON_ENGINE:
+            try:
+                _remove_path(Path(leftover.name))
+            except OSError as error:
+                kept.append((leftover, str(error)))
+    return tuple(kept)
+
+
+def summary(survey: CleanupSurvey, kept: Sequence[tuple[Leftover, str]], *, dry: bool) -> str:
+    """Return how many leftovers were removed, and their size, in a sentence."""
+    not_removed = {leftover for leftover, _ in kept}
+    removed = [leftover for leftover in survey.leftovers if leftover not in not_removed]
+    verb = "would be removed" if dry else "removed"
+    count = "1 item" if len(removed) == 1 else f"{len(removed)} items"
+    return f"{count} {verb}, {disk_size(sum(leftover.size for leftover in removed))}"
+
+
+def _on_engine(
+    folder: Path, needed: Sequence[Spec], anchors: Collection[Anchor], *, alone: bool, everything: bool
+) -> list[Leftover]:
+    from runner.backends.docker.backend import DockerBackend
+    from runner.backends.docker.cleanup import abandoned_containers, unneeded_images_and_volumes
+    from runner.backends.docker.client import connect, talking
+
+    backend, kept = DockerBackend(folder), {anchor.digest for anchor in anchors}
+    with closing(connect()) as client, talking("the container engine stopped answering"):
+        leftovers = [*abandoned_containers(client)]
+        if alone:
+            leftovers += unneeded_images_and_volumes(client, backend.tags(needed), kept, everything=everything)
+        return leftovers
+
+
+def _remove_from_engine(leftovers: Sequence[Leftover]) -> Iterator[tuple[Leftover, str]]:
+    from runner.backends.docker.cleanup import remove_leftover
+    from runner.backends.docker.client import FOREIGN, connect, sentence
+
+    with closing(connect()) as client:
+        for leftover in leftovers:
+            try:
+                remove_leftover(client, leftover)
+            except FOREIGN as error:
+                yield leftover, sentence(error)
+
+
+def _in_cache(
+    cache: Path, needed: Sequence[Spec], anchors: Collection[Anchor], *, everything: bool
+) -> Iterator[Leftover]:
+    venvs = VenvBackend(cache)
+    needed_names = {venvs.home(spec).name for spec in needed if spec.lock and spec.python}
+    needed_names |= {venvs.home_of(anchor.environment, anchor.digest).name for anchor in anchors}
+    removable = {
+        leftover.name: leftover for leftover in _venvs(venvs.folder, needed_names, needed, everything=everything)
+    }
+    yield from removable.values()
+    kept = {path.name for path in _entries(venvs.folder) if str(path) not in removable}
+    for path in _entries(venvs.caches):
+        if everything:
+            yield _leftover("cache", path, "--all; compilers fill it again")
+        elif _VENV_NAME.fullmatch(path.name) and path.name not in kept:
+            yield _leftover("cache", path, "its environment no longer exists")
+    for path in _entries(cache / "references"):
+        if path.name.startswith("."):
+            yield _leftover("reference", path, "incomplete")
+        elif everything:
+            yield _leftover("reference", path, "--all; it can be computed again")
+        elif not path.name.endswith(f"-{code_hash()}.json"):
+            yield _leftover("reference", path, "computed by older code")
+
+
+def _venvs(folder: Path, names: set[str], needed: Sequence[Spec], *, everything: bool) -> Iterator[Leftover]:
+    known = {spec.environment for spec in needed}
+    # The name of a venv depends on its interpreter: without it, nothing can be said about the venv.
+    unknown = {spec.environment for spec in needed if spec.python and interpreters.find(spec.python) is None}
+    for path in _entries(folder):
+        if not path.is_dir() or not _idle(path):
+            continue
+        environment = path.name.rpartition("-")[0]
+        if not (path / READY).exists():
+            yield _leftover("venv", path, "incomplete")
+        elif environment in unknown and not everything:
+            continue
+        elif path.name not in names:
+            changed = f"the lock or the interpreter of {environment} has changed"
+            unknown_name = f"the matrix has no environment {environment}"
+            yield _leftover("venv", path, changed if environment in known else unknown_name)
+        elif everything:
+            yield _leftover("venv", path, f"--all; {environment} can be built again")
+
+
+def _idle(home: Path) -> bool:
+    """Return True unless another process is building this venv."""
+    lock = home.with_name(f"{home.name}.lock")
+    if not lock.exists():
+        return True
+    with try_exclusive(lock) as alone:
+        return alone
+
+
+def _temporary() -> Iterator[Leftover]:
+    """Yield the temporary folders of servers that have ended; the working folder of a live server is its own."""
+    working_folders = set()
+    for process in Path("/proc").glob("[0-9]*/cwd"):
+        try:
+            working_folders.add(process.readlink())
+        except OSError:
+            continue  # the process has ended, or belongs to another user
+    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        if _of_a_server(path) and not any(path == folder or path in folder.parents for folder in working_folders):
+            yield _leftover("folder", path, "its server has ended")
+
+
+def _of_a_server(path: Path) -> bool:
+    """Return True for a folder that a channel made: a temporary name, our user, and the harness of a server in it."""
+    try:
+        mine = not path.is_symlink() and path.stat().st_uid == os.getuid()
+        return mine and bool(_TEMPORARY_NAME.fullmatch(path.name)) and any(path.glob("tmp*/harness.zip"))
+    except FileNotFoundError:
+        return False  # removed in the meantime
+
+
+def _entries(folder: Path) -> tuple[Path, ...]:
+    return tuple(sorted(folder.iterdir())) if folder.is_dir() else ()
+
+
+def _leftover(kind: str, path: Path, reason: str) -> Leftover:
+    return Leftover(kind=kind, name=str(path), reason=reason, size=_size(path))
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file or of all files in a folder; links count as zero."""
+    if not path.is_dir():
+        return path.lstat().st_size
+    return sum((Path(root) / name).lstat().st_size for root, _, names in os.walk(path) for name in names)
+
+
+def _remove_path(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        (path / READY).unlink(missing_ok=True)  # first: a partly removed venv must not pass for a complete one
+        shutil.rmtree(path)
+        path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
+    else:
+        path.unlink(missing_ok=True)

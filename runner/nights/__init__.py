@@ -1,0 +1,1 @@
+"""What a night remembers: its cells and changes, looks, accepted levels, anchors and alerts, with one file format."""

@@ -1,0 +1,1 @@
+"""Releases that an index offers: lock files, their check, pinned images, and environments for further releases."""

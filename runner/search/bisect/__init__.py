@@ -1,0 +1,235 @@
+"""`runner bisect`: search the release in which a cell became slower or faster.
+
+1. ``axes`` finds the candidates between the two ends: environments of the matrix, and releases of the package index
+   that are made from the nearest of them (``candidates``, ``package_index``).
+2. ``analysis.bisection`` says which two are compared next; ``measuring`` locks, builds and measures them in turns.
+3. ``state`` keeps each step, so that the same command continues after an interruption.
+4. ``result`` names the releases.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import cast
+
+from runner.analysis.releases import framework_name
+from runner.core.errors import Problem, RunnerError, UsageError
+from runner.core.locks import hold
+from runner.core.model import Cell, device_id
+from runner.core.progress import Progress
+from runner.matrix import load
+from runner.releases import package_index
+from runner.releases.candidates import Axis, Candidate
+from runner.releases.package_index import Lister
+from runner.report.formatting import counted
+from runner.search.bisect.axes import Axes
+from runner.search.bisect.forecast import Forecast, forecast
+from runner.search.bisect.measuring import Measuring
+from runner.search.bisect.result import Bisection, entry, step_line
+from runner.search.bisect.state import Question, State, Step, new_state, unfinished
+from runner.session.context import Context, setup
+from runner.session.options import Options
+from runner.stats.bisection import Answer, Outcome, Pair, Search, bisection, every_neighbour, expected_comparisons
+
+__all__ = ["Ends", "bisect", "dry_run"]
+
+LOCK = ".lock"
+LABELS: Mapping[str, str] = {"cuda": "CUDA", "cudnn": "cuDNN"}
+"""Axis -> what its versions are versions of; the others are those of the framework."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """What the user typed beside the options of ``runner run``.
+
+    Attributes:
+        good: an environment or a version, the first of the search.
+        bad: the last; empty for the environment of the cell.
+        axis: what varies.
+        every: compare all neighbours.
+        keep: keep what is built.
+    """
+
+    good: str
+    bad: str = ""
+    axis: Axis = "release"
+    every: bool = False
+    keep: bool = False
+
+
+def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = package_index.versions) -> Bisection:
+    """Search the changes of a cell between two ends; an unfinished search with the same question continues.
+
+    Args:
+        options: those of ``runner run``; the one selector is the cell.
+        ends: what to search.
+        progress: shows the work.
+        versions: lists the versions of a package.
+
+    Raises:
+        UsageError: the cell, an end or the axis does not exist.
+        RunnerError: an end cannot be measured; or whatever ``session.run.run`` raises.
+    """
+    context, question = _requested(options, ends)
+    for note in context.notes:
+        progress.note(note)
+    state = unfinished(options.reports, question) or new_state(options.reports, question, datetime.now(UTC))
+    state.path.mkdir(parents=True, exist_ok=True)
+    with hold(state.path / LOCK, f"bisect {state.id}"):
+        axes = Axes(
+            matrix=load(options.matrix),
+            folder=options.matrix.parent,
+            device=context.request.device,
+            versions=versions,
+            notes=[],
+        )
+        candidates = _candidates(axes, state, progress)
+        measuring = Measuring(context=context, state=state, cell=question.cell, progress=progress)
+        answer = _searched(candidates, measuring, keep=ends.keep)
+        state.ended = True
+        state.save()
+    return Bisection(
+        id=state.id,
+        folder=state.path,
+        question=question,
+        label=LABELS.get(question.axis, framework_name(candidates[0].environment.framework)),
+        candidates=candidates,
+        steps=tuple(state.steps),
+        answer=answer,
+        notes=tuple(axes.notes),
+    )
+
+
+def dry_run(options: Options, ends: Ends, versions: Lister = package_index.versions) -> Forecast:
+    """Return the candidates of a search and what it takes; nothing is locked, built or measured."""
+    context, question = _requested(options, ends)
+    notes: list[str] = []
+    axes = Axes(
+        matrix=load(options.matrix),
+        folder=options.matrix.parent,
+        device=context.request.device,
+        versions=versions,
+        notes=notes,
+    )
+    candidates = axes.candidates(question)
+    state = new_state(options.reports, question, datetime.now(UTC))
+    measuring = Measuring(context=context, state=state, cell=question.cell, progress=Progress(lambda _: None))
+    return forecast(candidates, measuring, notes, every=question.every)
+
+
+def _requested(options: Options, ends: Ends) -> tuple[Context, Question]:
+    """Return the context and the question of what the user typed."""
+    if len(options.selectors or ()) != 1:
+        raise UsageError(
+            Problem("bisect takes one cell", hint="runner bisect CELL --good ENVIRONMENT --bad ENVIRONMENT")
+        )
+    if options.backend == "host":
+        raise UsageError(
+            Problem("bisect builds environments, and the backend host builds none", hint="use venv or docker")
+        )
+    environment, cell = split_cell((options.selectors or [""])[0])
+    bad = ends.bad or environment
+    if not ends.good or not bad:
+        hint = "name two environments or versions, such as --good torch-2.1 --bad torch-2.x"
+        raise UsageError(Problem(f"bisect needs {'--bad' if ends.good else '--good'}", hint=hint))
+    if ends.axis in LABELS and not environment:
+        raise UsageError(
+            Problem(f"the axis {ends.axis} needs the environment of the cell", hint="write ENVIRONMENT/CELL")
+        )
+    context = setup(replace(options, selectors=None))
+    return context, Question(
+        cell=cell,
+        good=ends.good,
+        bad=bad,
+        axis=ends.axis,
+        every=ends.every,
+        environment=environment,
+        device=device_id(*context.gpus),
+        backend=context.backend.name,
+    )
+
+
+def split_cell(text: str) -> tuple[str, str]:
+    """Return the environment of a cell, empty if it has none, and the cell without it.
+
+    >>> split_cell("torch-1.0/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32")
+    ('torch-1.0', 'nn-lstm/rnn-step/lstm-b32-h128/forward/fp32')
+
+    Raises:
+        UsageError: it is not a cell.
+    """
+    parts = text.split("/")
+    if len(parts) == 5:
+        parts = ["", *parts]
+    try:
+        cell = Cell.parse("/".join([parts[0] or "any", *parts[1:]]))
+    except RunnerError as error:
+        hint = "write implementation/workload/case/phase/precision, as `runner plan --why` lists it"
+        raise UsageError(Problem(f"{text!r} is not a cell", hint=hint)) from error
+    return parts[0], cell.id.partition("/")[2]
+
+
+def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[Candidate, ...]:
+    """Return the candidates of a search: those of its earlier part, else those that exist now."""
+    if state.candidates:
+        progress.note(f"continuing bisect {state.id}: {counted(len(state.steps), 'step')} stored")
+        try:
+            return axes.stored(state.question, [dict(each) for each in state.candidates])
+        except UsageError as error:
+            hint = f"restore the matrix to continue the search, or remove {state.path} to search anew"
+            raise UsageError(Problem(error.problems[0].message, hint=hint)) from error
+    candidates = axes.candidates(state.question)
+    state.candidates = tuple(entry(candidate) for candidate in candidates)
+    state.save()
+    for note in axes.notes:
+        progress.note(note)
+    steps = expected_comparisons(len(candidates), every=state.question.every)
+    progress.note(f"bisect {state.id}: {counted(len(candidates), 'candidate')}, about {counted(steps, 'step')}")
+    return candidates
+
+
+def _searched(candidates: Sequence[Candidate], measuring: Measuring, *, keep: bool) -> Answer:
+    """Measure until the search has its answer; what was built for it is removed at the end, whatever happens."""
+    state, by_name = measuring.state, {candidate.name: candidate for candidate in candidates}
+    search: Search = (every_neighbour if state.question.every else bisection)(len(candidates))
+    answer = Answer()
+    try:
+        pair = next(search)
+        for step in tuple(state.steps):  # measured before an interruption
+            pair = search.send(step.outcome)
+        while True:
+            if not keep:
+                measuring.remove(by_name, _needed(candidates, state.steps, pair))
+            pair = search.send(_measured(candidates, measuring, pair))
+    except StopIteration as end:
+        answer = cast("Answer", end.value)
+    if not keep:
+        measuring.remove(by_name, set())
+    return answer
+
+
+def _measured(candidates: Sequence[Candidate], measuring: Measuring, pair: Pair) -> Outcome:
+    """Measure a pair, store the step, and return its outcome.
+
+    Raises:
+        RunnerError: the last release cannot be measured, so that there is nothing to search.
+    """
+    state, base, other = measuring.state, candidates[pair.base], candidates[pair.other]
+    step: Step = measuring.step(base, other)
+    if step.outcome == "missing" and other is candidates[-1] and not state.question.every:
+        raise RunnerError(Problem(f"{other.name} cannot be measured: {step.reason}", hint="choose another end"))
+    state.steps.append(step)
+    state.save()
+    measuring.progress.note(step_line(len(state.steps), step))
+    return step.outcome
+
+
+def _needed(candidates: Sequence[Candidate], steps: Sequence[Step], pair: Pair) -> set[str]:
+    """Return the names that the search still needs: the pair, both ends, and the neighbours that it narrows down to."""
+    names = [candidate.name for candidate in candidates]
+    positions = {pair.base, pair.other, 0, len(names) - 1}
+    of_base = [step for step in steps if step.base == names[pair.base]]
+    same = [names.index(step.other) for step in of_base if step.outcome == "same"]
+    changed = [names.index(step.other) for step in of_base if step.outcome == "changed"]
+    positions |= {*([max(same)] if same else []), *([min(changed)] if changed else [])}
+    return {names[position] for position in positions}

@@ -1,0 +1,83 @@
+"""What a bisect would take: its candidates, the number of steps and builds, and the minutes of measuring."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runner.core.units import disk_size, duration
+from runner.releases.candidates import Candidate
+from runner.report import formatting, rich_text
+from runner.search.bisect.measuring import Measuring
+from runner.search.bisect.result import entry
+from runner.stats.bisection import expected_comparisons
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What a search takes.
+
+    Attributes:
+        candidates: from the good end to the bad one.
+        ready: names of those that are built.
+        steps: how many comparisons name a single change.
+        builds: how many environments are built for that, at most.
+        seconds: of measuring: the planned rounds of each step; further ones come while a verdict is open.
+        download: bytes, by the sizes of the templates; 0 where they are unknown.
+        notes: what cannot be had, as sentences.
+    """
+
+    candidates: tuple[Candidate, ...]
+    ready: frozenset[str]
+    steps: int
+    builds: int
+    seconds: float
+    download: int
+    notes: tuple[str, ...] = ()
+
+    def json(self) -> Mapping[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "candidates": [{**entry(each), "ready": each.name in self.ready} for each in self.candidates],
+            **{name: getattr(self, name) for name in ("steps", "builds", "seconds", "download")},
+            "notes": list(self.notes),
+        }
+
+    def text(self, width: int = 100, *, colour: bool = False) -> str:  # noqa: ARG002  a plain table
+        """Return the candidates as a table, then what the search takes."""
+        rows = [("environment", "release", "made from", "")]
+        rows += [
+            (each.name, each.release, each.template or "the matrix", "ready" if each.name in self.ready else "to build")
+            for each in self.candidates
+        ]
+        download = f", about {disk_size(self.download)} to download" if self.download else ""
+        steps, builds = formatting.counted(self.steps, "step"), formatting.counted(self.builds, "build")
+        measuring = f"at least {duration(self.seconds)} of measuring"
+        summary = f"about {steps}, at most {builds}{download}, and {measuring}"
+        notes = [f"note: {note}" for note in self.notes]
+        return "\n".join([rich_text.columns(rows, width).rstrip(), *notes, summary])
+
+
+def forecast(
+    candidates: Sequence[Candidate], measuring: Measuring, notes: Sequence[str], *, every: bool = False
+) -> Forecast:
+    """Return what a search among some candidates takes; nothing is locked, built or measured."""
+    of_matrix = [candidate for candidate in candidates if candidate.source == "matrix"]
+    ready = measuring.prepared(*of_matrix).survey.cached if of_matrix else frozenset()
+    steps = expected_comparisons(len(candidates), every=every)
+    builds = min(len(candidates) - len(ready), steps + 1)
+    download = sorted((_download(each, measuring) for each in candidates if each.name not in ready), reverse=True)
+    cells = measuring.prepared(candidates[0]).plan.cells
+    return Forecast(
+        candidates=tuple(candidates),
+        ready=ready,
+        steps=steps,
+        builds=builds,
+        seconds=2 * steps * max(cell.seconds for cell in cells),
+        download=sum(download[:builds]),
+        notes=tuple(notes),
+    )
+
+
+def _download(candidate: Candidate, measuring: Measuring) -> int:
+    variant = candidate.environment.variant(measuring.context.request.device)
+    return (variant.download_bytes or 0) if variant else 0

@@ -1,0 +1,222 @@
+"""A step of a bisect: lock and build a candidate if needed, and measure it in turns with another in a run."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from runner.analysis import dataset
+from runner.analysis.compare.summary import summarise
+from runner.analysis.comparison_model import Comparison, Row
+from runner.core.errors import Problem, ProvisionError, RunnerError
+from runner.core.model import Provisioned
+from runner.core.model.cells import is_twin
+from runner.core.progress import Progress
+from runner.machine.clean import remove
+from runner.plan.environments import specs
+from runner.releases.candidates import Candidate
+from runner.releases.lock import lock
+from runner.releases.lock_requests import LockRequest
+from runner.report import differences
+from runner.search.bisect.removal import leftovers_of
+from runner.search.bisect.state import State, Step
+from runner.session import run as pipeline
+from runner.session.context import Context
+from runner.session.preparation import Prepared, prepare
+from runner.stats.bisection import Outcome
+
+LOCKS = "locks"
+MAX_ROUNDS = 40
+"""The limit of a comparison without ``--max-rounds``: twice that of a run, because an open step costs a release."""
+OUTCOMES: Mapping[str, Outcome] = {"same": "same", "slower": "changed", "faster": "changed"}
+"""Verdict -> what it says to the search; a pair without one stays open, and one without a record is missing."""
+
+
+class UnmeasurableError(RunnerError):
+    """A candidate cannot be locked, built or measured; the search goes on without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measuring:
+    """Measures the steps of a search.
+
+    Attributes:
+        context: backend, devices and settings; its reports are those of the user.
+        state: the search; what is built is noted in it.
+        cell: the measured cell, without its environment.
+        progress: shows the work.
+        clock: seconds, monotonic.
+    """
+
+    context: Context
+    state: State
+    cell: str
+    progress: Progress
+    clock: Callable[[], float] = time.monotonic
+    locks: dict[str, Path] = field(default_factory=dict)
+
+    def step(self, base: Candidate, other: Candidate) -> Step:
+        """Measure two candidates in turns, and return what that shows of the second.
+
+        Raises:
+            RunnerError: the base cannot be measured, or the engine or the GPU is gone.
+        """
+        begin = self.clock()
+        try:
+            self._lock(base, base)
+            self._lock(other, base)
+            prepared = self.prepared(base, other)
+            self._check_plan(prepared, base, other)
+            self._build(prepared, base, other)
+            comparison, run = self._measured(prepared, other)
+        except UnmeasurableError as error:
+            reason = error.problems[0].message
+            return Step(
+                base=base.name, other=other.name, outcome="missing", reason=reason, seconds=self.clock() - begin
+            )
+        return replace(_step(base, other, comparison, run), seconds=round(self.clock() - begin, 1))
+
+    def prepared(self, *candidates: Candidate) -> Prepared:
+        """Return the plan of the cell in some candidates, the base first."""
+        environments = {candidate.name: candidate.environment for candidate in candidates}
+        matrix = self.context.matrix.model_copy(update={"environments": environments})
+        request = replace(
+            self.context.request,
+            environments=tuple(environments),
+            max_rounds=self.context.request.max_rounds or MAX_ROUNDS,
+            chosen=lambda cell: cell.partition("/")[2] == self.cell,
+        )
+        settings = replace(self.context.settings, reports=self.state.path, locks=self.locks)
+        return prepare(matrix, request, self.context.backend, settings, self.context.gpu)
+
+    def _lock(self, candidate: Candidate, base: Candidate) -> None:
+        """Write the lock of a candidate of the index below the search, if it is not there."""
+        if candidate.source == "matrix":
+            return
+        path = self._lock_of(candidate)
+        if not path.exists():
+            self.progress.note(f"{candidate.name}: locking")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                _lock(candidate, path, self.context)
+            except ProvisionError as error:
+                raise _failure(candidate, base, error.problems[0].message) from error
+        self.locks[candidate.name] = path
+
+    def _lock_of(self, candidate: Candidate) -> Path:
+        return (self.state.path / LOCKS / f"{candidate.name}.txt").resolve()
+
+    def _check_plan(self, prepared: Prepared, base: Candidate, other: Candidate) -> None:
+        """Raise UnmeasurableError if the plan does not run the second candidate, RunnerError for the base."""
+        planned = {cell.cell.environment: cell for cell in prepared.plan.cells}
+        for candidate in (base, other):
+            cell = planned.get(candidate.name)
+            reason = "it has no such cell" if cell is None else cell.skip.reason if cell.skip else ""
+            if reason:
+                raise _failure(candidate, base, reason)
+
+    def _build(self, prepared: Prepared, base: Candidate, other: Candidate) -> None:
+        """Build both, one at a time; what is built is noted before, so that a later search removes it."""
+        for candidate in (base, other):
+            if candidate.source == "index" and candidate.name not in prepared.survey.cached:
+                self.state.built = list(dict.fromkeys([*self.state.built, candidate.name]))
+                self.state.save()
+        _, failed = pipeline.build(prepared, self.context.backend, self.progress)
+        for candidate in (base, other):
+            if candidate.name in failed:
+                raise _failure(candidate, base, failed[candidate.name].problems[0].message)
+
+    def _measured(self, prepared: Prepared, other: Candidate) -> tuple[Comparison, str]:
+        """Measure a plan in a run below the search; return the comparison with the base, and the id of the run."""
+        settings = replace(self.context.settings, reports=self.state.path, part_of="runner bisect")
+        totals = pipeline.run(prepared, self.context.backend, settings, self.progress, self.context.gpus)
+        for comparison in summarise(dataset.load_dataset(totals.run), margin=settings.margin):
+            if comparison.others == (other.name,):
+                return comparison, totals.run.id
+        failures = [record for record in totals.run.records() if record.status != "ok"]
+        failed = {record.cell.environment: record.reason or record.failure or "failed" for record in failures}
+        reason = next((why for name, why in failed.items() if not is_twin(name)), "neither release has a record")
+        if other.name in failed:
+            raise UnmeasurableError(f"the cell fails: {failed[other.name]}")
+        raise RunnerError(Problem(f"nothing can be compared in run {totals.run.path}: {reason}"))
+
+    def remove(self, candidates: Mapping[str, Candidate], kept: set[str]) -> None:
+        """Remove what this search has built, without what is kept; a candidate that cannot be removed stays noted."""
+        for name in [name for name in self.state.built if name not in kept]:
+            if self._removed(candidates[name]):
+                self.state.built.remove(name)
+                self.state.save()
+
+    def _removed(self, candidate: Candidate) -> bool:
+        """Remove the environment of a candidate; return whether it is gone."""
+        matrix = self.context.matrix.model_copy(update={"environments": {candidate.name: candidate.environment}})
+        settings, backend = self.context.settings, self.context.backend
+        (spec,), _ = specs(matrix, [candidate.name], self.context.request.device, settings.matrix)
+        spec = replace(spec, lock=self._lock_of(candidate))
+        if candidate.name not in backend.survey([spec]).cached:
+            return True
+        ready: Provisioned = backend.provision(spec, lambda _: None)
+        kept = remove(leftovers_of(backend.name, ready, settings.cache))
+        for leftover, reason in kept:
+            self.progress.note(f"{leftover.name} cannot be removed: {reason}; `runner clean` does so later")
+        return not kept
+
+
+def _failure(candidate: Candidate, base: Candidate, reason: str) -> RunnerError:
+    """Return the error of a candidate that cannot be measured; without its base, no step can be."""
+    if candidate is not base:
+        return UnmeasurableError(reason)
+    return RunnerError(Problem(f"{candidate.name} cannot be measured: {reason}", hint="choose another end"))
+
+
+def _lock(candidate: Candidate, path: Path, context: Context) -> None:
+    """Lock a candidate; where its template's other pins contradict the version, without these pins."""
+    variant, python = candidate.environment.variant(context.request.device), candidate.environment.python
+    assert variant is not None
+    assert python is not None
+    request = LockRequest(
+        name=candidate.name,
+        requirements=variant.requirements,
+        python=python,
+        out=path,
+        index=variant.index,
+        find_links=variant.find_links,
+    )
+    try:
+        lock(request)
+    except ProvisionError:
+        first, *others = variant.requirements
+        unpinned = tuple(map(without_pin, others))
+        if unpinned == tuple(others):
+            raise
+        lock(replace(request, requirements=(first, *unpinned)))
+
+
+def without_pin(text: str) -> str:
+    """Return a requirement without its exact version.
+
+    >>> without_pin("optax==0.2.8"), without_pin("numpy<2")
+    ('optax', 'numpy<2')
+    """
+    requirement = Requirement(text)
+    return requirement.name if any(each.operator == "==" for each in requirement.specifier) else text
+
+
+def _step(base: Candidate, other: Candidate, comparison: Comparison, run: str) -> Step:
+    row: Row = comparison.rows[0]
+    outcome = OUTCOMES.get(row.verdict, "missing" if row.verdict == "not-measured" else "open")
+    return Step(
+        base=base.name,
+        other=other.name,
+        outcome=outcome,
+        verdict=row.verdict,
+        ratio=row.ratio,
+        ratio_low=row.ratio_low,
+        ratio_high=row.ratio_high,
+        rounds=row.rounds,
+        run=run,
+        reason="" if outcome in ("same", "changed") else row.reason,
+        differences=tuple(differences.sentences(comparison)),
+    )

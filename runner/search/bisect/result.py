@@ -1,0 +1,164 @@
+"""The result of a bisect, as text and as JSON."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.core.units import duration
+from runner.releases.candidates import Candidate
+from runner.report import formatting, rich_text
+from runner.search.bisect.state import Question, Step
+from runner.stats.bisection import Answer, Change
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bisection:
+    """What a search found.
+
+    Attributes:
+        id: the name of its folder.
+        folder: where its runs and its state are.
+        label: the name of what varies, ``PyTorch`` or ``CUDA``.
+        answer: the changes by position.
+        notes: what could not be had, as sentences.
+    """
+
+    id: str
+    folder: Path
+    question: Question
+    label: str
+    candidates: tuple[Candidate, ...]
+    steps: tuple[Step, ...]
+    answer: Answer
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 where each change has a release, or the ends do not differ; 1 where there is only a range, or no answer."""
+        return 0 if all(change.is_named for change in self.answer.changes) and not self.answer.undecided else 1
+
+    def json(self) -> dict[str, Any]:
+        """Return the result as docs/how-to/bisect.md describes it."""
+        return {
+            "version": VERSION,
+            "id": self.id,
+            "folder": str(self.folder),
+            "exit_code": self.exit_code,
+            "question": asdict(self.question),
+            "candidates": [entry(candidate) for candidate in self.candidates],
+            "steps": [asdict(step) for step in self.steps],
+            "changes": [self._change(change) for change in self.answer.changes],
+            "undecided": [self.candidates[position].name for position in self.answer.undecided or ()],
+            "sentences": list(self.sentences()),
+            "notes": list(self.notes),
+        }
+
+    def text(self, width: int = 100, *, colour: bool = False) -> str:  # noqa: ARG002  a plain table
+        """Return the steps as a table, then what they show."""
+        rows = [("base", "other", "ratio", "95 %", "rounds", "verdict"), *map(step_row, self.steps)]
+        lines = [f"{self.question.cell} on {self.question.device}, {self.question.backend}", ""]
+        lines += [rich_text.columns(rows, width).rstrip(), ""]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes), *self.sentences()])
+
+    def sentences(self) -> Iterator[str]:
+        """Yield a sentence for each change, or one that says why there is none."""
+        for change in self.answer.changes:
+            yield self._sentence(change)
+            yield from (f"  {sentence}" for sentence in self._differences(change))
+        good, bad = self.candidates[0], self.candidates[-1]
+        if self.answer.undecided:
+            first, last = (self.candidates[position] for position in self.answer.undecided)
+            between = f"between {self._name(first)} and {self._name(last)}"
+            yield f"{between} nothing is decided: {self._why_open(first, last)}"
+        elif not self.answer.changes:
+            yield f"{self._name(bad)} is as fast as {self._name(good)}: there is no change to search"
+
+    def _sentence(self, change: Change) -> str:
+        before, after = self.candidates[change.before], self.candidates[change.after]
+        step = self._deciding(change)
+        runs = len({each.run for each in self.steps if each.run})
+        measured = f"measured in turns in {formatting.counted(runs, 'run')}"
+        effect = _effect(step)
+        if change.is_named:
+            return f"{self._name(after)} made {self.question.cell} {effect} than {self._name(before)}; {measured}"
+        range_of = f"{self.question.cell} became {effect} between {self._name(before)} and {self._name(after)}"
+        if change.kind == "gradual":
+            return f"{range_of}, and no two neighbours differ by more than the margin; {measured}"
+        if change.kind == "unconfirmed":
+            return f"{range_of}, which a second run did not confirm; {measured}"
+        between = "; ".join(self._missing(position) for position in change.missing)
+        return f"{range_of}; {between}; {measured}"
+
+    def _differences(self, change: Change) -> Iterator[str]:
+        yield from self._deciding(change).differences
+        before = self.candidates[change.before].name
+        for step in self.steps:
+            if step.other == before and step.outcome == "open":
+                yield f"whether {before} differs from {step.base} stays undecided: {' '.join(step_row(step)[2:4])}"
+
+    def _missing(self, position: int) -> str:
+        candidate = self.candidates[position]
+        steps = [step for step in self.steps if step.other == candidate.name and step.reason]
+        if not steps:
+            return f"{candidate.release} was not measured"
+        verb = "cannot be measured" if steps[-1].outcome == "missing" else "stays undecided"
+        return f"{candidate.release} {verb}: {steps[-1].reason}"
+
+    def _deciding(self, change: Change) -> Step:
+        """Return the last comparison of the two releases of a change, or of the second with the base."""
+        names = self.candidates[change.before].name, self.candidates[change.after].name
+        of_pair = [step for step in self.steps if (step.base, step.other) == names]
+        of_release = [step for step in self.steps if step.other == names[1]]  # for an unconfirmed range
+        decided = [step for step in of_pair or of_release if step.outcome == "changed"]
+        return (decided or of_pair or of_release)[-1]
+
+    def _why_open(self, first: Candidate, last: Candidate) -> str:
+        reasons = [step.reason for step in self.steps if step.other == last.name and step.base == first.name]
+        return (reasons[-1] if reasons else "") or "their comparison has no verdict"
+
+    def _change(self, change: Change) -> dict[str, Any]:
+        step = self._deciding(change)
+        return {
+            "before": entry(self.candidates[change.before]),
+            "after": entry(self.candidates[change.after]),
+            "named": change.is_named,
+            "kind": change.kind,
+            "between": [self.candidates[position].release for position in change.missing],
+            **{name: getattr(step, name) for name in ("ratio", "ratio_low", "ratio_high", "rounds", "verdict", "run")},
+            "sentence": self._sentence(change),
+        }
+
+    def _name(self, candidate: Candidate) -> str:
+        return f"{self.label} {candidate.release}"
+
+
+def _effect(step: Step) -> str:
+    """Return how much slower or faster the second release is, ``1.080 (...) times slower``, with its interval."""
+    ratio, ends = step.ratio or 1.0, (step.ratio_low, step.ratio_high)
+    if ratio < 1:
+        low, high = ends
+        inverse = (1 / high if high else None, 1 / low if low else None)
+        return f"{formatting.ratio(1 / ratio)} ({formatting.interval(*inverse)}) times faster"
+    return f"{formatting.ratio(ratio)} ({formatting.interval(*ends)}) times slower"
+
+
+def step_row(step: Step) -> Sequence[str]:
+    """Return a step as cells of a table."""
+    verdict = step.verdict if step.outcome in ("same", "changed") else f"{step.verdict or step.outcome}: {step.reason}"
+    ends = formatting.interval(step.ratio_low, step.ratio_high)
+    return step.base, step.other, formatting.ratio(step.ratio), ends, str(step.rounds or formatting.DASH), verdict
+
+
+def step_line(number: int, step: Step) -> str:
+    """Return a step as a line that is printed while the search goes on."""
+    base, other, ratio, ends, rounds, verdict = step_row(step)
+    measured = f" {ratio} ({ends}) in {rounds} rounds," if step.ratio else ""
+    return f"step {number}: {other} against {base}:{measured} {verdict}; {duration(step.seconds)}"
+
+
+def entry(candidate: Candidate) -> Mapping[str, str]:
+    """Return a candidate as JSON has it."""
+    return {name: getattr(candidate, name) for name in ("name", "release", "source", "template")}

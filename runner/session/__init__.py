@@ -1,0 +1,1 @@
+"""One run, from the options of a command to the answer."""

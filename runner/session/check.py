@@ -1,0 +1,97 @@
+"""`runner check`: what to distrust about a stored run, which comparisons are open, and the command to run next."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from runner.analysis import dataset
+from runner.analysis.compare.summary import summarise
+from runner.analysis.comparison_model import Comparison
+from runner.analysis.model import Dataset
+from runner.analysis.quality import quality_issues
+from runner.analysis.quality.grade import grade
+from runner.backends import harness_archive
+from runner.core.collector import collector_paused
+from runner.core.locks import is_held
+from runner.core.model.cells import is_twin
+from runner.report.check import Check, Counts, Failure
+from runner.report.formatting import counted
+from runner.session.results import find_run, matrix_margin
+from runner.session.suggest import next_step
+from runner.store.run import LOCK
+
+
+@collector_paused()
+def check(reports: Path, name: str | None, matrix: Path) -> Check:
+    """Return the quality issues of a run, its failures, its open comparisons, and the command to run next.
+
+    Args:
+        reports: the folder that holds the runs.
+        name: the run's id or folder; None is the newest one.
+        matrix: the matrix file, for its margin; stored runs do not need one.
+
+    Raises:
+        UsageError: there is no such run.
+        RecordError: the run cannot be read.
+    """
+    run = find_run(reports, name)
+    journal = run.journal()
+    results = dataset.load_dataset(run)
+    state = "at work" if is_held(run.path / LOCK) else "unfinished" if journal.unfinished else "finished"
+    resumable = journal.header.get("harness") == harness_archive.version()
+    comparisons, issues = summarise(results, margin=matrix_margin(matrix)), quality_issues(results)
+    checked = Check(
+        run=run.id,
+        state=state,
+        settings=_settings(run.plan(), results),
+        counts=_counts(run.plan(), results),
+        grade=grade(results, issues, comparisons),
+        quality_issues=issues,
+        failures=_failures(results),
+        comparisons=_between_releases(comparisons),
+        notes=(*results.warnings, *filter(None, [_resume_note(state, resumable=resumable)])),
+        command="",
+    )
+    step = next_step(checked, run, journal, reports, resumable=resumable)
+    return replace(checked, command=step.command, advice=step.advice)
+
+
+def _between_releases(comparisons: Iterable[Comparison]) -> tuple[Comparison, ...]:
+    """Return the comparisons without those of A/A pairs, which no run can be asked to decide."""
+    return tuple(comparison for comparison in comparisons if not is_twin(comparison.others[-1]))
+
+
+def _resume_note(state: str, *, resumable: bool) -> str | None:
+    if state == "unfinished" and not resumable:
+        return "it was measured with another version of the measuring code, so it cannot be resumed"
+    return None
+
+
+def _settings(plan: Mapping[str, Any], results: Dataset) -> tuple[str, ...]:
+    """Return device, backend, threads and effort of a run, as texts."""
+    gpu = results.machine.get("gpu")
+    name = gpu["name"] if gpu else results.machine.get("cpu")
+    backend = plan.get("backend")
+    threads = counted(plan["threads"], "thread") if "threads" in plan else ""
+    effort = f"{counted(plan['rounds'], 'round')} of {plan['seconds']:g} s for each cell" if "seconds" in plan else ""
+    return tuple(filter(None, (name, f"backend {backend}" if backend else "", threads, effort)))
+
+
+def _counts(plan: Mapping[str, Any], results: Dataset) -> Counts:
+    running = [planned for planned in results.plan if planned.verdict == "run"]
+    return Counts(
+        cells=len(running),
+        skipped=len(results.plan) - len(running),
+        rounds=plan.get("rounds", 0),
+        good=len(results.rounds),
+        failed=results.failures["cell"].nunique(),
+        environments=len({name for name in results.rounds["environment"].unique() if not is_twin(name)}),
+    )
+
+
+def _failures(results: Dataset) -> tuple[Failure, ...]:
+    """Return each cell that failed once, with its last failure."""
+    columns = ("failure", "reason", "environment", "cell")
+    rows = zip(*(results.failures[name].tolist() for name in columns), strict=True)
+    return tuple({row[-1]: Failure(**dict(zip(Failure.__slots__, row, strict=True))) for row in rows}.values())

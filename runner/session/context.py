@@ -1,0 +1,245 @@
+"""From the options that the user typed to the values that a workflow takes."""
+
+import difflib
+import os
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import get_args
+
+from pydantic import ValidationError
+
+from runner.backends import Backend, Installed, Resources, choose_backend
+from runner.core.errors import GpuError, NothingSelectedError, Problem, UsageError
+from runner.core.locks import shared
+from runner.core.machine import Capacity, is_wsl
+from runner.core.machine import capacity as machine_capacity
+from runner.core.model import Device, Gpu, Precision, Request
+from runner.core.paths import cache_folder
+from runner.core.units import MAX_SECONDS, parse_duration
+from runner.gpu.clocks.policy import LEAVE, ClockPolicy
+from runner.gpu.detect import present
+from runner.gpu.locality import cores_near
+from runner.gpu.selection import choose_devices
+from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
+from runner.matrix.fields import ENVIRONMENT_ID, LONGEST_ID
+from runner.matrix.models import GpuSettings, Selector
+from runner.plan import corpus
+from runner.plan.compatibility.variants import choose_variants
+from runner.session.networks import network_notes, with_models
+from runner.session.options import Options
+from runner.session.preparation import QUIET_SECONDS, Prepared, RunSettings, prepare
+
+IN_USE = "in-use.lock"  # in the cache folder: shared by those that use it, exclusive for `runner clean`
+
+
+CLOSE = 0.8
+"""The similarity, from 0 to 1, from which a name that does not exist is taken for a typing mistake."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Everything a command needs to plan and to run.
+
+    Attributes:
+        matrix: the checked matrix; with the host backend, of the one environment that it measures.
+        request: what to plan.
+        backend: builds environments and starts servers.
+        settings: paths, controls and clocks.
+        gpus: the devices; none is the CPU.
+        notes: sentences that the user should read first.
+    """
+
+    matrix: Matrix
+    request: Request
+    backend: Backend
+    settings: RunSettings
+    gpus: tuple[Gpu, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """The first GPU, which stands for all of them in a plan; None is the CPU."""
+        return self.gpus[0] if self.gpus else None
+
+
+@contextmanager
+def cache_in_use(environ: Mapping[str, str] = os.environ) -> Iterator[None]:
+    """Keep `runner clean` from removing what this process uses, for the length of the block; wait for a running one."""
+    with shared(cache_folder(environ) / IN_USE):
+        yield
+
+
+def prepared(options: Options, say: Callable[[str], None]) -> tuple[Context, Prepared]:
+    """Return the context of the options, and the plan; ``say`` takes what the user should read first."""
+    context = setup(options)
+    for note in context.notes:
+        say(note)
+    return context, prepare(context.matrix, context.request, context.backend, context.settings, context.gpu)
+
+
+def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
+    """Read the matrix, choose backend and devices, and resolve the selection.
+
+    Raises:
+        MatrixError, UsageError, NothingSelectedError: the matrix, the corpus or the selection is wrong.
+        EngineError: docker was chosen and no engine answers.
+        GpuError: the chosen GPU is not there.
+    """
+    matrix, selected = with_models(load(options.matrix), options)
+    typed, options = options, replace(options, workload=selected)
+    cache = cache_folder(environ)
+    resources = Resources(
+        dockerfiles=options.matrix.parent / "docker", cache=cache, python=options.python, framework=options.framework
+    )
+    backend, note = choose_backend(options.backend, resources)
+    installed = backend.installed()
+    if installed is not None:
+        matrix = host_matrix(matrix, installed, options.name)
+    notes = [*filter(None, [note, choice_note(installed, options.framework)])]
+    device, gpus = choose_devices(options.device, notes.append)
+    if gpus and backend.name == "docker" and is_wsl():
+        check_wsl(present())
+    capacity = machine_capacity()
+    if gpus and options.pin is not False:
+        capacity = replace(capacity, near_gpu=cores_near(gpus))
+    reasons: Mapping[str, str] = {}
+    if gpus and installed is None:
+        matrix, reasons = choose_variants(matrix, gpus[0], backend.name, capacity.glibc)
+    request = plan_request(options, matrix, backend.name, (device, gpus), capacity)
+    notes += [reason for name, reason in reasons.items() if name in request.environments]
+    notes += network_notes(matrix, request)
+    settings = RunSettings(
+        file=options.matrix,
+        reports=options.reports,
+        cache=cache,
+        python=installed.python if installed else None,
+        framework=installed.framework if installed else None,
+        margin=matrix.measure.margin,
+        controls=matrix.measure.controls,
+        clocks=clocks(matrix.gpu, pin=options.pin),
+        pin=options.pin is not False,
+        telemetry=matrix.gpu.telemetry,
+        quiet_seconds=0.0 if options.busy_ok else QUIET_SECONDS,
+        profile=options.profile,
+        command=tuple(typed.to_argv()),
+    )
+    return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, notes=tuple(notes))
+
+
+def check_wsl(all_gpus: Sequence[Gpu]) -> None:
+    """Raise GpuError if a container of WSL 2 would see more than the GPU that it measures: it is given all of them."""
+    if len(all_gpus) > 1:
+        names = ", ".join(gpu.name for gpu in all_gpus)
+        message = f"a container of WSL 2 gets all GPUs of the machine, and this has {len(all_gpus)} ({names})"
+        raise GpuError(Problem(message, hint="`--backend venv` measures on one of them"))
+
+
+def clocks(settings: GpuSettings, *, pin: bool | None) -> ClockPolicy:
+    """Return the clock policy of a matrix.
+
+    Args:
+        settings: those of the matrix.
+        pin: True also changes clocks that others depend on, False changes none.
+    """
+    if pin is False:
+        return LEAVE
+    memory = settings.memory or ("leave" if settings.clocks == "leave" else "max")
+    return ClockPolicy(settings.clocks, memory, force=pin is True)
+
+
+def plan_request(
+    options: Options, matrix: Matrix, backend: str, device: tuple[Device, Sequence[Gpu]], capacity: Capacity
+) -> Request:
+    """Return the request to the planner, with the selection resolved.
+
+    Args:
+        options: what the user typed.
+        matrix: the checked matrix.
+        backend: the name of the chosen backend.
+        device: ``cpu`` or ``cuda``, and the GPUs.
+        capacity: cores, memory and C library of the machine.
+
+    Raises:
+        UsageError, NothingSelectedError: the corpus, the preset, the seconds or the selection are wrong.
+    """
+    for kind, name, known in (
+        *(("preset", name, tuple(matrix.presets)) for name in (options.preset,) if name),
+        *(("workload", name, tuple(matrix.workloads)) for name in options.workload or ()),
+        *(("precision", name, get_args(Precision)) for name in options.precision or ()),
+    ):
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1, CLOSE)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+            raise UsageError(Problem(f"there is no {kind} {name!r}", hint=hint))
+    if options.seconds is not None and not options.seconds <= MAX_SECONDS:  # typer's limits let NaN pass
+        raise UsageError(Problem(f"--seconds {options.seconds} is not a time", hint="write --seconds 2"))
+    gpus = device[1]
+    return Request(
+        environments=_environments(matrix, options.selectors or ()),
+        chosen=choose_cells(matrix, options.selectors) if options.selectors else None,
+        cell_selectors=tuple(selector for selector in options.selectors or () if "/" in selector),
+        workloads=tuple(options.workload or ()),
+        preset=options.preset,
+        precisions=tuple(dict.fromkeys(options.precision or ())),
+        device=device[0],
+        backend=backend,
+        rounds=options.rounds,
+        max_rounds=options.max_rounds,
+        budget=parse_duration(options.budget) if options.budget else None,
+        seconds=options.seconds,
+        threads=options.threads or matrix.measure.threads or capacity.each(len(gpus)),
+        devices=max(1, len(gpus)),
+        seed=random.randrange(1 << 31) if options.seed is None else options.seed,
+        protocol=options.protocol,
+        memory=gpus[0].memory if gpus else capacity.memory,
+        corpus=corpus.read(options.corpus) if options.corpus else None,
+        allow_jit=options.allow_jit,
+        glibc=capacity.glibc,
+    )
+
+
+def _environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
+    if not matrix.environments:
+        raise NothingSelectedError("the matrix names no environment")
+    return select_environments(matrix, selectors)
+
+
+def choice_note(installed: Installed | None, chosen: str | None) -> str | None:
+    """Return which framework of an interpreter is measured if it has several and none was chosen, else None."""
+    if installed is None or chosen or not installed.others:
+        return None
+    framework, others = installed.framework, ", ".join(installed.others)
+    return f"{installed.python} has {framework} and {others}: measuring {framework}; --framework chooses"
+
+
+def host_matrix(matrix: Matrix, installed: Installed, name: str) -> Matrix:
+    """Return the matrix with one environment: what an interpreter holds.
+
+    Presets select for it what they select for any environment, because their environments are those of the matrix.
+    """
+    if len(name) > LONGEST_ID or not re.fullmatch(ENVIRONMENT_ID, name):
+        hint = "use small letters, and digits and dots after dashes, such as torch-1.0"
+        raise UsageError(Problem(f"{name[: LONGEST_ID + 1]!r} cannot name an environment", hint=hint))
+    content = {
+        "framework": installed.framework,
+        "release": installed.release,
+        "python": installed.python_version,
+        "requirements": [installed.framework],
+    }
+    try:
+        environment = Environment.model_validate(content)
+    except ValidationError as error:
+        message = f"{installed.python} says of itself what cannot be: {content!r:.300}"
+        raise UsageError(Problem(message, hint="choose another interpreter with --python")) from error
+    presets = {
+        key: preset.model_copy(update={"select": tuple(map(_for_any_environment, preset.select))})
+        for key, preset in matrix.presets.items()
+    }
+    return matrix.model_copy(update={"environments": {name: environment}, "presets": presets})
+
+
+def _for_any_environment(selector: Selector) -> Selector:
+    return selector.model_copy(update={"environments": ()})

@@ -1,0 +1,178 @@
+"""The program from Python: stored runs as pandas frames, and comparisons with a chart that a notebook shows."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from runner.analysis import dataset
+from runner.analysis.compare.summary import summarise
+from runner.analysis.comparison_model import Comparison
+from runner.analysis.model import Dataset
+from runner.analysis.quality import annotate, quality_issues
+from runner.analysis.quality.grade import Grade, grade
+from runner.analysis.releases import Release, releases
+from runner.core.errors import Problem, UsageError
+from runner.core.files import write_whole
+from runner.report import answer_text, chart_file, data, render, wording
+from runner.report.answer import Answer, answer
+from runner.session.results import comparison, find_run, matrix_margin
+from runner.store.documents import PLAN
+from runner.store.run import Run
+
+WIDTH = 100
+"""Columns of a text that no terminal shows."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A forest plot of comparisons; a notebook draws it.
+
+    Attributes:
+        svg: the picture as SVG text.
+    """
+
+    svg: str = field(repr=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write the chart to a ``.svg`` or ``.png`` file, atomically.
+
+        Raises:
+            UsageError: the file name has another ending.
+        """
+        target = Path(path)
+        if target.suffix not in chart_file.SUFFIXES:
+            raise UsageError(Problem(f"{path}: a chart is a {' or '.join(chart_file.SUFFIXES)} file"))
+        write_whole(target, chart_file.png(self.svg) if target.suffix == ".png" else self.svg)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+@dataclass(frozen=True)
+class ComparisonResult:
+    """Environments against a base. ``print`` it for the text of ``runner compare``; a notebook shows its chart.
+
+    Attributes:
+        comparison: the rows with their intervals and verdicts, as the report uses them.
+    """
+
+    comparison: Comparison = field(repr=False)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """A row for each test and environment, with the columns of ``runner compare --format csv`` and ``change``.
+
+        Times are in seconds; ``ratio`` is the time of ``environment`` divided by that of ``base``, below 1 if it is
+        faster; ``change`` has it in words; ``doubts`` is a list of codes.
+        """
+        return _table([self.comparison])
+
+    @cached_property
+    def chart(self) -> Chart:
+        """The rows on a logarithmic axis of speed-ups, without A/A controls.
+
+        Raises:
+            UsageError: no row compares releases.
+        """
+        return _chart([self.comparison], self.comparison.releases)
+
+    def __str__(self) -> str:
+        """Return the tables and the answer, as ``runner compare`` prints them."""
+        return render(self.comparison, "table", width=WIDTH)
+
+    def _repr_svg_(self) -> str:
+        return self.chart.svg
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A stored run. ``print`` it for its answer; a notebook shows the chart of its comparisons.
+
+    Attributes:
+        id: the id of the run.
+        dataset: its records as tables, its machine, environments and settings.
+        comparisons: the releases of each framework against the oldest, as the report shows them.
+        grade: how far the run can be trusted, with reasons; None without comparisons.
+    """
+
+    id: str
+    dataset: Dataset = field(repr=False)
+    comparisons: Sequence[Comparison] = field(repr=False)
+    grade: Grade | None = field(repr=False)
+
+    @property
+    def samples(self) -> pd.DataFrame:
+        """A row for each measured iteration; ``seconds`` is its time. ``runner.load_samples`` lists the columns."""
+        return self.dataset.samples
+
+    @property
+    def rounds(self) -> pd.DataFrame:
+        """A row for each cell and round; ``seconds`` is the median of its samples."""
+        return self.dataset.rounds
+
+    @property
+    def failures(self) -> pd.DataFrame:
+        """A row for each failed cell and round, with ``failure``, its class, and ``reason``."""
+        return self.dataset.failures
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """All comparisons of the run, with the columns of ``ComparisonResult.table``."""
+        return _table(self.comparisons)
+
+    @cached_property
+    def chart(self) -> Chart:
+        """All comparisons of releases on one logarithmic axis of speed-ups, the rows of each pair together.
+
+        Raises:
+            UsageError: the run compares no releases.
+        """
+        return _chart(self.comparisons, releases(self.dataset))
+
+    @cached_property
+    def answer(self) -> Answer:
+        """Which releases are faster and by how much, as the report and the terminal say it."""
+        return answer(self.comparisons, releases(self.dataset), self.grade, self.id)
+
+    def __str__(self) -> str:
+        """Return the answer of the run, as ``runner run`` ends with it."""
+        return answer_text.text(self.answer, width=WIDTH, colour=False)
+
+    def _repr_svg_(self) -> str:
+        return self.chart.svg
+
+
+def load_run(path: str | Path, reports: Path, matrix: Path) -> RunResult:
+    """Return a run, as ``runner.load_run`` describes it."""
+    run = _stored(Path(path), reports)
+    results = dataset.load_dataset(run)
+    issues = quality_issues(results)
+    comparisons = [annotate(each, {run.id: issues}) for each in summarise(results, margin=matrix_margin(matrix))]
+    return RunResult(run.id, results, comparisons, grade(results, issues, comparisons))
+
+
+def compare(sides: Sequence[str], reports: Path, matrix: Path, *, run: str | None, best: bool) -> ComparisonResult:
+    """Return a comparison, as ``runner.compare`` describes it."""
+    return ComparisonResult(comparison(matrix, reports, sides, best=best, run=run))
+
+
+def _stored(path: Path, reports: Path) -> Run:
+    """Return the run in a folder, the newest run of a reports folder, or the run with an id."""
+    if path.is_dir() and not (path / PLAN).exists():
+        return find_run(path, None)
+    return find_run(reports, str(path))
+
+
+def _table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
+    rows = [row for each in comparisons for row in data.rows(each)]
+    for row in rows:
+        row["change"] = wording.speedup(row["ratio"]) if row["ratio"] else ""
+    before = data.COLUMNS.index("ratio")
+    return pd.DataFrame(rows, columns=["base", *data.COLUMNS[:before], "change", *data.COLUMNS[before:]])
+
+
+def _chart(comparisons: Sequence[Comparison], names: Mapping[str, Release]) -> Chart:
+    return Chart(str(chart_file.content(comparisons, ".svg", names)))

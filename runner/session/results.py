@@ -1,0 +1,196 @@
+"""What needs stored runs only: find one, write its report, compare environments."""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from runner.analysis import dataset
+from runner.analysis.compare import compare
+from runner.analysis.compare.summary import summarise
+from runner.analysis.comparison_model import Comparison
+from runner.analysis.model import Dataset, QualityIssue
+from runner.analysis.of_run import of_run, split, with_facts_of
+from runner.analysis.quality import annotate, quality_issues
+from runner.analysis.quality.grade import grade
+from runner.analysis.releases import releases
+from runner.catalog import published
+from runner.core.collector import collector_paused
+from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
+from runner.core.model.cells import is_twin
+from runner.matrix import Matrix, load, select_environments
+from runner.report import report
+from runner.report.accuracy import Accuracy, accuracy
+from runner.report.answer import Answer, answer
+from runner.report.markdown import summary
+from runner.report.page import arrange
+from runner.stats.intervals import MARGIN
+from runner.store.documents import save
+from runner.store.profiles import read_profiles
+from runner.store.run import Run, runs
+
+
+def find_run(reports: Path, name: str | None) -> Run:
+    """Return a run by its id or its folder; the newest run with records where no name is given.
+
+    Raises:
+        UsageError: there is no such run.
+        RecordError: the run cannot be read.
+    """
+    if name and os.path.isdir(name):  # noqa: PTH112  Path.is_dir raises for a name that is too long
+        return Run.open(Path(name))
+    try:
+        stored = runs(reports)
+    except OSError as error:
+        raise UsageError(file_problem(error, reports, "read")) from error
+    for run in stored:
+        if run.id == name or (name is None and has_records(run)):
+            return run
+    known = ", ".join(run.id for run in stored[:5])
+    hint = f"the newest runs are {known}" if known else "start one with `runner run`, or name another folder: --reports"
+    raise UsageError(
+        Problem(f"there is no run {name!r} in {reports}" if name else f"{reports} holds no run", hint=hint)
+    )
+
+
+def has_records(run: Run) -> bool:
+    """Return whether a run has records; one that cannot be read has none, and a warning says so."""
+    try:
+        return bool(run.journal().entries)
+    except RecordError as error:
+        warn_unreadable(run, error)
+        return False
+
+
+def warn_unreadable(run: Run, error: RunnerError) -> None:
+    """Warn that a run is left out because it cannot be read."""
+    warnings.warn(f"run {run.id} is left out: {error.problems[0].message}", DamagedRunWarning, stacklevel=2)
+
+
+@collector_paused()
+def write_report(run: Run, margin: float, source: str | None = None) -> Path:
+    """Write a run's report into its folder; return the path of the page.
+
+    Args:
+        run: the run to report on.
+        margin: the change that counts as none, as a share.
+        source: a publication whose figures are shown next to the run's.
+
+    Raises:
+        RecordError: the run cannot be read, or the report not written.
+    """
+    results = dataset.load_dataset(run)
+    damaged: list[str] = []
+    profiles = dict(read_profiles(run.path, (planned.cell.id for planned in results.plan), damaged.append))
+    for name, content in report(results, summarise(results, margin=margin), source, profiles, damaged).items():
+        save(run.path / name, content)
+    return run.path / "index.html"
+
+
+def run_answer(run: Run, margin: float) -> Answer:
+    """Return which releases of a run are faster, by how much, and its grade.
+
+    Args:
+        run: the run to report on.
+        margin: the change that counts as none, as a share.
+    """
+    results = dataset.load_dataset(run)
+    issues, comparisons = quality_issues(results), summarise(results, margin=margin)
+    annotated = [annotate(each, {run.id: issues}) for each in comparisons]
+    return answer(annotated, releases(results), grade(results, issues, annotated), run.id)
+
+
+def report_summary(run: Run, margin: float) -> str:
+    """Return the first part of a run's report as Markdown.
+
+    Args:
+        run: the run to report on.
+        margin: the change that counts as none, as a share.
+    """
+    results = dataset.load_dataset(run)
+    return summary(arrange(results, summarise(results, margin=margin)))
+
+
+def run_accuracy(run: Run) -> tuple[Accuracy, ...]:
+    """Return the largest errors against the reference, by environment and implementation, without A/A controls."""
+    return tuple(row for row in accuracy(dataset.load_dataset(run)) if not is_twin(row.environment))
+
+
+@collector_paused()
+def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool, run: str | None = None) -> Comparison:
+    """Compare environments by the newest runs that hold them, with the margin of the matrix file.
+
+    Args:
+        matrix: the matrix file.
+        reports: the folder that holds the runs.
+        names: ids, or selectors of environments or of published figures; the first id is the base. An id may end in
+            ``@`` and the id of a run, whose times that side then has.
+        best: compare the fastest implementation of each side.
+        run: compare in this run only; the newest by default.
+
+    Raises:
+        UsageError: there is no such environment or run.
+        RunnerError: nothing can be compared.
+    """
+    loaded = load(matrix, networks=False) if matrix.exists() else None
+    margin = loaded.measure.margin if loaded else MARGIN
+    ids = list(dict.fromkeys(environment for name in names for environment in _selected(name, loaded)))
+    datasets: dict[str, Dataset] = {}
+    issues: dict[str, tuple[QualityIssue, ...]] = {}
+    pinned: dict[str, list[str]] = {}
+    for name in ids:
+        environment, of = split(name)
+        if of and not published.is_published(name):
+            pinned.setdefault(of, []).append(environment)
+
+    def loaded_run(stored_run: Run) -> Dataset:
+        results = datasets[stored_run.id] = dataset.load_dataset(stored_run)
+        issues[stored_run.id] = quality_issues(results)
+        return results
+
+    def stored() -> Iterator[Dataset]:
+        for name, environments in pinned.items():
+            yield of_run(loaded_run(find_run(reports, name)), environments)
+        if run:
+            yield loaded_run(find_run(reports, run))
+        else:
+            for results in _readable(reports, loaded_run):
+                yield with_facts_of(results, pinned.get(results.run, ()))
+
+    known = tuple(loaded.environments) if loaded else ()
+    compared = compare(stored(), ids[0], ids[1:], margin=margin, best=best, known=known)
+    used = dict.fromkeys(name for row in compared.rows for name in row.runs)
+    comparisons = {name: summarise(datasets[name], margin=margin) for name in used}
+    grades = {name: grade(datasets[name], issues[name], comparisons[name]) for name in used}
+    by_environment = {
+        name: release
+        for each in used
+        for name, release in releases(with_facts_of(datasets[each], pinned.get(each, ()))).items()
+    }
+    graded = {name: value for name, value in grades.items() if value}
+    return replace(annotate(compared, issues), grades=graded, releases=by_environment)
+
+
+def _readable(reports: Path, load_run: Callable[[Run], Dataset]) -> Iterator[Dataset]:
+    """Yield the runs of a folder that can be read, newest first; a warning names each that cannot."""
+    for stored_run in runs(reports):
+        try:
+            results = load_run(stored_run)
+        except RecordError as error:
+            warn_unreadable(stored_run, error)
+        else:
+            yield results
+
+
+def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:
+    """Return the ids that a name selects; without a matrix file, or without a glob or range in it, a name is an id."""
+    if published.is_published(name):
+        return published.select_sides(name)
+    is_id = matrix is None or name in matrix.environments or not any(sign in name for sign in "*?<>=:!")
+    return [name] if matrix is None or is_id else select_environments(matrix, [name])
+
+
+def matrix_margin(matrix: Path) -> float:
+    """Return the margin of a matrix file, the default one where the file does not exist: stored runs need none."""
+    return load(matrix, networks=False).measure.margin if matrix.exists() else MARGIN

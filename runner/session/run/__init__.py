@@ -1,0 +1,126 @@
+"""Measure a plan: the stages in order, and nothing else.
+
+``assignment`` shares the cases between devices, ``devices`` measures them, ``recorder`` writes each outcome as it
+happens, ``failures`` writes how the run ended, ``header`` holds what a run depends on, ``resume`` continues an
+unfinished run, ``quiet`` waits while other programs keep the machine busy, ``further_rounds`` decides what is measured
+next, and ``costs`` replaces estimates by what was measured.
+"""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+
+from runner.backends import Backend
+from runner.backends.provision import provision
+from runner.core.errors import NothingSelectedError, Problem, ProvisionError
+from runner.core.model import Gpu, Plan, Provisioned, Skip
+from runner.core.progress import Progress
+from runner.gpu.device import recover
+from runner.plan.controls import with_twins
+from runner.plan.environments import announce
+from runner.session.preparation import Prepared, RunSettings
+from runner.session.run import header
+from runner.session.run.assignment import Assignment, assign_devices, device_locks
+from runner.session.run.devices import execute
+from runner.session.run.failures import recorded_ending
+from runner.session.run.quiet import wait_until_quiet
+from runner.session.run.recorder import RunRecorder, Totals
+from runner.store.run import Run
+
+__all__ = ["build", "run"]
+
+
+def run(
+    prepared: Prepared,
+    backend: Backend,
+    settings: RunSettings,
+    progress: Progress,
+    gpus: Sequence[Gpu],
+    resumed: Run | None = None,
+) -> Totals:
+    """Build the environments, measure every cell, and store each record as soon as it exists.
+
+    Args:
+        prepared: the plan and what it needs.
+        backend: builds environments and starts servers.
+        settings: paths, controls and clocks.
+        progress: shows the work.
+        gpus: the devices that share the cases; none is the CPU.
+        resumed: an unfinished run to continue, locked by the caller; None starts a new one.
+
+    Raises:
+        NothingSelectedError: nothing of the plan can run.
+        UsageError: an environment has changed since the run started.
+        EngineError: the engine is gone; what was measured is kept.
+        GpuError: the GPU is lost, likewise; or it does not have the clock that was asked for.
+    """
+    recover(settings.clocks, progress.note)
+    plan = prepared.plan if resumed or not settings.controls else with_twins(prepared.plan)
+    assignment = assign_devices(plan, gpus, settings, progress)
+    ready, failed = build(prepared, backend, progress)
+    with contextlib.ExitStack() as stack:
+        stored = _continued(resumed, ready, failed) if resumed else _started(assignment, settings, ready, stack)
+        progress.note(f"run {stored.id} on {plan.backend}, {plan.device}, {plan.measurement.threads} threads")
+        recorder = RunRecorder(assignment.plan, stored, progress)
+        with recorded_ending(stored, progress, settings.part_of or ("runner nightly" if prepared.also else "")):
+            for part, session in assignment.parts:
+                recorder.record_unbuilt(part, failed, session)
+            stack.enter_context(device_locks(assignment, settings, progress))
+            wait_until_quiet(settings.quiet_seconds, progress)
+            execute(assignment, backend, ready, recorder, settings)
+        return recorder.totals()
+
+
+def build(
+    prepared: Prepared, backend: Backend, progress: Progress
+) -> tuple[Mapping[str, Provisioned], Mapping[str, ProvisionError]]:
+    """Announce what will be downloaded, then build it; return the environments, and the errors of those that failed.
+
+    Raises:
+        NothingSelectedError: nothing of the plan can run.
+    """
+    if not prepared.plan.blocks:
+        hint = "`runner plan` shows the reason for each cell"
+        raise NothingSelectedError(Problem("nothing of this can run here", hint=hint))
+    for skip, names in skipped_environments(prepared.plan).items():
+        progress.note(f"skipped: {', '.join(names)}: {skip.code}: {skip.reason}")
+    cost = announce(prepared.specs, prepared.survey)
+    if cost:
+        progress.note(cost)
+    ready, failed = provision(prepared.specs, backend, progress)
+    for name, environment in ready.items():
+        made = "ready" if environment.cached else f"{environment.how} in {environment.seconds:.0f} s"
+        progress.note(f"{name}: {made}")
+        if not_pulled := environment.facts.get("not_pulled"):
+            progress.note(f"{name}: not the image of docker/images.toml: {not_pulled}")
+    for name, error in failed.items():
+        progress.note(f"{name}: {error.code}: {error}\n{error.log}")
+    return {**prepared.also, **ready}, failed
+
+
+def skipped_environments(plan: Plan) -> Mapping[Skip, Sequence[str]]:
+    """Return reason -> the environments of which no cell runs, each with the reason of its first cell."""
+    running = {planned.cell.environment for planned in plan.cells if planned.skip is None}
+    first_skips: dict[str, Skip] = {}
+    for planned in plan.cells:
+        if planned.skip and planned.cell.environment not in running:
+            first_skips.setdefault(planned.cell.environment, planned.skip)
+    environments: dict[Skip, list[str]] = {}
+    for name, skip in first_skips.items():
+        environments.setdefault(skip, []).append(name)
+    return environments
+
+
+def _started(
+    assignment: Assignment, settings: RunSettings, ready: Mapping[str, Provisioned], stack: contextlib.ExitStack
+) -> Run:
+    """Create the folder of a new run, and lock it."""
+    stored = header.start_run(assignment.plan, settings, assignment.gpus, ready)
+    stack.enter_context(stored.hold())
+    return stored
+
+
+def _continued(resumed: Run, ready: Mapping[str, Provisioned], failed: Mapping[str, ProvisionError]) -> Run:
+    """Check that the environments are those of the run, and note in its journal that it continues."""
+    header.check_environments(header.read_header(resumed).digests, ready, failed)
+    resumed.note("resumed", at=header.now(), digests=header.digests(ready))
+    return resumed

@@ -1,0 +1,240 @@
+"""The one command that helps most after a run: resume it, quieten the machine, measure more, or read the results."""
+
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner.analysis.compare.forecasts import fresh_rounds
+from runner.analysis.comparison_model import Row
+from runner.analysis.forecast import MAX_FRESH_ROUNDS
+from runner.analysis.model import MIN_ROUNDS, QualityIssue
+from runner.core.model import Cell
+from runner.core.model.cells import TWIN, is_twin
+from runner.report.check import Check
+from runner.report.formatting import counted
+from runner.report.provenance import option_values
+from runner.session.options import Options
+from runner.store.journal import Journal
+from runner.store.run import Run
+
+NOISE_CODES = frozenset({"busy", "serial-correlation", "two-modes", "throttled", "clock-moved", "swapping"})
+"""Codes of quality issues that a quieter machine fixes."""
+
+NOISE_REASONS = frozenset({"busy", "a-a-median", "a-a-differs", "canary"})
+"""Codes of reasons for a grade that a quieter machine removes."""
+
+LONGER_CODES = frozenset({"trend"})
+"""Codes of quality issues that more time for each cell fixes."""
+
+LONGER_BY = 4  # times as long
+MAX_SELECTORS = 6
+MIN_PROPOSED_ROUNDS = 5
+
+
+class NextStep(NamedTuple):
+    """The command to run next, and what it cannot do; the command is empty where none would help."""
+
+    command: str
+    advice: str = ""
+
+
+def next_step(checked: Check, run: Run, journal: Journal, reports: Path, *, resumable: bool) -> NextStep:
+    """Return the command to run next, or what would help where no command does.
+
+    Args:
+        checked: what `runner check` shows of the run.
+        run: the run.
+        journal: its journal.
+        reports: the folder that holds the runs.
+        resumable: this program has the measuring code of the run.
+    """
+    folder = Options(reports=reports).to_argv()
+    executor = _executor(journal)
+    if checked.state == "at work":
+        return NextStep(_line("check", run.id, *folder))
+    if checked.state == "unfinished" and resumable:
+        return NextStep(_line("run", "--resume", run.id, *folder, *executor))
+    wrong = {failure.cell for failure in checked.failures if failure.failure == "wrong-result"}
+    if not checked.counts.good and not wrong:
+        return NextStep(_line("doctor"))
+    again = RunAgain(run, journal, reports)
+    step: NextStep | None
+    if checked.state == "unfinished":
+        step = NextStep(again.command(cell["id"] for cell in run.plan()["cells"] if cell["verdict"] == "run"))
+    elif wrong:
+        step = NextStep(_line("accuracy", run.id, *folder), _after_wrong_results(wrong, run, again))
+    elif _is_machine_noisy(checked):
+        step = NextStep(_line("tune"))
+    else:
+        step = _measure_more(checked, again)
+    if step or not checked.comparisons:
+        return step or NextStep(_line("report", run.id, *folder))
+    largest = max(checked.comparisons, key=lambda comparison: len(comparison.rows))
+    return NextStep(_line("compare", largest.base, *largest.others, *folder))
+
+
+def _after_wrong_results(wrong: Collection[str], run: Run, again: "RunAgain") -> str:
+    """Return how to measure cells with wrong results again, with the other cells of their cases."""
+    cases = {Cell.parse(cell).case_id for cell in wrong}
+    planned = [cell["id"] for cell in run.plan()["cells"] if cell["verdict"] == "run"]
+    command = again.command(cell for cell in planned if Cell.parse(cell).case_id in cases)
+    cells = f"{counted(len(wrong), 'cell')} computed something else than the reference"
+    return f"{cells}, and the next command shows by how much; once this is fixed, measure again: {command}"
+
+
+def _is_machine_noisy(checked: Check) -> bool:
+    """Return True if a serious issue, or a grade of poor, has a cause that a quieter machine removes."""
+    reasons = checked.grade.reasons if checked.grade else ()
+    return any(issue.serious and issue.code in NOISE_CODES for issue in checked.quality_issues) or any(
+        reason.level == "poor" and reason.code in NOISE_REASONS for reason in reasons
+    )
+
+
+def _measure_more(checked: Check, again: "RunAgain") -> NextStep | None:
+    """Return the command that measures doubtful and undecided cells again; None where there are none."""
+    serious = [issue for issue in checked.quality_issues if issue.serious]
+    short = [issue for issue in serious if issue.code in LONGER_CODES]
+    if short:
+        return NextStep(again.command(_cells_of(short, checked), longer=LONGER_BY))
+    undecided = [row for _, row in checked.open if row.more_rounds]
+    rounds_of_rows = _rounds_of_a_new_run(undecided, checked)
+    decidable = [rounds for rounds in rounds_of_rows if rounds <= MAX_FRESH_ROUNDS]
+    cells = {
+        cell
+        for row, rounds in zip(undecided, rounds_of_rows, strict=True)
+        if rounds <= MAX_FRESH_ROUNDS
+        for cell in row.cell_ids
+    }
+    advice = _advice(len(undecided) - len(decidable), len(undecided), LONGER_BY * again.seconds)
+    cells = cells or _cells_of((issue for issue in serious if issue.code == "few-rounds"), checked)
+    if not cells:
+        return NextStep("", advice) if advice else None
+    return NextStep(again.command(cells, max([*decidable, MIN_PROPOSED_ROUNDS])), advice)
+
+
+def _rounds_of_a_new_run(undecided: Sequence[Row], checked: Check) -> list[int]:
+    """Return how many rounds a new run needs to decide each of these rows, with the rows that come with them."""
+    if not undecided:
+        return []
+    words = selectors(sorted({cell for row in undecided for cell in row.cell_ids}))
+
+    def comes_along(row: Row) -> bool:
+        cells = (row.base, row.other)
+        return all(cell.environment in words or any(fnmatchcase(cell.id, word) for word in words) for cell in cells)
+
+    sizes = [sum(map(comes_along, comparison.rows)) for comparison in checked.comparisons]
+    return fresh_rounds(undecided, max(sizes), checked.comparisons[0].margin)
+
+
+def _advice(undecidable: int, undecided: int, seconds: float) -> str:
+    """Return what would decide the open rows that no number of rounds decides; empty without such rows."""
+    if not undecidable:
+        return ""
+    if undecidable < undecided:
+        sentence = f"{undecidable} of the {undecided} open comparisons would stay open in a run"
+    else:
+        sentence = f"no run of up to {MAX_FRESH_ROUNDS} rounds would decide the open comparisons"
+    limit = f" of up to {MAX_FRESH_ROUNDS} rounds" if undecidable < undecided else ""
+    return f"{sentence}{limit}; longer rounds (--seconds {seconds:g}) or a quieter machine (runner tune) would help"
+
+
+def _cells_of(issues: Iterable[QualityIssue], checked: Check) -> set[str]:
+    """Return the cells that quality issues are about, and those they are compared with."""
+    cells = {issue.cell for issue in issues}
+    pairs = [set(row.cell_ids) for comparison in checked.comparisons for row in comparison.rows]
+    return cells.union(*(pair for pair in pairs if pair & cells))
+
+
+class RunAgain:
+    """The command that measures some cells of a run again, with its backend, device, hosts and effort."""
+
+    def __init__(self, run: Run, journal: Journal, reports: Path) -> None:
+        """Read what the run was started with."""
+        plan, header = run.plan(), journal.header
+        self.rounds = int(plan.get("rounds") or MIN_PROPOSED_ROUNDS)
+        self.seconds = float(plan.get("seconds") or 1.0)
+        backend, matrix = plan.get("backend"), header.get("matrix")
+        fields: dict[str, Any] = {"reports": reports, "device": _device(plan.get("device"))}
+        if backend == "host":
+            name = next(cell["environment"] for cell in plan["cells"] if not is_twin(cell["environment"]))
+            fields |= {"backend": "host", "python": header.get("python"), "name": name}
+        elif backend == "venv":
+            fields |= {"backend": "venv"}
+        if matrix and Path(matrix) != Options().matrix.absolute():
+            fields |= {"matrix": Path(matrix)}
+        models = option_values("--model", header.get("command") or ())
+        if models:
+            fields |= {"model": [Path(each).expanduser() for each in models]}
+        self.fields = fields
+        self.executor = _executor(journal)
+
+    def command(self, cells: Iterable[str], rounds: int = 0, longer: float = 1) -> str:
+        """Return the command line.
+
+        Args:
+            cells: ids of the cells.
+            rounds: at least so many, and at least as many as in the run.
+            longer: this many times the seconds of the run.
+        """
+        ids = sorted({_without_twin(cell) for cell in cells})
+        words = selectors(ids)
+        workloads = list(dict.fromkeys(Cell.parse(cell).workload for cell in ids))
+        options = Options(
+            selectors=list(words),
+            workload=None if "/" in words[0] else workloads,
+            protocol="published" if any("+published" in cell for cell in ids) else None,
+            rounds=max(rounds, self.rounds, MIN_ROUNDS),
+            seconds=longer * self.seconds,
+            **self.fields,
+        )
+        return _line("run", *options.to_argv(), *self.executor)
+
+
+def _executor(journal: Journal) -> list[str]:
+    """Return the option that lets the hosts measure that a run was measured on; none for a run on one host."""
+    executor = journal.header.get("executor")
+    return ["--executor", str(executor)] if executor else []
+
+
+def _without_twin(cell_id: str) -> str:
+    """Return the id of a cell, or of the cell that it is a copy of: a run adds the copies itself."""
+    environment, _, rest = cell_id.partition("/")
+    return f"{environment.removesuffix(TWIN)}/{rest}"
+
+
+def selectors(cells: Sequence[str]) -> tuple[str, ...]:
+    """Return a few words that select cells, and as few others as possible.
+
+    They are at most MAX_SELECTORS globs, or twice as many over cases; beyond that they are environments.
+
+    Args:
+        cells: ids, sorted.
+
+    >>> selectors(["jax/jax-scan/rnn-step/lstm-b32-h128/train/fp32"])
+    ('jax/jax-scan/rnn-step/lstm-b32-h128/train/fp32',)
+    """
+    parts = [cell.split("/") for cell in cells]
+    for kept in ((0, 1, 2, 3, 4, 5), (0, 1, 2, 3), (0, 2, 3), (2, 3)):
+        globs = dict.fromkeys(_glob(part, kept) for part in parts)
+        if len(globs) <= MAX_SELECTORS * (1 if 0 in kept else 2):  # all environments are better than all cases
+            return tuple(globs)
+    return tuple(dict.fromkeys(part[0] for part in parts))
+
+
+def _glob(parts: Sequence[str], kept: Sequence[int]) -> str:
+    """Return a glob over cell ids that fixes some of their parts."""
+    shown = [part if index in kept else "*" for index, part in enumerate(parts)]
+    return "/".join(shown) if len(kept) == len(parts) else "/".join([*shown[:4], "*"])
+
+
+def _device(device: str | None) -> str | None:
+    """Return the device of a run where another one would be chosen without the option, else None."""
+    from runner.gpu.detect import gpus
+
+    return device if device and device != ("cuda" if gpus() else "cpu") else None
+
+
+def _line(*words: str) -> str:
+    return shlex.join(["runner", *words])

@@ -1,0 +1,141 @@
+"""The text of alerts: messages in plain text, and the body of an issue in Markdown."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from runner.core.paths import DEFAULT_REPORTS
+from runner.core.text import REASON_LENGTH, printable
+from runner.nights.alert_entry import AlertEntry
+from runner.report import formatting
+from runner.report.markdown_text import Raw, bullets, plain, table
+from runner.watch.alerts.evidence import Evidence, Step, name_of, ratio_of, ratio_text
+from runner.watch.alerts.sending import Message
+
+SHOWN_CELLS = 5
+"""Cells of a message, for each earlier run; many services cut off a message after 2,000 characters."""
+ISSUE_CELLS = 100
+SHOWN_NAMES = 8
+TITLE_LENGTH = 100
+EARLIER = {"baseline": "the last good run", "anchor": "the anchor", "series": "the level of earlier nights"}
+"""What a change was compared with -> its words."""
+_MENTIONS = str.maketrans({"<": "(", ">": ")", "@": " at "})
+"""What chat services read as a mention or a link; ids of cells, releases and commands have none of them."""
+
+
+def opened_message(known: Evidence, reports: Path = DEFAULT_REPORTS) -> Message:
+    """Return the message that opens an alert; ``reports`` is the folder that its commands name."""
+    lines = [_summary(known), ""]
+    for step in known.steps:
+        lines += [*_step_lines(step, known, reports), ""]
+    lines += [f"{what}: {command}" for what, command in commands(known, reports)]
+    return Message(title=title(known), body=_safe("\n".join(lines)), kind="failure")
+
+
+def closed_message(entry: AlertEntry, known: Evidence | None) -> Message:
+    """Return the message that closes an alert."""
+    cells = formatting.counted(len(entry.cells), "cell")
+    device = f" on {known.device}" if known else ""
+    what = printable(f"{entry.environment}: no longer slower: {cells}{device}", TITLE_LENGTH)
+    because = printable(entry.because, 600)
+    return Message(title=_safe(what), body=_safe(f"Alert {entry.key} is closed: {because}."), kind="success")
+
+
+TEST_MESSAGE = Message(
+    title="matrix-runner: a test of alerts",
+    body="`runner alerts --test` sent this message. Alerts about confirmed regressions will come the same way.",
+)
+
+
+def title(known: Evidence) -> str:
+    """Return the title of an alert and of its issue: what, how many, how much, where."""
+    slower = f"{(ratio_of(known.largest) - 1) * 100:.1f} %"
+    amount = f"{slower} slower" if known.cells == 1 else f"up to {slower} slower"
+    cells = name_of(known.largest) if known.cells == 1 else formatting.counted(known.cells, "cell")
+    return _safe(printable(f"{known.environment} {amount}: {cells}, on {known.device}", TITLE_LENGTH))
+
+
+def issue(known: Evidence, reports: Path = DEFAULT_REPORTS) -> str:
+    """Return the body of an issue, in Markdown; whatever an environment reported is escaped."""
+    parts = [f"# {plain(title(known))}", plain(_summary(known))]
+    for step in known.steps:
+        rows = [(_safe(name_of(change)), ratio_text(change)) for change in step.changes[:ISSUE_CELLS]]
+        parts += [f"## Slower than {plain(_since(step))}", table(("cell", "ratio, with its 95 % interval"), rows)]
+        parts += [plain(_more(step, ISSUE_CELLS))] if len(step.changes) > ISSUE_CELLS else []
+        parts += [bullets(map(_safe, _fact_lines(step)))]
+    blocks = [f"{what}:\n\n```sh\n{command}\n```" for what, command in commands(known, reports)]
+    return Raw("\n\n".join([*filter(None, parts), *blocks, f"Alert `{known.key.replace('`', '')}`."]) + "\n")
+
+
+def commands(known: Evidence, reports: Path = DEFAULT_REPORTS) -> Iterator[tuple[str, str]]:
+    """Yield what to do next, and the command for the cell with the largest change.
+
+    Args:
+        known: what is known about the alert.
+        reports: the folder of its nights.
+    """
+    folder = () if reports == DEFAULT_REPORTS else ("--reports", str(reports.absolute()))
+    cell, night, step = known.largest["cell"], known.largest["night"], known.steps[0]
+    yield "Look", _command("runner", "history", cell, *folder)
+    yield "Reproduce", _command("runner", "reproduce", f"{night}/{cell}", *folder)
+    if step.release_before and step.release:
+        good, bad = step.release_before, step.release
+        axis = ("--axis", "nightly") if ".dev" in bad else ()
+        yield "Find the release", _command("runner", "bisect", cell, "--good", good, "--bad", bad, *axis, *folder)
+    cells = [change["cell"] for each in known.steps for change in each.changes]
+    accepted = cells if len(cells) <= SHOWN_CELLS else [known.environment]
+    yield "Accept", _command("runner", "history", "accept", *accepted, "--run", night, "--reason", "REASON", *folder)
+
+
+def _command(*words: str) -> str:
+    """Return a command for a shell; a word that a stored night made up stays a word."""
+    return shlex.join(printable(word, 300) for word in words)
+
+
+def _summary(known: Evidence) -> str:
+    cells = formatting.counted(known.cells, "cell")
+    verb = "is" if known.cells == 1 else "are"
+    night = f"the night of {formatting.date(known.night) or known.night}"
+    return f"{cells} of {known.environment} {verb} slower on {known.device}, {known.backend}: confirmed by {night}."
+
+
+def _since(step: Step) -> str:
+    earlier, date = EARLIER.get(step.against, EARLIER["baseline"]), formatting.date(step.before) or "an unknown time"
+    return f"{earlier}, {step.before} of {date}"
+
+
+def _step_lines(step: Step, known: Evidence, reports: Path) -> Iterator[str]:
+    yield f"Against {_since(step)}:"
+    for change in step.changes[:SHOWN_CELLS]:
+        yield f"  {name_of(change)}: {ratio_text(change)}"
+    if len(step.changes) > SHOWN_CELLS:
+        folder = "" if reports == DEFAULT_REPORTS else f" --reports {shlex.quote(str(reports.absolute()))}"
+        yield f"  {_more(step, SHOWN_CELLS)}: `runner alerts --issue {known.key}{folder}` prints them"
+    yield from (f"  {line}" for line in _fact_lines(step))
+
+
+def _more(step: Step, shown: int) -> str:
+    return f"and {formatting.counted(len(step.changes) - shown, 'more cell')}"
+
+
+def _fact_lines(step: Step) -> Iterator[str]:
+    """Yield what differs between the two states of the environment."""
+    if step.against == "series":
+        yield printable(step.changes[0].get("reason", ""), REASON_LENGTH)
+    facts = [f"{name} {before} → {after}" for name, before, after in step.facts]
+    if facts:
+        yield f"differs: {_few(facts)}"
+    if step.packages:
+        yield f"{formatting.counted(len(step.packages), 'package')} in other versions: {_few(step.packages)}"
+    if not facts and not step.packages:
+        yield "what differs was not recorded"
+
+
+def _few(items: Sequence[str]) -> str:
+    shown = ", ".join(items[:SHOWN_NAMES])
+    return shown if len(items) <= SHOWN_NAMES else f"{shown} and {len(items) - SHOWN_NAMES} more"
+
+
+def _safe(text: str) -> str:
+    """Return text in which nothing mentions everybody of a chat, or is a link."""
+    return text.translate(_MENTIONS).replace("://", ":")

@@ -1,0 +1,130 @@
+"""Runs of another machine: copied to ``reports/imports/runs``, where nothing mixes with the runs of this one.
+
+``reports/imports`` is a reports folder of its machine: ``runner report --reports reports/imports`` reads it.
+"""
+
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from runner.core.errors import Problem, RecordError, RunnerError, UsageError, file_problem
+from runner.history.entries import RunEntry
+from runner.store.documents import JOURNAL
+from runner.store.run import Run
+from runner.watch.imports.archives import RUN_ID, Budget, copy_run, runs_in_folder, unpack
+from runner.watch.imports.figures import Read, damaged, foreign_device
+
+FOLDER = "imports"
+"""Below the folder of the reports."""
+
+
+def read_folder(folder: Path, reports: Path, margin: float) -> Read:
+    """Copy the run in a folder, or those of a reports folder, and return them as entries.
+
+    Args:
+        folder: of a run, or a reports folder.
+        reports: the folder that holds the runs of this machine.
+        margin: the change that counts as none.
+
+    Raises:
+        RecordError: there is no run, or none that can be read.
+    """
+    runs = runs_in_folder(folder)
+    if not runs:
+        raise damaged(folder, "it holds no run", "name a run folder or a reports folder, which has a folder `runs`")
+    if folder.resolve() in (reports.resolve(), (reports / FOLDER).resolve()):
+        raise UsageError(Problem(f"{folder} is the folder of this machine's runs", hint="name one of another machine"))
+    with _incoming(reports) as incoming:
+        budget = Budget()
+        for run in runs:
+            if RUN_ID.fullmatch(run.resolve().name) is None:
+                raise damaged(run, "the name of its folder is no run's", "a run is YYYYMMDD-HHMMSS-xxxx")
+            copy_run(run.resolve(), incoming, budget)
+        return _enter(incoming, reports, margin, folder)
+
+
+def read_archive(archive: Path, reports: Path, margin: float) -> Read:
+    """Unpack the runs of a ``.tar.gz`` and return them as entries; the arguments are those of ``read_folder``.
+
+    Raises:
+        RecordError: the archive is damaged or too large, or holds no run that can be read.
+    """
+    with _incoming(reports) as incoming:
+        left_out = unpack(archive, incoming, Budget())
+        if not runs_in_folder(incoming):
+            raise damaged(archive, "it holds no run folder", "make it with `tar -czf run.tar.gz -C reports runs/RUN`")
+        read = _enter(incoming, reports, margin, archive)
+    note = f"{left_out} of its members are left out: links, and files that no run folder has"
+    return Read(read.entries, (*read.notes, note) if left_out else read.notes)
+
+
+@contextmanager
+def _incoming(reports: Path) -> Iterator[Path]:
+    """Give a folder on the disk of the reports, which is removed at the end."""
+    folder = reports / FOLDER / f".{secrets.token_hex(8)}.tmp"
+    try:
+        folder.mkdir(parents=True)
+        yield folder
+    except OSError as error:
+        raise UsageError(file_problem(error, folder)) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _enter(incoming: Path, reports: Path, margin: float, source: Path) -> Read:
+    """Move each run that can be read to its folder; return the entries, and a note for each of the others."""
+    entries, notes = [], []
+    for folder in runs_in_folder(incoming):
+        try:
+            entry = entry_of(Run.open(folder), margin)
+            if not entry.cells:
+                notes.append(f"run {folder.name} is left out: it has no good record")
+                continue
+            target = _move(folder, reports)
+        except RunnerError as error:
+            notes.append(f"run {folder.name} is left out: {error.problems[0].message}".replace(f"{incoming}/", ""))
+            continue
+        entries.append(replace(entry, source=str(target.absolute())))
+    if not entries:
+        raise damaged(source, "; ".join(notes))
+    return Read(tuple(entries), tuple(notes))
+
+
+def entry_of(run: Run, margin: float) -> RunEntry:
+    """Return a run of another machine as an entry; raises RecordError if it cannot be read."""
+    from runner.watch.series.entries import run_entry
+
+    entry = run_entry(run, margin)
+    return replace(entry, kind="import", device_name=foreign_device(entry.device_name, entry.host))
+
+
+def _move(folder: Path, reports: Path) -> Path:
+    """Move a run and its night below ``reports/imports``; return the new folder.
+
+    A run that went on replaces what is there.
+
+    Raises:
+        RecordError: another run has the same id.
+    """
+    target = reports / FOLDER / "runs" / folder.name
+    here = reports / "runs" / folder.name
+    if here.exists():
+        raise RecordError(Problem(f"{here} is a run of this machine"))
+    if target.exists():
+        old, new = ((path / JOURNAL).read_bytes() for path in (target, folder))
+        if not new.startswith(old):
+            raise RecordError(Problem(f"{target} is another run, or has more records"))
+        shutil.rmtree(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        folder.rename(target)
+        night = folder.parent.parent / "nights" / f"{folder.name}.json"
+        if night.exists():
+            (reports / FOLDER / "nights").mkdir(exist_ok=True)
+            night.rename(reports / FOLDER / "nights" / night.name)
+    except OSError as error:
+        raise UsageError(file_problem(error, target)) from error
+    return target

@@ -1,0 +1,210 @@
+"""A night: measure once, compare each cell with earlier runs, confirm in turns what looks changed.
+
+Steps, each of which takes values and returns values:
+
+0. ``turn`` lets no night run beside another, ``start`` plans it with its bases, ``floating`` gets new releases, and
+   ``night_file`` writes what the night does.
+1. ``history`` reads what earlier nights left. In ``compared``, ``baseline`` and ``anchors`` choose the runs to compare
+   each cell with: the last good one, and a pinned one.
+2. ``baseline.compare_with_baselines``: tonight's rows against them; their rounds were not in turns, so a difference is
+   a suspicion.
+3. ``requests`` says which suspicions are measured in turns, and ``confirmation`` does so.
+4. ``confirmed`` says which of them stand. ``result.Night`` holds all of it, for ``text``, JSON and
+   ``reports/nights/<run>.json``.
+
+``accept`` makes a run the baseline and the anchor of cells; ``schedule`` runs nights.
+"""
+
+import functools
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from runner.analysis import dataset
+from runner.analysis.model import Dataset
+from runner.core.model.cells import TWIN
+from runner.core.progress import Progress
+from runner.core.units import parse_duration
+from runner.nights.anchors_file import device_of, read_pins
+from runner.nights.looks import History, read_history
+from runner.session import run as pipeline
+from runner.session.context import Context, setup
+from runner.session.options import Options
+from runner.session.preparation import NIGHT_QUIET_SECONDS, Prepared
+from runner.session.results import write_report
+from runner.session.run.header import device_fields
+from runner.session.run.recorder import Totals
+from runner.store.run import new_id
+from runner.watch import alerts
+from runner.watch.alerts.targets import Target
+from runner.watch.nightly.baseline import measured_cells
+from runner.watch.nightly.compared import compare, read_series
+from runner.watch.nightly.confirmation import Confirmation
+from runner.watch.nightly.drift import drift_notes
+from runner.watch.nightly.night import Night
+from runner.watch.nightly.night_record import NightFile, killed_nights
+from runner.watch.nightly.requests import Candidate, in_order
+from runner.watch.nightly.start import Start, start, with_bases
+from runner.watch.nightly.turn import only_night
+
+__all__ = ["nightly"]
+
+BUDGET = "8h"  # without --budget
+CONFIRMATION_SHARE = 0.8
+"""Of the budget; what the first run leaves is added to it.
+
+Runs of two nights show nothing by themselves, so the first run needs few rounds. A verdict in turns takes 9 to 20
+rounds of three cells: the environment as it was, as it is, and the A/A pair. With this share, 86 % of the slower cells
+are reported within two nights where half of 20 cells become 5 % slower and the first run uses all of its share, and
+97 % where four cells share a case (benchmarks/nights.py).
+"""
+NOT_CONFIRMED_YET = "the night was interrupted before it was confirmed"
+
+
+def nightly(
+    options: Options,
+    progress: Progress,
+    history: str,
+    *,
+    bases: Sequence[str] | None = None,
+    update: bool = True,
+) -> Night:
+    """Measure a night within its budget, and store what it found.
+
+    What was measured is kept, however the night ends; the first run of an interrupted night can be resumed.
+
+    Args:
+        options: what to measure.
+        progress: shows the work.
+        history: URL of the history that the night is added to, see ``watch.series.add.history_url``.
+        bases: environments that are measured in turns with all others; None takes those of the matrix.
+        update: whether environments that follow a package move to its newest release.
+
+    Raises:
+        NightRunningError: another night measures into the same reports folder.
+        RunnerError: whatever ``session.run.run`` raises; or a file of the nights is damaged.
+    """
+    from runner.watch.series.add import add_run  # it imports this package
+
+    budget = parse_duration(options.budget or BUDGET)
+    targets = alerts.targets_of_night(os.environ, progress.note)
+    with only_night(options.reports):
+        context = setup(replace(options, budget=f"{(1 - CONFIRMATION_SHARE) * budget:.3f}s"))
+        for note in context.notes:
+            progress.note(note)
+        read_pins(context.settings.reports, "")  # a damaged file is a mistake that does not wait for the morning
+        night = start(with_bases(context, bases))
+        add = functools.partial(add_run, margin=context.settings.margin, url=history, note=progress.note)
+        file = NightFile(_opened(night.context), context.settings.reports, add, history)
+        with file.recorded(progress.note):
+            for run, note in killed_nights(context.settings.reports, file.night.run):
+                progress.note(note)
+                file.enter("resolve", note)
+                file.remember(run)
+            if update:
+                night, notes = night.updated(progress)
+                for note in notes:
+                    progress.note(note)
+                file.enter("resolve", *notes)
+            return _measured_night(night, file, budget, targets, progress)
+
+
+def _opened(context: Context) -> Night:
+    """Return the night as it is before anything is measured."""
+    now = datetime.now(UTC)
+    fields = device_fields(context.gpus)
+    return Night(
+        run=new_id(now),
+        at=f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        device=fields["device"],
+        device_name=fields["device_name"],
+        backend=context.backend.name,
+        state="running",
+        stage="resolve",
+    )
+
+
+def _measured_night(
+    planned: Start, file: NightFile, budget: float, targets: Sequence[Target], progress: Progress
+) -> Night:
+    """Measure, compare, confirm and alert; each stage is written before it begins."""
+    context, first = planned.context, planned.prepared
+    file.enter("measure")
+    deadline = time.monotonic() + budget
+    totals = _measure(first, context, file.night.run, progress)
+    deadline = max(deadline, time.monotonic() + CONFIRMATION_SHARE * budget)  # the budget excludes building
+    file.enter("compare")
+    file.remember(totals.run.id)
+    results = dataset.load_dataset(totals.run)
+    history = read_history(context.settings.reports)
+    series = read_series(file.url, device_of(totals.run.journal().header), progress.note)
+    night = _counted(file.night, totals, results)
+    night, candidates, compared = compare(night, totals, results, history, series, context)
+    confirmation = Confirmation(
+        first=first, run=night.run, pace=_pace(totals, first), context=context, progress=progress
+    )
+    night = _confirm_all(night, candidates, confirmation, history, deadline, file)
+    file.write(night)
+    file.remember(night.run)  # with its changes
+    night = replace(night, stage="alert", state="done")  # its alerts are sent by the next night if this one is killed
+    progress.note(f"writing {file.write(night)}")
+    digests = totals.run.journal().header["digests"]
+    return alerts.deliver(night, file, targets, compared=compared, digests=digests, note=progress.note)
+
+
+def _measure(first: Prepared, context: Context, run: str, progress: Progress) -> Totals:
+    """Measure everything once, in a run of this id, and write its report."""
+    settings = replace(context.settings, run=run)
+    if settings.quiet_seconds:
+        settings = replace(settings, quiet_seconds=NIGHT_QUIET_SECONDS)
+    totals = pipeline.run(first, context.backend, settings, progress, context.gpus)
+    if totals.good:
+        write_report(totals.run, context.settings.margin)
+    return totals
+
+
+def _pace(totals: Totals, first: Prepared) -> float:
+    """Return the seconds that the first run was measured for, over those estimated for its records; 1 if unknown."""
+    planned = first.plan
+    seconds = {cell.cell.id: cell.seconds / planned.measurement.rounds for cell in planned.cells}
+    journal = totals.run.journal()
+    estimated = sum(seconds.get(entry.cell.replace(TWIN, ""), 0.0) for entry in journal.entries)
+    return journal.elapsed / estimated if estimated and journal.elapsed else 1.0
+
+
+def _counted(night: Night, totals: Totals, results: Dataset) -> Night:
+    """Return the night with what its first run measured."""
+    cells = measured_cells(results)
+    seconds = {cell.id: float(measured.seconds) for cell, measured in cells.items()}
+    return replace(night, good=len(cells), bad=totals.bad, seconds=seconds)
+
+
+def _confirm_all(
+    night: Night,
+    candidates: Sequence[Candidate],
+    confirmation: Confirmation,
+    history: History,
+    deadline: float,
+    file: NightFile,
+) -> Night:
+    """Confirm the candidates until the deadline; the night is stored before, after each run in turns, and at the end.
+
+    An interrupt, an error or SIGKILL leaves what was confirmed until then.
+    """
+    settings = confirmation.context.settings
+    unconfirmed = {
+        (candidate.cell, candidate.baseline.run): confirmation.change(candidate, "interrupted", NOT_CONFIRMED_YET)
+        for candidate in in_order(candidates, settings.margin)
+    }
+    night = replace(night, stage="confirm")
+    file.write(replace(night, changes=(*night.changes, *unconfirmed.values())))
+    for changes, pair in confirmation.confirm(candidates, deadline):
+        for change in changes:
+            del unconfirmed[change.cell, change.before]
+        pairs = (*night.pairs, pair) if pair else night.pairs
+        night = replace(night, changes=(*night.changes, *changes), pairs=pairs)
+        file.write(replace(night, changes=(*night.changes, *unconfirmed.values())))
+    notes = drift_notes(night.changes, night.seconds, history, settings.margin)
+    return replace(night, notes=(*night.notes, *notes))

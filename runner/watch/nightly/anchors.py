@@ -1,0 +1,149 @@
+"""The anchor of each cell: an earlier run that stays, so that a slow creep has something to be compared with.
+
+Night by night, a creep stays within the margin, and each night becomes the baseline of the next. The anchor does not
+move with each night: it is the first good run of a cell, the run that a person accepted (``runner history accept``),
+or the night that found the cell ``faster`` in turns. The file ``reports/anchors.json`` holds the anchors of each
+device.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from runner.analysis import dataset
+from runner.core.errors import RecordError
+from runner.core.model import Cell
+from runner.nights.anchors_file import Pin, device_of, read_pins
+from runner.nights.looks import OPEN_STATES, History, Look, last_in_turns
+from runner.store.run import Run, runs
+from runner.watch.nightly.baseline import Baseline, same_circumstances, side_of_run
+
+ANCHOR_EVERY = 3
+"""Nights within which a cell whose environment changes is compared with its anchor at least once (if time allows)."""
+
+
+@dataclass(slots=True)
+class Anchors:
+    """The anchors of tonight's cells.
+
+    Attributes:
+        by_cell: cell -> its anchor, where that is an earlier run than tonight's.
+        pins: id of a cell -> its anchor, for ``anchors.json``; cells that were not measured tonight keep theirs.
+        notes: sentences about anchors that are gone.
+    """
+
+    by_cell: dict[Cell, Baseline] = field(default_factory=dict)
+    pins: dict[str, Pin] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def find_anchors(reports: Path, tonight: Run, cells: Collection[Cell], history: History) -> Anchors:
+    """Return the anchor of each cell that was measured tonight; a cell without one gets its first good run.
+
+    Args:
+        reports: the folder that holds the runs.
+        tonight: tonight's run.
+        cells: those with a good record in it.
+        history: the earlier nights.
+
+    Raises:
+        RunnerError: the file of the anchors is damaged.
+    """
+    stored = {run.id: run for run in runs(reports)}
+    anchors = _pinned(reports, tonight, cells, history, stored)
+    by_run: dict[str, list[Cell]] = {}
+    for cell in cells:
+        pin = anchors.pins.get(cell.id)
+        if pin is not None and pin.run != tonight.id:
+            by_run.setdefault(pin.run, []).append(cell)
+    for run, of_run in by_run.items():
+        try:
+            anchors.by_cell.update(_measured_in(stored[run], of_run))
+        except RecordError as error:
+            anchors.notes.append(f"run {run}, an anchor, cannot be read: {error.problems[0].message}")
+    return anchors
+
+
+def _pinned(
+    reports: Path, tonight: Run, cells: Collection[Cell], history: History, stored: Mapping[str, Run]
+) -> Anchors:
+    """Return the pins of the cells, none of them a run that is gone; what the runs hold is not read."""
+    header = tonight.journal().header
+    anchors = Anchors(pins=read_pins(reports, device_of(header)))
+    gone = [name for name, pin in anchors.pins.items() if pin.run not in stored]
+    if gone:
+        names = ", ".join(sorted({anchors.pins.pop(name).run for name in gone}))
+        count = f"{len(gone)} cell{'s' * (len(gone) > 1)}"
+        anchors.notes.append(f"run {names}, the anchor of {count}, is gone: the first good run since is the new anchor")
+    for cell in cells:
+        faster = _faster_night(anchors.pins.get(cell.id), cell, history)
+        if faster in stored:
+            anchors.pins[cell.id] = Pin(faster)
+    unpinned = {cell.id for cell in cells} - anchors.pins.keys()
+    for run, names_of_run in _first_good_runs(reversed([*stored.values()]), header, unpinned, history):
+        anchors.pins.update((name, Pin(run)) for name in names_of_run)
+    return anchors
+
+
+def _faster_night(pin: Pin | None, cell: Cell, history: History) -> str:
+    """Return the last night that compared a cell with its anchor if that found it ``faster`` in turns; else empty."""
+    last = last_in_turns(history.of(cell.id, pin.run)) if pin else None
+    return last.night if last and last.verdict == "faster" else ""
+
+
+def _first_good_runs(
+    oldest_first: Iterator[Run], header: Mapping[str, Any], unpinned: Collection[str], history: History
+) -> Iterator[tuple[str, Collection[str]]]:
+    """Yield runs with the ids of the cells of which each is the first good run on the device of a header."""
+    missing = set(unpinned)
+    for run in oldest_first:
+        if not missing:
+            return
+        try:
+            journal = run.journal()
+        except RecordError:
+            continue
+        if same_circumstances(journal, header):
+            good = {entry.cell for entry in journal.counting() if entry.status == "ok"}
+            first = missing & (good - history.open_cells.get(run.id, frozenset()))
+            missing -= first
+            yield run.id, first
+
+
+def _measured_in(run: Run, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Baseline]]:
+    """Yield what a run measured of some cells."""
+    results, journal = dataset.load_dataset(run), run.journal()
+    sides = {name: side_of_run(results, journal, name) for name in {cell.environment for cell in cells}}
+    for cell in cells:
+        if cell in sides[cell.environment].side.measured:
+            yield cell, sides[cell.environment]
+
+
+def is_due(cell: Cell, digest: str, anchor: Baseline, looks: Sequence[Look], history: History, *, crept: bool) -> bool:
+    """Return True where a cell is to be compared with its anchor in turns tonight.
+
+    That is so if the last look left a suspicion or had no time, if tonight's times look slower than the anchor's, and
+    otherwise at least every ANCHOR_EVERY nights: the cells take turns, so that each night compares a part of them.
+
+    An environment that is the anchor's, or that was found ``same`` or ``faster``, is not measured again.
+
+    Args:
+        cell: measured tonight.
+        digest: what pins the content of its environment tonight.
+        anchor: its anchor.
+        looks: of earlier nights at the two, oldest first.
+        history: the earlier nights.
+        crept: whether tonight's times look slower than the anchor's, and no less so than the baseline's.
+    """
+    last = last_in_turns(looks)
+    if digest == anchor.digest or (last and last.digest == digest and last.verdict in ("same", "faster")):
+        return False
+    if looks and (looks[-1].confirmed_in or looks[-1].state in OPEN_STATES):
+        return True
+    if crept or (last and last.leans_slower):
+        return True
+    since = last.night if last else anchor.run
+    nights = sum(night > since for night in history.nights) + 1
+    return nights >= ANCHOR_EVERY or (len(history.nights) + crc32(cell.id.encode())) % ANCHOR_EVERY == 0

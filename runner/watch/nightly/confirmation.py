@@ -1,0 +1,211 @@
+"""Measure suspected changes in turns: an environment as it was and as it is, in a single run.
+
+``requests`` says what is measured first and how many cells the remaining time brings to a verdict. What does not fit
+stays open for the next night.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from runner.analysis import dataset
+from runner.analysis.compare.summary import summarise
+from runner.analysis.comparison_model import Comparison, Row
+from runner.analysis.model import MIN_ROUNDS
+from runner.backends import restored
+from runner.core.model import Cell, Past, Plan, PlannedCell, Provisioned, Survey
+from runner.core.progress import Progress
+from runner.nights.looks import FOLDER
+from runner.session import run as pipeline
+from runner.session.context import Context
+from runner.session.preparation import Prepared
+from runner.session.results import write_report
+from runner.watch.nightly.confirmed import confirming_night
+from runner.watch.nightly.night import Change, Pair, State
+from runner.watch.nightly.requests import (
+    MAX_ROUNDS,
+    Candidate,
+    groups_by_environment,
+    in_order,
+    next_batch,
+    turn_seconds,
+)
+
+GONE = "cannot be confirmed: the environment of run {} no longer exists"
+NO_TIME = "the budget has no time to confirm it: the next night does so first"
+ONCE = "slower in this night alone: another night, or the series of nights, has to confirm it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """What the confirmation of a night needs.
+
+    Attributes:
+        first: what the first run of the night measured.
+        run: the id of that run; the runs in turns are stored below its night.
+        pace: measured over estimated seconds of the first run.
+        context: backend, devices and settings.
+        progress: shows the work.
+        clock: seconds, monotonic.
+    """
+
+    first: Prepared
+    run: str
+    pace: float
+    context: Context
+    progress: Progress
+    clock: Callable[[], float] = time.monotonic
+
+    @property
+    def round_limit(self) -> int:
+        """The largest number of rounds in turns."""
+        return max(self.first.plan.measurement.round_limit, MAX_ROUNDS)
+
+    def confirm(
+        self, candidates: Sequence[Candidate], deadline: float
+    ) -> Iterator[tuple[Sequence[Change], Pair | None]]:
+        """Measure candidates in turns, the most urgent first; yield what each run in turns says, and the run.
+
+        Batch after batch is measured that the remaining time brings to a verdict, at least one cell altogether. The
+        last item has the cells that are left for the next night.
+
+        Args:
+            candidates: of any environments and earlier runs.
+            deadline: when the time is over, by ``clock``.
+        """
+        kept, gone = self._earlier_environments(candidates)
+        yield (
+            [self.change(candidate, "environment-gone", GONE.format(candidate.baseline.run)) for candidate in gone],
+            None,
+        )
+        remaining = [candidate for candidate in candidates if _pair_of(candidate) in kept]
+        queue = in_order(remaining, self.context.settings.margin)
+        seconds = self._seconds_per_round()
+        limit, twins = self.round_limit, self.context.settings.controls
+        is_first = True
+        while batch := next_batch(queue, seconds, limit, deadline - self.clock(), twins=twins, is_first=is_first):
+            groups = groups_by_environment(batch)
+            for index, group in enumerate(groups):
+                costs = [turn_seconds(cells, seconds, limit, twins=twins) for cells in groups[index:]]
+                share = max(deadline - self.clock(), 0.0) * costs[0] / sum(costs)
+                yield self._measured(group, kept[_pair_of(group[0])], share)
+            measured = {(candidate.cell, candidate.baseline.run) for candidate in batch}
+            queue = [candidate for candidate in queue if (candidate.cell, candidate.baseline.run) not in measured]
+            is_first = False
+        yield [self.change(candidate, "no-time", NO_TIME) for candidate in queue], None
+
+    def change(self, candidate: Candidate, state: State, reason: str, again: Row | None = None) -> Change:
+        """Return a candidate as the night reports it, with the confirmation that stands."""
+        against, margin = candidate.against, self.context.settings.margin
+        confirmed_in = confirming_night(self.run, against, again, candidate.looks, margin, series_p=candidate.series_p)
+        if again is not None and again.verdict == "slower" and not confirmed_in:
+            reason = ONCE
+        return Change(
+            cell=candidate.cell,
+            before=candidate.baseline.run,
+            against=against,
+            row=candidate.row,
+            state=state,
+            again=again,
+            digest=candidate.digest,
+            reason=reason,
+            confirmed_in=confirmed_in,
+        )
+
+    def _earlier_environments(
+        self, candidates: Sequence[Candidate]
+    ) -> tuple[Mapping[tuple[str, str], Provisioned], Sequence[Candidate]]:
+        """Return (environment, earlier run) -> the environment as it was, and the candidates where it is gone."""
+        kept: dict[tuple[str, str], Provisioned] = {}
+        gone: list[Candidate] = []
+        for group in groups_by_environment(candidates):
+            environment, baseline = group[0].cell.environment, group[0].baseline
+            earlier = restored(self.context.backend, environment, baseline.digest, baseline.facts)
+            if earlier is None:
+                gone += group
+            else:
+                framework = self.first.plan.frameworks[environment]
+                kept[_pair_of(group[0])] = replace(earlier, environment=earlier_name(group[0]), framework=framework)
+        return kept, gone
+
+    def _seconds_per_round(self) -> Mapping[Cell, float]:
+        """Return cell -> the seconds of one round of it, by the estimate and by tonight's pace."""
+        rounds = self.first.plan.measurement.rounds
+        return {planned.cell: self.pace * planned.seconds / rounds for planned in self.first.plan.cells}
+
+    def _measured(
+        self, group: Sequence[Candidate], earlier: Provisioned, seconds: float
+    ) -> tuple[Sequence[Change], Pair]:
+        """Measure an environment as it was and as it is, in turns, for the cells of a group."""
+        environment, first = group[0].cell.environment, self.first
+        plan = confirmation_plan(first.plan, [candidate.cell for candidate in group], earlier.environment, seconds)
+        self.progress.note(f"{environment}: measuring {len(group)} cells in turns with {earlier.environment}")
+        specs = tuple(spec for spec in first.specs if spec.environment == environment)
+        built = Survey(cached=frozenset({environment}))  # the first run of the night has built it
+        prepared = Prepared(plan=plan, specs=specs, survey=built, also={earlier.environment: earlier})
+        pair = self._pair(prepared, environment)
+        rows = {(row.implementation, row.case_id, row.phase, row.precision): row for row in pair.comparison.rows}
+        changes = []
+        for candidate in group:
+            cell = candidate.cell
+            row = rows.get((cell.implementation, cell.case_id, cell.phase, cell.precision))
+            decided = row is not None and row.verdict in {"slower", "faster", "same"}
+            reason = "neither side has a record" if row is None else "" if decided else row.reason
+            changes.append(self.change(candidate, "measured-again", reason, row))
+        return changes, pair
+
+    def _pair(self, prepared: Prepared, environment: str) -> Pair:
+        """Measure a plan of two environments in a run of its own, stored below the night's."""
+        settings = replace(self.context.settings, reports=self.context.settings.reports / FOLDER / self.run)
+        totals = pipeline.run(prepared, self.context.backend, settings, self.progress, self.context.gpus)
+        if totals.good:
+            write_report(totals.run, settings.margin)
+        comparison = next(iter(summarise(dataset.load_dataset(totals.run), margin=settings.margin)), None)
+        if comparison is None:
+            (base,) = prepared.also
+            comparison = Comparison(base=base, others=(environment,), device="", device_name="", rows=())
+        return Pair(environment=environment, folder=totals.run.path, comparison=comparison)
+
+
+def _pair_of(candidate: Candidate) -> tuple[str, str]:
+    return candidate.cell.environment, candidate.baseline.run
+
+
+def earlier_name(candidate: Candidate) -> str:
+    """Return the name of a candidate's environment as it was: ``torch-2.x@20261120-023005-50a1``."""
+    return "@".join(_pair_of(candidate))
+
+
+def confirmation_plan(planned: Plan, cells: Sequence[Cell], earlier: str, budget: float) -> Plan:
+    """Return a plan that measures cells in turns with those of the same environment as it was.
+
+    Args:
+        planned: the plan that the cells are part of.
+        cells: of one environment.
+        earlier: the name of the environment as it was; it is the base.
+        budget: seconds for all of it.
+    """
+    measurement = planned.measurement
+    rounds = max(measurement.rounds, MIN_ROUNDS)
+    planned_cells = {planned_cell.cell: planned_cell for planned_cell in planned.cells}
+    environment, chosen = cells[0].environment, frozenset(cells)
+
+    def as_planned(cell: Cell, name: str) -> PlannedCell:
+        seconds = planned_cells[cell].seconds / measurement.rounds * rounds
+        return replace(planned_cells[cell], cell=replace(cell, environment=name), seconds=seconds)
+
+    blocks = []
+    for block in planned.blocks:
+        of_block = [cell for cell in block.cells if cell in chosen]
+        if of_block:
+            both = tuple(replace(cell, environment=name) for name in (earlier, environment) for cell in of_block)
+            blocks.append(replace(block, cells=both))
+    max_rounds = max(measurement.round_limit, MAX_ROUNDS)
+    return replace(
+        planned,
+        measurement=replace(measurement, rounds=rounds, max_rounds=max_rounds, budget=max(budget, 1.0)),
+        cells=tuple(as_planned(cell, name) for name in (earlier, environment) for cell in cells),
+        blocks=tuple(blocks),
+        frameworks=dict.fromkeys((earlier, environment), planned.frameworks[environment]),
+        past=Past(),
+    )

@@ -1,0 +1,182 @@
+"""Which cells a night measures in turns, in which order, and how many the remaining time brings to a verdict."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log, log1p
+from typing import NamedTuple
+
+from runner.analysis.comparison_model import Row
+from runner.core.model import Cell
+from runner.nights.looks import Look, is_confirmed, is_slower_once, last_in_turns, nights_waiting
+from runner.watch.nightly.baseline import Baseline
+from runner.watch.nightly.confirmed import Against
+
+MAX_ROUNDS = 20  # in turns, while the verdict is open
+MIN_VERDICT_ROUNDS = 9
+"""Rounds that are reserved for a verdict at the least: earlier looks of a night decide little."""
+
+
+class Candidate(NamedTuple):
+    """A cell that is to be measured in turns: tonight's row against an earlier run, and what nights said of the pair.
+
+    Attributes:
+        cell: in tonight's environment.
+        row: tonight against the earlier run; the two did not take turns.
+        baseline: the earlier run.
+        against: whether that is the last good run, the anchor, or the run before the series changed its level.
+        digest: what pins the environment's content tonight.
+        looks: of earlier nights at the same pair, oldest first.
+        series_p: one-sided p-value of no slow-down by the series of ratios to the pinned base; None without one.
+    """
+
+    cell: Cell
+    row: Row
+    baseline: Baseline
+    against: Against = "baseline"
+    digest: str = ""
+    looks: tuple[Look, ...] = ()
+    series_p: float | None = None
+
+    @property
+    def suspicion(self) -> float:
+        """The ratio of the two runs: the larger, the more it looks slower; 1 if they are not comparable."""
+        return self.row.ratio or 1.0
+
+
+def in_order(candidates: Iterable[Candidate], margin: float) -> list[Candidate]:
+    """Return candidates in the order in which they are measured.
+
+    First come those that were ``slower`` in a night, which another night has to confirm. The others come in the order
+    of their suspicion, and each night without time for a cell counts as a suspicion of one margin. So a cell of equal
+    suspicion that waited longer comes first, a clear slow-down does not queue behind cells that look the same, and no
+    cell waits for ever. A regression that is confirmed already has no suspicion left: it is reported anyway.
+
+    Args:
+        candidates: of any environments and runs.
+        margin: the relative change that counts as none.
+    """
+    return sorted(candidates, key=lambda candidate: (not is_slower_once(candidate.looks), -_urgency(candidate, margin)))
+
+
+def _urgency(candidate: Candidate, margin: float) -> float:
+    """Return the suspicion in margins, plus the number of nights without time."""
+    suspicion = 0.0 if is_confirmed(candidate.looks) else log(candidate.suspicion) / log1p(margin)
+    return nights_waiting(candidate.looks) + suspicion
+
+
+def verdict_rounds(candidate: Candidate, limit: int) -> int:
+    """Return the rounds to reserve for a verdict: a forecast, at least MIN_VERDICT_ROUNDS and at most ``limit``."""
+    last = last_in_turns(candidate.looks)
+    forecast = last.rounds + last.more_rounds if last and last.more_rounds else _forecast(candidate.row)
+    return min(max(forecast, MIN_VERDICT_ROUNDS), limit)
+
+
+def _forecast(row: Row) -> int:
+    """Return the rounds in total that are forecast to decide a row; 0 without a forecast."""
+    return row.rounds + row.more_rounds if row.more_rounds else 0
+
+
+@dataclass(slots=True)
+class Turns:
+    """The estimated seconds until each of some candidates has a verdict.
+
+    Attributes:
+        seconds: cell -> seconds of one round of it.
+        limit: the largest number of rounds.
+        twins: whether each case of a pair of environments has an A/A pair: a third cell.
+        total: of the candidates so far.
+    """
+
+    seconds: Mapping[Cell, float]
+    limit: int
+    twins: bool
+    total: float = 0.0
+    _of_twins: dict[tuple[str, str, str], float] = field(default_factory=dict)
+
+    def cost(self, candidate: Candidate) -> float:
+        """Return the seconds that a further candidate takes."""
+        side = verdict_rounds(candidate, self.limit) * self.seconds[candidate.cell]
+        of_twin = max(side - self._of_twins.get(_block(candidate), 0.0), 0.0)
+        return 2 * side + of_twin * self.twins
+
+    def add(self, candidate: Candidate) -> None:
+        """Count a candidate."""
+        self.total += self.cost(candidate)
+        side = verdict_rounds(candidate, self.limit) * self.seconds[candidate.cell]
+        self._of_twins[_block(candidate)] = max(self._of_twins.get(_block(candidate), 0.0), side)
+
+
+def _block(candidate: Candidate) -> tuple[str, str, str]:
+    return candidate.cell.environment, candidate.baseline.run, candidate.cell.case_id
+
+
+def turn_seconds(candidates: Collection[Candidate], seconds: Mapping[Cell, float], limit: int, *, twins: bool) -> float:
+    """Return the estimated seconds until each of some candidates has a verdict.
+
+    Args:
+        candidates: of any environments and runs.
+        seconds: cell -> seconds of one round of it.
+        limit: the largest number of rounds.
+        twins: whether each case of a pair of environments has an A/A pair: a third cell.
+    """
+    turns = Turns(seconds, limit, twins)
+    for candidate in candidates:
+        turns.add(candidate)
+    return turns.total
+
+
+def affordable(
+    candidates: Sequence[Candidate], seconds: Mapping[Cell, float], limit: int, budget: float, *, twins: bool
+) -> list[Candidate]:
+    """Return the candidates, in their order, that a budget brings to a verdict together; may be empty.
+
+    A candidate that does not fit is passed over for those after it.
+
+    Args:
+        candidates: the most urgent first.
+        seconds: cell -> seconds of one round of it.
+        limit: the largest number of rounds.
+        budget: seconds.
+        twins: as for ``turn_seconds``.
+    """
+    chosen: list[Candidate] = []
+    turns = Turns(seconds, limit, twins)
+    for candidate in candidates:
+        if turns.total + turns.cost(candidate) <= budget:
+            turns.add(candidate)
+            chosen.append(candidate)
+    return chosen
+
+
+def next_batch(
+    queue: Sequence[Candidate],
+    seconds: Mapping[Cell, float],
+    limit: int,
+    budget: float,
+    *,
+    twins: bool,
+    is_first: bool,
+) -> list[Candidate]:
+    """Return what to measure now, the most urgent first; empty when the rest has to wait for the next night.
+
+    Args:
+        queue: what is left, the most urgent first.
+        seconds: cell -> seconds of one round of it.
+        limit: the largest number of rounds.
+        budget: seconds that remain.
+        twins: as for ``turn_seconds``.
+        is_first: whether nothing was measured in turns tonight; then the first candidate is always taken.
+    """
+    chosen = affordable(queue, seconds, limit, budget, twins=twins)
+    return chosen or list(queue[: int(is_first)])
+
+
+def groups_by_environment(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Return candidates in groups of an environment and an earlier run, which a single run in turns confirms.
+
+    Groups and their candidates stay in the order in which they first occur.
+    """
+    groups: dict[tuple[str, str], list[Candidate]] = {}
+    for candidate in candidates:
+        groups.setdefault((candidate.cell.environment, candidate.baseline.run), []).append(candidate)
+    return list(groups.values())

@@ -1,0 +1,132 @@
+"""Candidates from the series: cells whose level changed (``series``), and the runs to compare them with in turns."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from runner.analysis import dataset
+from runner.analysis.comparison_model import Row
+from runner.core.errors import RecordError
+from runner.core.model import Cell
+from runner.history.entries import Point
+from runner.nights.looks import History, is_confirmed, last_in_turns
+from runner.store.run import Run, runs
+from runner.watch.nightly.anchors import ANCHOR_EVERY
+from runner.watch.nightly.baseline import Baseline, same_circumstances, side_of_run
+from runner.watch.nightly.requests import Candidate
+from runner.watch.nightly.series import LevelChange, comparable_points, slow_down_p
+
+
+def against_series(
+    changes: Mapping[str, LevelChange],
+    cells: Collection[Cell],
+    reports: Path,
+    tonight: Run,
+    candidates: Collection[Candidate],
+    history: History,
+) -> Iterator[Candidate]:
+    """Yield the cells that their series suspect, with the run to compare with, where no other candidate says the same.
+
+    A candidate whose ``baseline.digest`` is its ``digest`` cannot be measured in turns: the environment is the same.
+
+    Args:
+        changes: of ``level_changes``.
+        cells: those with a good record tonight.
+        reports: the folder that holds the runs.
+        tonight: tonight's run.
+        candidates: those against baselines and anchors.
+        history: the earlier nights.
+    """
+    suspected = suspects(changes, cells, candidates, history)
+    baselines = dict(_measured_before(suspected, reports, tonight))
+    digests = tonight.journal().header["digests"]
+    for cell, change in suspected:
+        if cell in baselines:
+            looks, digest = history.of(cell.id, change.before), digests.get(cell.environment, "")
+            yield Candidate(cell, series_row(cell, change), baselines[cell], "series", digest, looks)
+
+
+def suspects(
+    changes: Mapping[str, LevelChange], cells: Collection[Cell], candidates: Collection[Candidate], history: History
+) -> list[tuple[Cell, LevelChange]]:
+    """Return the cells whose level changed and that no candidate compares with the same environment anyway.
+
+    A cell that is a confirmed regression is left out: it is reported anyway.
+    """
+    known = {(each.cell, name) for each in candidates for name in (each.baseline.run, each.baseline.digest)}
+    reported = {each.cell for each in candidates if is_confirmed(each.looks)}
+    return [
+        (cell, change)
+        for cell in cells
+        if (change := changes.get(cell.id))
+        and cell not in reported
+        and not known & {(cell, change.before), (cell, change.digest)}
+        and is_due(history, cell, change.before)
+    ]
+
+
+def with_support(
+    candidates: Iterable[Candidate],
+    series: Mapping[str, Sequence[Point]],
+    night: str,
+    accepted: Mapping[str, str] = MappingProxyType({}),
+) -> list[Candidate]:
+    """Return candidates with what their series say of them, for ``confirmed.confirming_night``.
+
+    Args:
+        candidates: of any kind.
+        series: id of a cell -> its points on tonight's device, oldest first.
+        night: tonight's run, which the series hold.
+        accepted: id of a cell -> the run whose level a person accepted.
+    """
+    return [
+        candidate._replace(series_p=slow_down_p(points, candidate.baseline.run)) if points else candidate
+        for candidate in candidates
+        for points in [comparable_points(series.get(candidate.cell.id, ()), night, accepted.get(candidate.cell.id, ""))]
+    ]
+
+
+def is_due(history: History, cell: Cell, before: str) -> bool:
+    """Return True unless one of the last nights called the cell ``same`` or ``faster`` in turns with an earlier run."""
+    last = last_in_turns(history.of(cell.id, before))
+    if last is None or last.verdict not in ("same", "faster"):
+        return True
+    return sum(night > last.night for night in history.nights) + 1 >= ANCHOR_EVERY
+
+
+def series_row(cell: Cell, change: LevelChange) -> Row:
+    """Return what a series shows of a cell, as a row: tonight's level over that of the earlier run."""
+    return Row(
+        base=cell,
+        other=cell,
+        ratio=change.ratio,
+        ratio_low=change.ratio_low,
+        ratio_high=change.ratio_high,
+        rounds=change.nights,
+        p_value=change.p_value,
+        verdict="slower",
+        reason=f"its ratio to the pinned base is higher since run {change.since}",
+        runs=(change.before,),
+    )
+
+
+def _measured_before(
+    suspected: Sequence[tuple[Cell, LevelChange]], reports: Path, tonight: Run
+) -> Iterator[tuple[Cell, Baseline]]:
+    """Yield what the earlier runs measured of the cells; runs that are gone or damaged are left out."""
+    stored = {run.id: run for run in runs(reports)}
+    by_run: dict[str, list[Cell]] = {}
+    for cell, change in suspected:
+        by_run.setdefault(change.before, []).append(cell)
+    header = tonight.journal().header
+    for name in by_run.keys() & stored.keys():
+        try:
+            results, journal = dataset.load_dataset(stored[name]), stored[name].journal()
+        except RecordError:
+            continue
+        if not same_circumstances(journal, header):
+            continue
+        for cell in by_run[name]:
+            baseline = side_of_run(results, journal, cell.environment)
+            if cell in baseline.side.measured:
+                yield cell, baseline

@@ -1,0 +1,84 @@
+"""A night as text for a terminal or a mail."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from runner.analysis.comparison_model import Row
+from runner.report import differences, formatting
+from runner.watch.nightly.confirmed import Against
+from runner.watch.nightly.night import Change, Night, Pair
+
+BETWEEN: Mapping[Against, str] = {
+    "baseline": "between the runs",
+    "anchor": "between the run and its anchor",
+    "series": "in the ratio to the base, since {} nights",
+}
+"""What a cell was compared with -> what its ratio is the ratio of, when it did not take turns."""
+
+
+def night_text(night: Night) -> str:
+    """Return the night: the changes of each environment since each earlier run, the notes, and a summary."""
+    lines = [
+        f"night of {formatting.date(night.run) or night.at}, run {night.run}, on {night.device_name}, {night.backend}",
+        f"{night.good} cells measured, {len(night.bad)} failed; {night.compared} compared with their last good run",
+    ]
+    for environment, before in dict.fromkeys((change.cell.environment, change.before) for change in night.changes):
+        lines += ["", *_environment_lines(night, environment, before)]
+    lines += ["", *(f"note: {note}" for note in night.notes)] if night.notes else []
+    return "\n".join([*lines, "", _summary(night)])
+
+
+def _environment_lines(night: Night, environment: str, before: str) -> list[str]:
+    """Return the lines about the changes of one environment since one run."""
+    changes = [change for change in night.changes if (change.cell.environment, change.before) == (environment, before)]
+    against = "anchor" if all(change.against == "anchor" for change in changes) else "run"
+    lines = [f"{environment} against {against} {before}, {formatting.date(before)}"]
+    lines += [
+        f"  {_line(change)}"
+        for change in changes
+        if change.again or change.confirmed_in or change.row.verdict != "inconclusive"
+    ]
+    reasons = Counter(change.reason for change in changes if change.reason)
+    lines += [f"  {count} cell{'s' * (count > 1)}: {reason}" for reason, count in reasons.items()]
+    name = f"{environment}@{before}"
+    return lines + [f"  {_pair_line(pair)}" for pair in night.pairs if pair.comparison.base == name]
+
+
+def _summary(night: Night) -> str:
+    confirmed = len(night.slower)
+    unconfirmed = sum(change.again is None for change in night.changes)
+    text = f"{confirmed or 'no'} regression{'s' * (confirmed > 1)} confirmed"
+    if unconfirmed:
+        text += f"; {unconfirmed} of {len(night.changes)} candidates were not re-measured"
+    return text if night.state == "done" else f"{text}; the night was interrupted"
+
+
+def _line(change: Change) -> str:
+    """Return a change as one line: its verdict in turns, then the ratio of the two runs."""
+    cell, row, again = change.cell, change.row, change.again
+    name = f"{cell.implementation} {cell.case_id} {cell.phase} {cell.precision}"
+    between = _between(row).replace("between the runs", BETWEEN[change.against].format(row.rounds))
+    word = "creep" if change.against == "anchor" else "slower"
+    if again is None:
+        confirmed = f"{word}: {name}: confirmed by night {change.confirmed_in}"
+        return f"{confirmed}; {between}" if change.confirmed_in else f"looks {row.verdict}: {name}: {between}"
+    in_turns = f"{_interval(again)} in turns, {again.rounds} rounds"
+    if change.is_regression and change.against == "anchor":
+        slower = f"{(again.ratio or 1.0) - 1:.1%} slower than the anchor of {formatting.date(change.before)[:10]}"
+        return f"creep: {name}: {slower.replace('%', ' %')}: {in_turns}"
+    if change.is_regression and again.verdict != "slower":
+        in_turns += f", which is {again.verdict}; confirmed by night {change.confirmed_in}"
+        return f"slower: {name}: {in_turns}; {between}"
+    return f"{again.verdict}: {name}: {in_turns}; {between}"
+
+
+def _between(row: Row) -> str:
+    return f"{_interval(row)} between the runs"
+
+
+def _interval(row: Row) -> str:
+    return f"{formatting.ratio(row.ratio)} ({formatting.interval(row.ratio_low, row.ratio_high)})"
+
+
+def _pair_line(pair: Pair) -> str:
+    return "; ".join([*differences.sentences(pair.comparison), f"measured in turns in {pair.folder}"])

@@ -1,0 +1,113 @@
+"""`runner history rebuild`: add every run of a reports folder to the history again."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.core.errors import RecordError
+from runner.history.database import History
+from runner.history.writes import EntryError
+from runner.report.formatting import counted
+from runner.session.results import warn_unreadable
+from runner.store.run import Run, runs
+from runner.watch.imports.stored import stored_entries
+from runner.watch.series.accept import stored_levels
+from runner.watch.series.add import with_confirmations
+from runner.watch.series.entries import run_entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """What a rebuild did.
+
+    Attributes:
+        name: the history, as messages name it.
+        changed: runs that are new or changed; ``unchanged`` those that were there.
+        damaged: ids of runs that cannot be read.
+        empty: runs without a good record, which have nothing to add.
+        levels: accepted levels that are new.
+        gone: ids of runs of the history that have no folder in these reports any more; they stay.
+    """
+
+    name: str
+    changed: int
+    unchanged: int
+    damaged: tuple[str, ...]
+    empty: int
+    levels: int
+    gone: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return it as lines."""
+        lines = [f"{self.name}: {counted(self.changed, 'run')} added or changed, {self.unchanged} unchanged"]
+        lines += [f"{counted(self.empty, 'run')} without a good record"] if self.empty else []
+        lines += [f"{counted(self.levels, 'accepted level')} added"] if self.levels else []
+        lines += [f"{counted(len(self.damaged), 'damaged run')} left out: {', '.join(self.damaged)}"] * bool(
+            self.damaged
+        )
+        lines += [f"{counted(len(self.gone), 'run')} without a folder kept"] if self.gone else []
+        return "\n".join(lines)
+
+
+def rebuild(reports: Path, history: History, margin: float, note: Callable[[str], object]) -> Rebuilt:
+    """Add every run of a reports folder to a history, and what was imported into that; other runs stay as they are.
+
+    Each run is one transaction, so that a rebuild that is interrupted keeps what it added, and the next one goes on.
+
+    Args:
+        reports: the folder that holds the runs.
+        history: an open history.
+        margin: the relative change that counts as none.
+        note: takes a sentence about the progress every hundred runs.
+
+    Raises:
+        HistoryError: the history cannot be written.
+        RunnerError: the file of the anchors is damaged.
+    """
+    changed = unchanged = empty = 0
+    damaged, seen = [], set()
+    for count, run in enumerate(stored_runs(reports), 1):
+        seen.add(run.id)
+        try:
+            entry = run_entry(run, margin)
+            is_new = bool(entry.cells) and history.add(entry)
+        except RecordError as error:
+            warn_unreadable(run, error)
+            damaged.append(run.id)
+            continue
+        except EntryError as error:
+            note(error.problems[0].message)
+            damaged.append(run.id)
+            continue
+        if not entry.cells:
+            empty += 1
+        else:
+            changed, unchanged = changed + is_new, unchanged + (not is_new)
+        if count % 100 == 0:
+            note(f"{count} runs read")
+    for entry in stored_entries(reports, margin):
+        seen.add(entry.run)
+        try:
+            is_new = history.add(entry)
+        except EntryError as error:
+            note(error.problems[0].message)
+            damaged.append(entry.run)
+            continue
+        changed, unchanged = changed + is_new, unchanged + (not is_new)
+    folder = f"{reports.absolute()}/"
+    gone = tuple(row.run for row in history.runs() if row.source.startswith(folder) and row.run not in seen)
+    return Rebuilt(
+        name=history.name,
+        changed=changed,
+        unchanged=unchanged,
+        damaged=tuple(damaged),
+        empty=empty,
+        levels=history.accept(*stored_levels(reports)),
+        gone=gone,
+    )
+
+
+def stored_runs(reports: Path) -> Iterator[Run]:
+    """Yield every run of a reports folder, oldest first, those of each night's confirmation after it."""
+    for run in reversed(runs(reports)):
+        yield from with_confirmations(run)

@@ -1,0 +1,156 @@
+"""Writes a static site: what changed, the trends of the history, and the page of each stored run."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, with_config
+from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
+
+from runner.core.errors import Problem, RecordError, RunnerError, UsageError
+from runner.core.files import read_bounded
+from runner.history.entries import ChangeEntry, LevelEntry, RunRow, series_device
+from runner.history.location import sqlite_path
+from runner.report.formatting import counted
+from runner.report.run_summary import MAX_SUMMARY_BYTES, NAME, VERSION
+from runner.report.site import site
+from runner.report.trends import Trend, trends_of
+from runner.session.results import has_records, write_report
+from runner.store.documents import MAX_BYTES, read_shaped, save, unreadable
+from runner.store.run import Run, runs
+from runner.store.shapes import CONFIG, Count
+from runner.watch.series.add import history_url
+from runner.watch.series.rebuild import rebuild
+
+if TYPE_CHECKING:
+    from runner.history.database import History
+
+COPIED = ("index.html", "report.md", "plan.json")
+"""Files of a run that the site has, too; samples and logs stay in the run's folder."""
+LINKS_OF_FOLDER = ', <a href="samples.csv">samples.csv</a>, <a href="plan.json">plan.json</a>, <a href="logs/">logs</a>'
+LINK_TO_LOG = re.compile(r'<a href="logs/[^"]*">([^<]*)</a>')
+LINKS_OF_SITE = ', <a href="plan.json">plan.json</a>'
+
+
+@with_config(CONFIG)
+class StoredSummary(TypedDict):
+    """What the site reads of a run's summary."""
+
+    version: int
+    run: str
+    measured: str
+    title: str
+    grade: str | None
+    device: str
+    tests: Count
+    failed: Count
+    words: dict[str, Count]
+
+
+SUMMARY = TypeAdapter[Any](StoredSummary)
+
+
+def write_site(
+    reports: Path, folder: Path, margin: float, note: Callable[[str], None], history: str | None = None
+) -> Path:
+    """Write the site; return the path of its index.
+
+    A history that does not exist yet is made of the stored runs.
+
+    Args:
+        reports: the folder that holds the runs.
+        folder: where the site goes; created if it is missing, and files of the same names are replaced.
+        margin: the change that counts as none, for runs whose report has to be written first.
+        note: prints a line for people.
+        history: the URL of the history, as ``--history`` gives it.
+
+    Raises:
+        UsageError: there is neither a run nor a history, or the site cannot be written.
+        HistoryError: the history cannot be read.
+    """
+    from runner.history.database import History
+
+    url = history_url(reports, history)
+    path = sqlite_path(url)
+    stored = [run for run in runs(reports) if has_records(run)]
+    if not stored and path and not path.exists():
+        raise UsageError(Problem(f"{reports} holds no run with results", hint="start one with `runner run`"))
+    summaries = []
+    for run in stored:
+        try:
+            summaries.append(_summary(run, margin))
+        except RunnerError as error:
+            note(f"run {run.id} is left out: {error.problems[0].message}")
+            continue
+        _copy(run, folder / "runs" / run.id)
+    is_new = path is not None and not path.exists()
+    with History.open(url) as database:
+        if is_new:
+            rebuild(reports, database, margin, note)
+        for name, content in site(_trends(database), summaries, _newest(database), margin):
+            save(folder / name, content)
+    note(f"{counted(len(summaries), 'run')} in {folder}")
+    return folder / "index.html"
+
+
+def _trends(history: "History") -> Iterator[Trend]:
+    """Yield the trends of a history, with accepted levels and the regressions that stand."""
+    levels: dict[tuple[str, str], list[LevelEntry]] = {}
+    for level in history.levels():
+        levels.setdefault((level.cell, level.device), []).append(level)
+    return trends_of(history.all_series(), levels, _regressions(history))
+
+
+def _regressions(history: "History") -> dict[tuple[str, str, str], ChangeEntry]:
+    """Return (cell, device, host) -> the confirmed change of the last night of the device that still stands."""
+    last = {
+        (series_device(row.backend, row.device_name), row.host): row.run for row in history.runs() if _is_night(row)
+    }
+    return {
+        (change.cell, device, host): change
+        for (device, host), run in last.items()
+        for _, change in history.changes(run)
+        if change.confirmed_in
+    }
+
+
+def _is_night(row: RunRow) -> bool:
+    return row.kind == "night" or row.changes > 0
+
+
+def _newest(history: "History") -> datetime | None:
+    """Return when the newest run started; None without a run."""
+    return max((datetime.fromisoformat(row.at) for row in history.runs()), default=None)
+
+
+def _summary(run: Run, margin: float) -> dict[str, Any]:
+    """Return the summary of a run; its report is written first if it has none, or one of an older program."""
+    if not ((run.path / NAME).exists() and (run.path / "index.html").exists()):
+        write_report(run, margin)
+    try:
+        document = _stored_summary(run)
+    except RecordError:
+        document = {}
+    if document.get("version") != VERSION:
+        write_report(run, margin)
+        document = _stored_summary(run)
+    return document
+
+
+def _stored_summary(run: Run) -> dict[str, Any]:
+    """Return the summary in a run's folder; raises RecordError if it cannot be read."""
+    return read_shaped(run.path / NAME, SUMMARY, MAX_SUMMARY_BYTES)
+
+
+def _copy(run: Run, folder: Path) -> None:
+    for name in COPIED:
+        try:
+            content = read_bounded(run.path / name, MAX_BYTES)
+        except OSError as error:
+            raise unreadable(run.path / name, error) from error
+        if name == "index.html":
+            page = content.decode(errors="replace").replace(LINKS_OF_FOLDER, LINKS_OF_SITE)
+            content = LINK_TO_LOG.sub(r"\1", page).encode()
+        save(folder / name, content)

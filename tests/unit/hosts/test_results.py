@@ -1,0 +1,77 @@
+"""The block of a host is added with the host and the device that measured it."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import RecordError
+from runner.hosts import results, work
+from runner.hosts.planning import new_lease
+from runner.hosts.results import Collector
+from runner.plan.document import plan_document
+from runner.store.run import Run
+from runner.watch.imports import archives
+from tests.support.fake_hosts import KIND, FakeHosts, block, devices, offer, plan
+from tests.support.fake_runs import MACHINE, NOW, good
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """The run of a driver, with one block."""
+    document = plan_document(plan([block(0)]))
+    return Run.create(tmp_path / "driver", document, {block(0).case_id: block(0).spec}, MACHINE, {}, NOW)
+
+
+def _add(run: Run, folder: Path, name: str) -> tuple[results.Lease, tuple[object, ...]]:
+    """Add a block that node7 measured on a device of a name, after a lease to host-a."""
+    measured = plan([block(0)])
+    machine = {**MACHINE, "host": "node7"}
+    header = {"device": "GPU-7", "device_name": name}
+    cases = {block(0).case_id: block(0).spec}
+    stored = Run.create(folder, plan_document(measured), cases, machine, header, NOW)
+    for cell in block(0).cells:
+        stored.add(good(cell, 1, [0.001, 0.001], run=stored.id))
+    lease = new_lease(block(0).case_id, 1, offer(measured, "a"))
+    archive = results.save(run, lease, work.archive(stored))
+    return lease, Collector(run).add(lease, archive)
+
+
+def test_the_host_is_the_one_that_measured(run: Run, tmp_path: Path) -> None:
+    lease, _ = _add(run, tmp_path / "node", KIND)
+    assert lease.host == "host-a"
+    assert {record.facts["host"] for record in run.records()} == {"node7"}
+    (event,) = run.journal().blocks.values()
+    assert (event["host"], event["device"], event["device_name"]) == ("node7", "GPU-7", KIND)
+
+
+def test_a_block_of_another_kind_of_device_does_not_count(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=f"node7 measured on GPU of no kind instead of {KIND}: give the driver"):
+        _add(run, tmp_path / "node", "GPU of no kind")
+    assert not run.journal().blocks
+    assert not list(run.records())
+
+
+@pytest.mark.parametrize(("number", "kept"), [(errno.ENOSPC, 1), (errno.EMFILE, 1), (errno.ENAMETOOLONG, 0)])
+def test_an_archive_outlives_a_disk_that_is_full(
+    number: int, kept: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(archives, "_write", fail)
+    with pytest.raises(OSError if kept else RecordError):
+        _add(run, tmp_path / "node", KIND)
+    assert len([*(run.path / results.FOLDER).iterdir()]) == kept
+    monkeypatch.undo()
+    _, records = _add(run, tmp_path / "node", KIND)
+    assert records
+
+
+def test_what_happens_to_clocks_is_printed_once_for_each_kind(tmp_path: Path) -> None:
+    measured, notes = plan([block(0)]), list[str]()
+    clocks = ("locks the clocks of a GPU",)
+    offers = {key: offer(measured, key, notes=clocks) for key in ("a", "b")}
+    devices(FakeHosts(offers, tmp_path), notes).first_offers()
+    assert [note for note in notes if "locks" in note] == ["host-a: locks the clocks of a GPU"]

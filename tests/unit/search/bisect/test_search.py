@@ -1,0 +1,212 @@
+"""A search from its steps to its sentences, with a stand-in for measuring; and a search that was killed."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import RecordError, RunnerError, UsageError
+from runner.core.progress import Progress
+from runner.matrix import Environment
+from runner.releases.candidates import Candidate
+from runner.report.formatting import DASH
+from runner.search import bisect as workflow
+from runner.search.bisect.result import Bisection, entry
+from runner.search.bisect.state import FILE, Question, State, Step, new_state, read_state, unfinished
+from runner.stats.bisection import Answer, Change
+
+QUESTION = Question(
+    cell="nn-lstm/rnn-step/lstm-b32-h128/forward/fp32",
+    good="torch-1.0",
+    bad="torch-1.6",
+    axis="release",
+    every=False,
+    environment="",
+    device="cpu",
+    backend="venv",
+)
+ENVIRONMENT = Environment(framework="torch", release="1.0", python="3.10", requirements=("torch==1.0",))
+
+
+def candidates(count: int) -> tuple[Candidate, ...]:
+    """Return releases 1.0, 1.1, ..., of which the inner ones are of the index."""
+    return tuple(
+        Candidate(
+            name=f"torch-1.{minor}",
+            release=f"1.{minor}.0",
+            source="index" if 0 < minor < count - 1 else "matrix",
+            environment=ENVIRONMENT,
+        )
+        for minor in range(count)
+    )
+
+
+class KilledError(Exception):
+    """The process ends in the middle of a step."""
+
+
+@dataclass
+class FakeMeasuring:
+    """Compares known times, and notes what is built and removed."""
+
+    state: State
+    times: tuple[float | None, ...]
+    killed_at: int = 99
+    progress: Progress = field(default_factory=lambda: Progress(lambda _: None))
+    steps: int = 0
+    largest: int = 0
+
+    def step(self, base: Candidate, other: Candidate) -> Step:
+        """Return how two releases compare."""
+        self.steps += 1
+        if self.steps > self.killed_at:
+            raise KilledError
+        position = int(other.name.rpartition(".")[2])
+        self.state.built = list(dict.fromkeys([*self.state.built, *([other.name] if other.source == "index" else [])]))
+        self.largest = max(self.largest, len(self.state.built))
+        first, second = self.times[int(base.name.rpartition(".")[2])], self.times[position]
+        if first is None or second is None:
+            return Step(base=base.name, other=other.name, outcome="missing", reason="cannot be built")
+        ratio = second / first
+        same = abs(math.log(ratio)) < 0.02
+        verdict = "same" if same else "slower" if ratio > 1 else "faster"
+        return Step(
+            base=base.name,
+            other=other.name,
+            outcome="same" if same else "changed",
+            verdict=verdict,
+            ratio=ratio,
+            ratio_low=ratio * 0.98,
+            ratio_high=ratio * 1.02,
+            rounds=5,
+            run=f"run-{len(self.state.steps)}",
+        )
+
+    def remove(self, _: Mapping[str, Candidate], kept: set[str]) -> None:
+        """Forget what is built."""
+        self.state.built = [name for name in self.state.built if name in kept]
+
+
+def state_in(folder: Path, count: int) -> State:
+    """Return a stored search that has not begun."""
+    state = new_state(folder, QUESTION, datetime(2026, 11, 20, tzinfo=UTC))
+    state.candidates = tuple(entry(candidate) for candidate in candidates(count))
+    state.save()
+    return state
+
+
+def searched(state: State, times: tuple[float | None, ...], killed_at: int = 99) -> tuple[Bisection, FakeMeasuring]:
+    """Search among releases with known times."""
+    measuring = FakeMeasuring(state, times, killed_at)
+    releases = candidates(len(times))
+    answer = workflow._searched(releases, measuring, keep=False)  # type: ignore[arg-type]
+    result = Bisection(
+        id=state.id,
+        folder=state.path,
+        question=state.question,
+        label="PyTorch",
+        candidates=releases,
+        steps=tuple(state.steps),
+        answer=answer,
+    )
+    return result, measuring
+
+
+SLOWER = (1.0, 1.0, 1.0, 1.0, 1.08, 1.08, 1.08)
+
+
+def test_the_sentence_names_the_release_the_effect_and_the_runs(tmp_path: Path) -> None:
+    result, _ = searched(state_in(tmp_path, 7), SLOWER)
+    assert result.exit_code == 0
+    (sentence,) = result.sentences()
+    effect = f"1.080 (1.058 {DASH} 1.102) times slower than PyTorch 1.3.0"
+    assert sentence.startswith(f"PyTorch 1.4.0 made {QUESTION.cell} {effect}")
+    assert sentence.endswith(f"measured in turns in {len(result.steps)} runs")
+    (change,) = result.json()["changes"]
+    assert (change["before"]["release"], change["after"]["release"], change["named"]) == ("1.3.0", "1.4.0", True)
+    assert "torch-1.4" in result.text(120)
+
+
+def test_a_faster_release_has_the_inverse_ratio(tmp_path: Path) -> None:
+    result, _ = searched(state_in(tmp_path, 3), (1.0, 0.5, 0.5))
+    assert f"2.000 (1.961 {DASH} 2.041) times faster than PyTorch 1.0.0" in next(result.sentences())
+
+
+def test_a_release_that_cannot_be_built_makes_a_range_with_its_reason(tmp_path: Path) -> None:
+    result, _ = searched(state_in(tmp_path, 5), (1.0, 1.0, None, 1.1, 1.1))
+    assert result.exit_code == 1
+    (sentence,) = result.sentences()
+    assert "between PyTorch 1.1.0 and PyTorch 1.3.0; 1.2.0 cannot be measured: cannot be built" in sentence
+
+
+def test_an_unconfirmed_range_has_the_comparison_that_shows_it(tmp_path: Path) -> None:
+    result, _ = searched(state_in(tmp_path, 5), (1.0, 1.0, 1.1, 1.1, 1.1))
+    unconfirmed = replace(result, answer=Answer((Change(1, 4, (2, 3), "unconfirmed"),)))
+    assert unconfirmed.exit_code == 1
+    sentence = next(unconfirmed.sentences())
+    assert "became 1.100 " in sentence
+    assert "between PyTorch 1.1.0 and PyTorch 1.4.0, which a second run did not confirm" in sentence
+
+
+def test_equal_ends_are_an_answer(tmp_path: Path) -> None:
+    result, _ = searched(state_in(tmp_path, 4), (1.0,) * 4)
+    assert result.exit_code == 0
+    assert list(result.sentences()) == ["PyTorch 1.3.0 is as fast as PyTorch 1.0.0: there is no change to search"]
+
+
+def test_an_end_that_cannot_be_measured_ends_the_search(tmp_path: Path) -> None:
+    with pytest.raises(RunnerError, match=r"torch-1\.2 cannot be measured"):
+        searched(state_in(tmp_path, 3), (1.0, 1.0, None))
+
+
+@pytest.mark.parametrize("killed_at", range(6))
+def test_a_killed_search_continues_with_the_steps_that_it_has(killed_at: int, tmp_path: Path) -> None:
+    state = state_in(tmp_path, 7)
+    with pytest.raises(KilledError):
+        searched(state, SLOWER, killed_at)
+    continued = unfinished(tmp_path, QUESTION)
+    assert continued is not None
+    assert continued.id == state.id
+    assert len(continued.steps) == killed_at
+    result, measuring = searched(continued, SLOWER)
+    assert [change.after for change in result.answer.changes] == [4]
+    uninterrupted, _ = searched(state_in(tmp_path / "other", 7), SLOWER)
+    assert measuring.steps == len(uninterrupted.steps) - killed_at
+
+
+def test_few_environments_exist_at_a_time_and_none_in_the_end(tmp_path: Path) -> None:
+    times = (1.0,) * 20 + (1.1,) * 12
+    result, measuring = searched(state_in(tmp_path, 32), times)
+    assert [change.after for change in result.answer.changes] == [20]
+    assert measuring.largest <= 4
+    assert measuring.state.built == []
+
+
+def test_a_search_that_ended_or_asks_something_else_is_not_continued(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 3)
+    assert unfinished(tmp_path, replace(QUESTION, bad="torch-1.7")) is None
+    state.ended = True
+    state.save()
+    assert unfinished(tmp_path, QUESTION) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"version": 1, "question": {}}', b"\xff"])
+def test_a_damaged_state_is_refused_and_passed_over(content: bytes, tmp_path: Path) -> None:
+    state = state_in(tmp_path, 3)
+    (state.path / FILE).write_bytes(content)
+    with pytest.raises(RecordError):
+        read_state(state.path / FILE)
+    assert unfinished(tmp_path, QUESTION) is None
+
+
+@pytest.mark.parametrize("text", ["", "torch-1.0", "a/b/c", "torch-1.0/nn-lstm/rnn-step/a/b/c/d", "a/ /c/d/e"])
+def test_what_is_not_a_cell_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a cell"):
+        workflow.split_cell(text)
+
+
+def test_a_cell_may_have_no_environment() -> None:
+    assert workflow.split_cell(QUESTION.cell) == ("", QUESTION.cell)

@@ -1,0 +1,71 @@
+"""``runner.compare_models``: what it selects, measures and refuses, with a backend that builds and measures nothing."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import runner
+from runner.core.errors import UsageError
+from runner.session import compare_models
+from runner.store.run import Run
+from tests.support.fake_runs import cell, make, rounds
+
+NETWORK = """
+CASES = {"small": {"width": 4}, "large": {"width": 8}}
+
+class TorchModel:
+    def __init__(self, width): ...
+    def forward(self): ...
+"""
+
+
+@pytest.fixture
+def requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the options that the workflow is called with; its run is made without measuring."""
+    calls: list[Any] = []
+    monkeypatch.chdir(tmp_path)
+    Path("my_network.py").write_text(NETWORK, "utf-8")
+    names = {"workload": "my-network", "case": "small", "implementation": "model", "phase": "forward"}
+
+    def prepared(options: Any, note: Any) -> Any:
+        calls.append(options)
+        specs = [SimpleNamespace(environment=name) for name in ("torch-1.12", "torch-2.x")]
+        context = SimpleNamespace(
+            backend=None, settings=None, gpus=(), matrix=SimpleNamespace(measure=SimpleNamespace(margin=0.02))
+        )
+        return context, SimpleNamespace(specs=specs, survey=SimpleNamespace(cached={"torch-1.12"}))
+
+    def run(*_: Any) -> Any:
+        records = [*rounds(cell("torch-1.12", **names), [1.0] * 5), *rounds(cell("torch-2.x", **names), [0.5] * 5)]
+        stored: Run = make(tmp_path / "reports", records)
+        return SimpleNamespace(run=stored, good=2)
+
+    monkeypatch.setattr(compare_models, "prepared", prepared)
+    monkeypatch.setattr("runner.session.run.run", run)
+    return calls
+
+
+def test_the_comparison_of_the_run_is_returned_and_its_report_written(requests: list[Any]) -> None:
+    result = runner.compare_models(
+        "my_network.py", "torch-1.12", "torch-2.x", cases=["small"], build=True, rounds=5, device="cpu"
+    )
+    assert requests[0].selectors == ["torch-1.12/*/my-network/small/*", "torch-2.x/*/my-network/small/*"]
+    assert requests[0].model == [Path("my_network.py")]
+    assert (requests[0].rounds, requests[0].device) == (5, "cpu")
+    assert result.table[["environment", "case", "verdict"]].to_numpy().tolist() == [["torch-2.x", "small", "faster"]]
+    assert "<svg" in result.chart.svg
+    assert len(list(Path("reports/runs").glob("*/index.html"))) == 1
+
+
+def test_environments_that_are_not_built_are_refused(requests: list[Any]) -> None:
+    with pytest.raises(UsageError, match=r"not built yet: torch-2\.x\nhint: `runner build torch-2\.x` builds"):
+        runner.compare_models("my_network.py", "torch-1.12", "torch-2.x")
+    assert requests[0].selectors == ["torch-1.12", "torch-2.x"]
+
+
+def test_a_single_environment_is_refused(requests: list[Any]) -> None:
+    with pytest.raises(UsageError, match="a comparison needs two environments"):
+        runner.compare_models("my_network.py", "torch-1.12")
+    assert not requests

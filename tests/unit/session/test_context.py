@@ -1,0 +1,279 @@
+"""From what was typed to what is planned, without starting anything."""
+
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.backends import Installed, Resources, choose_backend
+from runner.backends.host import HostBackend
+from runner.backends.venv import VenvBackend
+from runner.core import machine
+from runner.core.errors import GpuError, MatrixError, NothingSelectedError, RunnerError, UsageError
+from runner.core.model import Request
+from runner.core.paths import cache_folder
+from runner.gpu.selection import choose_devices
+from runner.matrix import load
+from runner.plan.cells import selected_cells
+from runner.session.context import check_wsl, choice_note, host_matrix, setup
+from runner.session.options import Options
+from runner.session.preparation import NIGHT_QUIET_SECONDS, QUIET_SECONDS
+from tests.unit.plan import test_devices
+
+ROOT = Path(__file__).parents[3]
+TYPED = Options(matrix=ROOT / "matrix.yaml", backend="venv", device="cpu", reports=Path("r"))
+ENVIRON = {"XDG_CACHE_HOME": "/nowhere/cache"}
+
+
+def message_of(options: Options, kind: type[RunnerError]) -> str:
+    with pytest.raises(kind) as caught:
+        setup(options, ENVIRON)
+    return str(caught.value)
+
+
+def test_the_cache_is_where_the_desktop_says() -> None:
+    assert cache_folder({"XDG_CACHE_HOME": "/c", "HOME": "/h"}) == Path("/c/matrix-runner")
+    assert cache_folder({"HOME": "/h"}) == Path("/h/.cache/matrix-runner")
+    assert cache_folder({"XDG_CACHE_HOME": "", "HOME": "/h"}) == Path("/h/.cache/matrix-runner")
+
+
+def test_nothing_typed_but_where_asks_for_everything_there_is() -> None:
+    context = setup(TYPED, ENVIRON)
+    matrix = load(ROOT / "matrix.yaml")
+    assert context.matrix == matrix
+    assert context.request.environments == tuple(matrix.environments)
+    assert (context.request.chosen, context.request.workloads, context.request.preset) == (None, (), None)
+    assert (context.request.rounds, context.request.seconds) == (None, None)
+    assert context.request.threads >= 1
+    assert (context.request.device, context.request.backend, context.gpu, context.notes) == ("cpu", "venv", None, ())
+    assert (context.settings.matrix, context.settings.reports, context.settings.cache) == (
+        ROOT,
+        Path("r"),
+        Path("/nowhere/cache/matrix-runner"),
+    )
+
+
+def test_what_is_typed_arrives() -> None:
+    typed = replace(TYPED, preset="quick", workload=["rnn-step"], rounds=7, seconds=0.5, threads=3, seed=11)
+    request = setup(typed, ENVIRON).request
+    assert (request.preset, request.workloads) == ("quick", ("rnn-step",))
+    assert (request.rounds, request.seconds, request.threads, request.seed) == (7, 0.5, 3, 11)
+
+
+def test_a_seed_of_zero_is_a_seed_and_none_is_drawn() -> None:
+    assert setup(replace(TYPED, seed=0), ENVIRON).request.seed == 0
+    assert len({setup(TYPED, ENVIRON).request.seed for _ in range(5)}) == 5
+
+
+def test_threads_of_the_matrix_count_where_none_are_typed(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(
+        "version: 1\nworkloads: {rnn-step: {}}\nmeasure: {threads: 5}\nenvironments:\n"
+        '  torch-1.0: {framework: torch, release: "1.0.0", image: x}\n'
+    )
+    assert setup(replace(TYPED, matrix=path), ENVIRON).request.threads == 5
+    assert setup(replace(TYPED, matrix=path, threads=2), ENVIRON).request.threads == 2
+
+
+def test_selectors_choose_environments_and_cells() -> None:
+    request = setup(replace(TYPED, selectors=["torch-1.0", "tf-1.8/lstm-cell/*"]), ENVIRON).request
+    assert request.environments == ("torch-1.0", "tf-1.8")
+    assert request.chosen is not None
+    assert request.chosen("torch-1.0/nn-lstm/asr-lstm/1x320-ce-short/train/fp32")
+    assert request.chosen("tf-1.8/lstm-cell/asr-lstm/1x320-ce-short/train/fp32")
+    assert not request.chosen("tf-1.8/basic-lstm-cell/asr-lstm/1x320-ce-short/train/fp32")
+
+
+def test_a_run_waits_a_minute_for_a_quiet_machine_and_not_at_all_with_busy_ok() -> None:
+    assert setup(TYPED, ENVIRON).settings.quiet_seconds == QUIET_SECONDS == 60
+    assert setup(replace(TYPED, busy_ok=True), ENVIRON).settings.quiet_seconds == 0
+    assert NIGHT_QUIET_SECONDS > QUIET_SECONDS
+
+
+def test_an_unknown_preset() -> None:
+    assert message_of(replace(TYPED, preset="qick"), UsageError) == (
+        "error: there is no preset 'qick'\nhint: did you mean 'quick'?"
+    )
+    assert message_of(replace(TYPED, preset="nightly"), UsageError) == (
+        "error: there is no preset 'nightly'\nhint: there are quick, smoke, networks, standard, published"
+    )
+
+
+def test_an_unknown_workload() -> None:
+    assert message_of(replace(TYPED, workload=["rnn-step", "rnn"]), UsageError) == (
+        "error: there is no workload 'rnn'\n"
+        "hint: there are rnn-step, rnn-sequence, asr-lstm, lm-lstm, deepbench-rnn, deepbench-gemm, deepbench-conv, "
+        "deepbench-sparse, deepbench-allreduce, transformer-block, residual-network, lstm-tagger"
+    )
+
+
+@pytest.mark.parametrize("seconds", [math.nan, math.inf, 1e308])
+def test_seconds_that_are_no_time(seconds: float) -> None:
+    text = message_of(replace(TYPED, seconds=seconds), UsageError)
+    assert text == f"error: --seconds {seconds} is not a time\nhint: write --seconds 2"
+
+
+def test_an_unknown_backend() -> None:
+    assert message_of(replace(TYPED, backend="podman"), UsageError) == (
+        "error: there is no backend 'podman'\nhint: there are auto, docker, venv, host"
+    )
+
+
+def test_an_interpreter_without_the_backend_that_takes_it() -> None:
+    for backend in ("auto", "venv", "docker"):
+        text = message_of(replace(TYPED, backend=backend, python="/usr/bin/python3"), UsageError)
+        assert text == "error: --python is for --backend host\nhint: add --backend host"
+        text = message_of(replace(TYPED, backend=backend, framework="jax"), UsageError)
+        assert text == "error: --framework is for --backend host\nhint: add --backend host"
+
+
+def test_an_interpreter_that_is_not_there() -> None:
+    text = message_of(replace(TYPED, backend="host", python="/no/such/python"), UsageError)
+    assert text == "error: there is no interpreter '/no/such/python'\nhint: name an interpreter with --python PATH"
+
+
+def test_an_interpreter_is_found_by_a_path_from_here_wherever_it_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "python").symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path)
+    assert HostBackend("./python", tmp_path).python == str(tmp_path / "python")
+
+
+@pytest.mark.parametrize("device", ["cuda:97", "GPU-00000000-dead-beef", "gpu", "cudahost", "cpu:0", ""])
+def test_an_unknown_device(device: str) -> None:
+    with pytest.raises(GpuError) as caught:
+        choose_devices(device)
+    assert str(caught.value).startswith(f"error: there is no device {device!r}\nhint: this machine shows ")
+    assert str(caught.value).endswith("; or --device cpu")
+
+
+def test_the_cpu_is_always_there() -> None:
+    assert choose_devices("cpu") == ("cpu", ())
+
+
+def test_wsl_is_recognised_by_its_kernel_and_its_device_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "WSL_GPU", tmp_path / "dxg")
+    assert machine.is_wsl("5.15.90.1-microsoft-standard-WSL2")
+    assert not machine.is_wsl("6.1.0-13-amd64")
+    (tmp_path / "dxg").touch()
+    assert machine.is_wsl("6.1.0-13-amd64")
+
+
+def test_a_container_of_wsl_measures_on_the_only_gpu() -> None:
+    check_wsl((test_devices.FIRST,))
+    with pytest.raises(GpuError, match=r"gets all GPUs of the machine, and this has 2 \(H200, H200\)") as caught:
+        check_wsl((test_devices.FIRST, test_devices.SECOND))
+    assert "--backend venv" in str(caught.value)
+
+
+def test_an_unknown_environment_and_an_empty_selection() -> None:
+    assert "'torch-9' names no environment" in message_of(replace(TYPED, selectors=["torch-9"]), NothingSelectedError)
+    assert "no environment remains" in message_of(
+        replace(TYPED, selectors=["torch-1.0", "!torch-1.0"]), NothingSelectedError
+    )
+
+
+def test_a_matrix_without_environments(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text("version: 1\nworkloads: {rnn-step: {}}\nenvironments: {}\n")
+    assert message_of(replace(TYPED, matrix=path), NothingSelectedError) == "error: the matrix names no environment"
+
+
+def test_a_matrix_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "none.yaml"
+    assert message_of(replace(TYPED, matrix=path), MatrixError).startswith(f"error: there is no {path}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"preset": "x"}, 2),
+        ({"workload": ["x"]}, 2),
+        ({"backend": "x"}, 2),
+        ({"matrix": Path("/none.yaml")}, 2),
+        ({"selectors": ["x"]}, 3),
+        ({"device": "cuda:97"}, 5),
+    ],
+)
+def test_each_mistake_has_its_exit_code(changes: dict[str, object], code: int) -> None:
+    with pytest.raises(RunnerError) as caught:
+        setup(replace(TYPED, **changes), ENVIRON)  # type: ignore[arg-type]  # one field each
+    assert caught.value.exit_code == code
+
+
+def test_the_host_is_a_matrix_of_one_environment() -> None:
+    matrix = load(ROOT / "matrix.yaml")
+    torch = Installed(python=sys.executable, framework="torch", release="2.13.0+cpu", python_version="3.11")
+    matrix_of_host = host_matrix(matrix, torch, "laptop")
+    assert list(matrix_of_host.environments) == ["laptop"]
+    environment = matrix_of_host.environments["laptop"]
+    assert (environment.framework, environment.release, environment.python) == ("torch", "2.13.0+cpu", "3.11")
+    assert (matrix_of_host.workloads, matrix_of_host.measure) == (matrix.workloads, matrix.measure)
+    quick = Request(environments=("laptop",), preset="quick")
+    cases = {cell.case_id.partition("/")[0] for cell in selected_cells(matrix_of_host, quick)}
+    # Whatever the ids of the environments in the selectors of the preset.
+    assert cases == set(matrix.workloads) - set(matrix.networks)
+    assert list(matrix.environments) != ["laptop"]
+
+
+@pytest.mark.parametrize("name", ["a-..", "np-1.", "A", "a" * 65, "a/b", "a\n"])
+def test_an_environment_of_the_host_has_an_id_like_any_other(name: str) -> None:
+    torch = Installed(python="/p", framework="torch", release="2.8.0", python_version="3.11")
+    with pytest.raises(UsageError, match="cannot name an environment"):
+        host_matrix(load(ROOT / "matrix.yaml"), torch, name)
+
+
+@pytest.mark.parametrize(
+    "answer", [{"release": "\x1b[2J"}, {"release": "x" * 5000}, {"python_version": "3"}, {"framework": "-e"}]
+)
+def test_an_interpreter_that_says_what_cannot_be_is_a_sentence(answer: dict[str, str]) -> None:
+    facts: dict[str, Any] = {
+        "python": "/p",
+        "framework": "torch",
+        "release": "2.8.0",
+        "python_version": "3.11",
+        **answer,
+    }
+    with pytest.raises(UsageError, match="says of itself what cannot be") as caught:
+        host_matrix(load(ROOT / "matrix.yaml"), Installed(**facts), "host")
+    assert str(caught.value).isprintable() or "\n" in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_choice_between_frameworks_is_announced_and_chosen() -> None:
+    several = Installed(
+        python="/p", framework="torch", release="2.8.0", python_version="3.11", others=("tensorflow", "jax")
+    )
+    note = choice_note(several, None)
+    assert note == "/p has torch and tensorflow, jax: measuring torch; --framework chooses"
+    assert choice_note(several, "torch") is None
+    assert choice_note(replace(several, others=()), None) is None
+    assert choice_note(None, None) is None
+
+
+def test_the_host_measures_the_framework_that_was_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def installed(backend: HostBackend) -> Installed:
+        framework = backend.framework or "torch"
+        return Installed(python=backend.python, framework=framework, release="1.0", python_version="3.11")
+
+    monkeypatch.setattr(HostBackend, "installed", installed)
+    typed = replace(TYPED, backend="host", python=sys.executable, framework="jax", name="here")
+    context = setup(typed, {"XDG_CACHE_HOME": str(tmp_path)})
+    assert context.matrix.environments["here"].framework == "jax"
+    assert context.settings.framework == "jax"
+    assert "--framework" in context.settings.command
+    with pytest.raises(UsageError, match="there is no framework 'tf'"):
+        setup(replace(typed, framework="tf"), ENVIRON)
+
+
+def test_backends_by_name(tmp_path: Path) -> None:
+    backend, note = choose_backend("venv", Resources(dockerfiles=ROOT / "docker", cache=tmp_path))
+    assert isinstance(backend, VenvBackend)
+    assert note is None
+    backend, note = choose_backend("host", Resources(dockerfiles=ROOT, cache=tmp_path, python=sys.executable))
+    assert isinstance(backend, HostBackend)
+    assert (backend.name, note) == ("host", None)

@@ -1,0 +1,78 @@
+"""``--model``: which workloads it selects, and which names and frameworks it refuses."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import NothingSelectedError, UsageError
+from runner.core.model import Past, Request
+from runner.matrix import Matrix, parse
+from runner.plan.planner import plan
+from runner.session.networks import network_notes, with_models, with_stored_networks
+from runner.session.options import Options
+from tests.support.model_files import write_model
+
+TEXT = b"""\
+version: 1
+workloads: {rnn-step: {cases: [lstm-b32-h128], phases: [train]}}
+environments:
+  np: {framework: numpy, release: "2.0", image: x}
+  tf-1.8: {framework: tensorflow, release: "1.8.0", image: x}
+presets: {quick: {select: ["rnn-step/*"]}}
+"""
+
+
+def matrix() -> Matrix:
+    return parse(TEXT, "m.yaml")
+
+
+def workloads(folder: Path, **typed: object) -> set[str]:
+    """Return the workloads of the cells that options select."""
+    options = Options(model=[write_model(folder)], **typed)  # type: ignore[arg-type]
+    extended, selected = with_models(matrix(), options)
+    request = Request(environments=("np",), workloads=tuple(selected or ()), preset=options.preset)
+    return {entry.cell.workload for entry in plan(extended, request, {}).cells}
+
+
+def test_a_model_file_alone_is_selected_alone(tmp_path: Path) -> None:
+    assert workloads(tmp_path) == {"my-network"}
+
+
+def test_a_workload_or_a_preset_is_selected_besides(tmp_path: Path) -> None:
+    assert workloads(tmp_path, workload=["rnn-step"]) == {"my-network", "rnn-step"}
+    assert workloads(tmp_path, preset="quick") == {"my-network", "rnn-step"}
+
+
+def test_without_a_model_nothing_changes() -> None:
+    known = matrix()
+    assert with_models(known, Options(workload=["rnn-step"])) == (known, ["rnn-step"])
+
+
+def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
+    first = write_model(tmp_path / "a")
+    for second, by in ((write_model(tmp_path / "b"), f"the file {first}"), (tmp_path / "rnn_step.py", "the program")):
+        write_model(second.parent, name=second.name)
+        with pytest.raises(UsageError, match=r"the name '.*' is taken by") as caught:
+            with_models(matrix(), Options(model=[first, second]))
+        assert by in str(caught.value)
+
+
+def test_frameworks_that_no_environment_has_are_a_note_or_an_error(tmp_path: Path) -> None:
+    extended, selected = with_models(matrix(), Options(model=[write_model(tmp_path)]))
+    request = Request(environments=("np", "tf-1.8"), workloads=tuple(selected or ()))
+    note = "my_network.py: TorchModel is not measured: no selected environment has torch"
+    assert network_notes(extended, request) == [note]
+    with pytest.raises(NothingSelectedError, match="defines TorchModel, NumpyModel, and no selected environment"):
+        network_notes(extended, replace(request, environments=("tf-1.8",)))
+
+
+def test_the_networks_of_a_stored_plan_can_be_planned_again(tmp_path: Path) -> None:
+    extended, _ = with_models(matrix(), Options(model=[write_model(tmp_path)]))
+    request = Request(environments=("np",), workloads=("my-network",))
+    stored = replace(plan(extended, request, {}), past=Past())
+    again = plan(with_stored_networks(matrix(), stored), request, {})
+    assert {block.case_id: block.spec for block in again.blocks if "small" in block.case_id} == {
+        block.case_id: block.spec for block in stored.blocks if "small" in block.case_id
+    }
+    assert again.models == stored.models

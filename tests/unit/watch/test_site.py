@@ -1,0 +1,295 @@
+"""The site over the history: what changed this week, a page of each device and cell, and the list of runs."""
+
+import json
+import math
+import random
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.analysis import dataset
+from runner.analysis.compare.summary import summarise
+from runner.history.entries import ChangeEntry, LevelEntry, Point
+from runner.report import report
+from runner.report import site as pages
+from runner.report.site import site
+from runner.report.trend_charts import chart, spark
+from runner.report.trend_rows import row_of
+from runner.report.trends import MAX_POINTS, Trend, trends_of
+from runner.watch.site import write_site
+from tests.support.fake_runs import bad, cell, good, make, realistic
+from tests.support.html import html_text
+
+CELL = "torch-2.x/nn-lstm/w/c/train/fp32"
+FIRST = datetime(2026, 9, 1, 2, 30, tzinfo=UTC)
+EVIL = '<script>"&\u202e'
+
+
+def run_of(night: int) -> str:
+    return f"{FIRST + timedelta(days=night):%Y%m%d-%H%M%S}-0000"
+
+
+def point(night: int, ratio: float | None = 0.8, seconds: float = 0.01, **changes: Any) -> Point:
+    known: dict[str, Any] = {
+        "run": run_of(night),
+        "at": f"{FIRST + timedelta(days=night):%Y-%m-%dT%H:%M:%SZ}",
+        "kind": "night",
+        "device": "venv CPU",
+        "host": "here",
+        "harness": "9f3c",
+        "driver": "",
+        "release": "2.9.0",
+        "digest": "",
+        "seconds": seconds,
+        "seconds_low": seconds * 0.99,
+        "seconds_high": seconds * 1.01,
+        "rounds": 5,
+        "base": CELL.replace("2.x", "1.13"),
+        "base_release": "1.13.1",
+        "base_digest": "sha256:1",
+        "ratio": ratio,
+        "ratio_low": ratio and ratio * 0.99,
+        "ratio_high": ratio and ratio * 1.01,
+        "verdict": "faster",
+    }
+    return Point(**{**known, **changes})
+
+
+def nights(count: int = 30, step: float = 1.08, at: int = 26, **changes: Any) -> list[Point]:
+    """Return points whose ratio is ``step`` times as large from a night on, with a noise of half a per cent."""
+    draw = random.Random(1)
+    return [
+        point(night, 0.8 * (step if night >= at else 1) * math.exp(draw.gauss(0, 0.005)), **changes)
+        for night in range(count)
+    ]
+
+
+def trend(points: list[Point], **changes: Any) -> Trend:
+    return Trend(cell=CELL, device="venv CPU", host="here", points=tuple(points), **changes)
+
+
+def level(night: int, reason: str = "a new check") -> LevelEntry:
+    at = f"{FIRST + timedelta(days=night):%Y-%m-%dT%H:%M:%SZ}"
+    return LevelEntry(cell=CELL, device="venv CPU", run=run_of(night), at=at, reason=reason, person="ann")
+
+
+def summary(run: str, **changes: object) -> dict[str, object]:
+    return {
+        "run": run,
+        "measured": "2026-11-20 10:45 UTC",
+        "title": f"title of {run}",
+        "grade": "fair",
+        "device": "a processor",
+        "tests": 1,
+        "words": {"faster": 2, "can't tell": 1},
+        "failed": 0,
+        **changes,
+    }
+
+
+def written(*trends: Trend, newest: int = 29) -> dict[str, str]:
+    return dict(site(trends, [], FIRST + timedelta(days=newest)))
+
+
+def test_a_summary_has_the_answer_and_the_grade_and_no_times(tmp_path: Path) -> None:
+    results = dataset.load_dataset(realistic(tmp_path))
+    document = json.loads(str(report(results, summarise(results))["summary.json"]))
+    assert document["title"].startswith("On average PyTorch 2.x is")
+    assert (document["grade"], document["failed"]) == ("fair", 2)
+    assert document["tests"] == results.rounds["cell"].nunique()
+    assert "cells" not in document
+
+
+def test_the_index_links_every_run_with_its_answer() -> None:
+    index = dict(site([], [summary("b"), summary("a")], None))["index.html"]
+    assert index.index('href="runs/b/index.html"') < index.index('href="runs/a/index.html"')
+    assert "title of b" in index
+    assert "2 faster, 1 can" in index
+
+
+def test_a_step_is_a_change_of_level_with_its_interval() -> None:
+    (change,) = trend(nights()).changes
+    assert (change.index, change.point.run) == (26, run_of(26))
+    assert change.ratio_low < 1.08 < change.ratio_high
+    assert change.ratio == pytest.approx(1.08, rel=0.01)
+
+
+def test_levels_are_compared_only_within_what_was_measured_alike() -> None:
+    steady = nights(step=1.0)
+    rebased = [*steady, *(each._replace(ratio=each.ratio * 2, base_digest="sha256:2") for each in nights(step=1.0))]  # type: ignore[operator]
+    of_two = trend(rebased)
+    assert of_two.changes == ()
+    assert [(len(part), part[0]) for part in of_two.segments] == [(30, 0), (30, 30)]
+    assert [mean for _, _, mean in of_two.level_means] == pytest.approx([0.8, 1.6], rel=0.005)
+
+
+def test_an_accepted_level_counts_as_good() -> None:
+    points = nights(40, at=20)
+    assert trend(points).change == pytest.approx(1.08, rel=0.01)
+    assert trend(points, levels=(level(25),)).change == 1.0
+
+
+def test_a_series_of_each_host_is_a_trend_and_confirmations_are_not_in_it() -> None:
+    mixed = [point(0), point(1, host="there"), point(2, kind="confirmation"), point(3)]
+    levels = {(CELL, "venv CPU"): [level(3)]}
+    first, second = trends_of([("venv CPU", CELL, mixed)], levels, {})
+    assert [(each.host, len(each.points), len(each.levels)) for each in (first, second)] == [
+        ("here", 2, 1),
+        ("there", 1, 0),
+    ]
+    assert len({first.page, second.page}) == len({first.device_page, second.device_page}) == 2
+
+
+def test_only_the_newest_points_are_drawn() -> None:
+    (long,) = trends_of([("venv CPU", CELL, [point(night) for night in range(MAX_POINTS + 5)])], {}, {})
+    assert (len(long.points), long.left_out) == (MAX_POINTS, 5)
+
+
+def test_what_changed_this_week_is_on_the_index() -> None:
+    released = nights(step=1.0)
+    released[27:] = [each._replace(release="2.9.1") for each in released[27:]]
+    slower, other = trend(nights()), trend(released, levels=(level(28),))
+    index = html_text(written(slower, other)["index.html"])
+    assert "What changed this week" in index
+    assert re.search(r"\+[78]\.\d %", index)
+    assert "2.9.0 → 2.9.1" in index
+    assert "a new check" in index
+    later = html_text(written(slower, newest=40)["index.html"])
+    assert "No level, release or accepted level changed" in later
+    assert "2.9.0 → 2.9.1" not in later
+
+
+def test_a_confirmed_regression_comes_first() -> None:
+    change = ChangeEntry(cell=CELL, before=run_of(20), ratio=1.031, confirmed_in=run_of(29))
+    confirmed = trend(nights(step=1.0), regression=change)
+    suspected = Trend(cell=CELL.replace("train", "forward"), device="venv CPU", host="here", points=tuple(nights()))
+    files = written(suspected, confirmed)
+    page = files[f"trends/{confirmed.device_page}"]
+    assert page.index(confirmed.page) < page.index(suspected.page)
+    assert "+3.1 %" in html_text(files["index.html"])
+    assert "Confirmed regression" in html_text(files[f"trends/{confirmed.page}"])
+
+
+def test_the_page_of_a_cell_has_its_charts_changes_levels_and_releases() -> None:
+    points = nights()
+    points[10:] = [each._replace(release="2.9.1") for each in points[10:]]
+    of_cell = trend(points, levels=(level(15),))
+    text = html_text(written(of_cell)[f"trends/{of_cell.page}"])
+    for words in (
+        "time of a step over that of torch-1.13",
+        "Median time of a step",
+        "Changes of level",
+        "a new check",
+        "2.9.1",
+    ):
+        assert words in text, words
+    drawn = chart(of_cell, "ratio")
+    assert drawn.svg.count('class="shift slower"') == 1
+    assert drawn.svg.count('class="accepted"') == 1
+    assert drawn.svg.count('class="release"') == 1
+    assert drawn.svg.count('class="dot"') == drawn.svg.count('class="bar"') == 30
+    assert [label.text for label in drawn.releases] == ["2.9.0", "2.9.1"]
+    assert [label.text for label in drawn.changes] == ["accepted", "+8.0 %"]
+
+
+def test_without_a_base_the_trend_is_of_times_and_without_an_interval_none_is_drawn() -> None:
+    bare: dict[str, Any] = {"seconds_low": None, "seconds_high": None, "base": "", "kind": "import"}
+    of_times = trend([point(night, None, 0.01 * (1 + night % 2), **bare) for night in range(3)])
+    assert not of_times.has_ratios
+    page = written(of_times)[f"trends/{of_times.page}"]
+    assert "above 1 is slower" not in html_text(page)
+    assert 'class="bar"' not in chart(of_times, "seconds").svg
+    assert "imported" in html_text(page)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [point(0)],
+        [point(0), point(0)],
+        [point(0, seconds=1e-12), point(1, seconds=1e9)],
+        [point(0, None), point(1, 1.0), point(2, None)],
+        [point(night, 1.0, seconds_low=1e-9, seconds_high=1e6) for night in range(5)],
+    ],
+    ids=["one", "same time", "21 orders", "some ratios", "wide intervals"],
+)
+def test_charts_of_unusual_series_have_numbers_within_the_picture(points: list[Point]) -> None:
+    of_cell = trend(points)
+    for kind in ("ratio", "seconds") if any(each.ratio for each in points) else ("seconds",):
+        drawn = chart(of_cell, kind)
+        assert "nan" not in drawn.svg
+        assert "inf" not in drawn.svg
+        assert drawn.ticks
+        places = "".join(re.findall(r' d="([^"]*)"', drawn.svg))
+        numbers = [float(number) for number in re.findall(r"-?[\d.]+", places)]
+        assert all(-20 <= number <= 1020 for number in numbers)
+    assert "nan" not in spark(row_of(of_cell).spark)
+    assert written(of_cell)
+
+
+def test_labels_do_not_overlap_on_a_phone() -> None:
+    nightly = trend([point(night, release=f"2.11.0.dev202609{night:02}") for night in range(30)])
+    shown = chart(nightly, "ratio").releases
+    assert 1 <= len(shown) <= 3
+    assert shown[-1].text == "2.11.0.dev20260929", "the newest release always has its label"
+    ends = [label.ends for label in shown]
+    assert all(before[1] < after[0] for before, after in pairwise(ends))
+    assert all(-1 <= start < end <= 101 for start, end in ends)
+
+
+def test_pages_of_a_device_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "PAGE_ROWS", 2)
+    cells = [CELL.replace("/c/", f"/c{number}/") for number in range(5)]
+    files = written(*(Trend(cell=name, device="d", host="", points=(point(0),)) for name in cells))
+    of_device = [name for name in files if "device-" in name]
+    assert len(of_device) == 3
+    assert sum(files[name].count("<tr>") - 1 for name in of_device) == 5
+    assert all(re.search(rf'href="{Path(of_device[1]).name}"', files[name]) for name in (of_device[0], of_device[2]))
+
+
+def test_hostile_names_stay_text() -> None:
+    change = ChangeEntry(cell=CELL, before=EVIL, confirmed_in=EVIL)
+    hostile = Trend(
+        cell=EVIL,
+        device=EVIL,
+        host=EVIL,
+        points=tuple(point(night, release=f"{EVIL}{night}", base=EVIL, run=f"{EVIL}{night}") for night in range(3)),
+        levels=(replace(level(1, EVIL), run=f"{EVIL}1", person=EVIL),),
+        regression=change,
+    )
+    for name, content in written(hostile, newest=2).items():
+        assert "<script" not in content, name
+        assert "\u202e" not in content, name
+        assert re.fullmatch(r"[a-z0-9./-]+", name)
+
+
+def test_the_site_has_the_page_of_each_run_and_no_link_to_what_it_lacks(tmp_path: Path) -> None:
+    for later, seconds in enumerate((1.0, 2.0)):
+        failed = bad(cell("tf-2.x", "basic-lstm-cell"), 0, "oom", "too much")
+        records = [*(good(cell(), number, [seconds, seconds]) for number in range(3)), failed]
+        make(tmp_path / "reports", records, later=later)
+    notes: list[str] = []
+    index = write_site(tmp_path / "reports", tmp_path / "site", 0.02, notes.append)
+    assert notes == [f"2 runs in {tmp_path / 'site'}"]
+    runs = sorted((tmp_path / "site/runs").glob("*/index.html"))
+    assert len(runs) == 2
+    trends = sorted((tmp_path / "site/trends").glob("*.html"))
+    assert len(trends) == 2, "one of the device, and one of the cell with a good record"
+    for page in (index, *runs, *trends):
+        links = re.findall(r'href="([^"#]+)"', page.read_text())
+        assert all(link == "data:," or (page.parent / link).exists() for link in links)
+    for page in runs:
+        assert "basic-lstm-cell/asr-lstm/1x320-ce-short/train/fp32" in page.read_text()
+        assert f'href="runs/{page.parent.name}/index.html"' in index.read_text()
+        assert (page.parent / "report.md").exists()
+
+
+def test_a_folder_without_runs_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="holds no run with results"):
+        write_site(tmp_path, tmp_path / "site", 0.02, print)
+    assert not (tmp_path / "history.db").exists()

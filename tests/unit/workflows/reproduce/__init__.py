@@ -1,1 +1,0 @@
-"""Unit tests of ``runner.workflows.reproduce``."""
