@@ -16,7 +16,7 @@ PARALLEL = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files of tests at a time, in the order of their names: the slow ones do not come last."""
 PATIENT = {"interrupt_timeout": 60.0, "terminate_timeout": 60.0}
 """After Ctrl-C, the seconds in which a run removes its containers and says how to continue; nox gives it half a one."""
-GROUPS = ("audit", "bench", "docs", "lint", "test")
+GROUPS = ("audit", "bench", "docs", "lint", "release", "test")
 
 
 def install(session: nox.Session, *groups: str) -> None:
