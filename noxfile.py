@@ -1,6 +1,8 @@
 """What one does with this repository; ``nox -l`` lists it."""
 
 import hashlib
+import shutil
+import tomllib
 from pathlib import Path
 
 import nox
@@ -16,7 +18,7 @@ PARALLEL = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files of tests at a time, in the order of their names: the slow ones do not come last."""
 PATIENT = {"interrupt_timeout": 60.0, "terminate_timeout": 60.0}
 """After Ctrl-C, the seconds in which a run removes its containers and says how to continue; nox gives it half a one."""
-GROUPS = ("audit", "bench", "docs", "lint", "test")
+GROUPS = ("audit", "bench", "docs", "lint", "release", "test")
 
 
 def install(session: nox.Session, *groups: str) -> None:
@@ -121,6 +123,18 @@ def audit(session: nox.Session) -> None:
     """Look for known vulnerabilities in what the runner depends on; where no advisory service answers, say so."""
     install(session, "audit")
     session.run("python", "tests/audit.py", *session.posargs)
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Build the sdist and the wheel, try the wheel in a clean environment, and print what is left; pushes nothing."""
+    install(session, "release")
+    version = tomllib.loads(Path("pyproject.toml").read_text())["project"]["version"]
+    shutil.rmtree("dist", ignore_errors=True)
+    session.run("uv", "build", "--quiet", "--out-dir", "dist")
+    session.run("python", "tests/wheel.py", f"dist/matrix_runner-{version}-py3-none-any.whl")
+    session.run("towncrier", "build", "--draft", "--version", version)
+    session.log(f"dist/ has {version}. If CHANGELOG.md has it, too: git tag -s v{version} -m 'matrix-runner {version}'")
 
 
 @nox.session

@@ -24,7 +24,7 @@ class AlertEntry:
         cells: ids of the cells that this action is about.
         because: why cells left, or why the alert was closed; empty otherwise.
         delivered: whether every receiver has the message, or there is none to send.
-        targets: name of a receiver -> why it does not have the message, empty if it does.
+        targets: key of a receiver -> why it does not have the message, empty if it does.
         reason: why the message is not delivered, in a sentence; empty if it is.
     """
 

@@ -1,6 +1,7 @@
 """Alerts through apprise to servers on loopback; an address, which holds passwords, is in nothing that others read."""
 
 import base64
+import hashlib
 import json
 import os
 import re
@@ -12,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.watch.alerts import overview, sender
+from runner.watch.alerts import overview, sender, targets_of_night
 from runner.watch.alerts.delivery import Delivery
 from runner.watch.alerts.sending import Message, send
-from runner.watch.alerts.targets import Target, read_targets
+from runner.watch.alerts.targets import Target
 from runner.watch.nightly.night_record import NightFile
 from tests.integration.conftest import Runner, children
 from tests.integration.test_secrets import MARK, USER, content_of, in_command_lines, leaking_files, leaks, watched
@@ -182,10 +183,11 @@ def test_no_secret_is_in_what_a_test_of_alerts_prints_starts_or_writes(
 
 def test_a_night_delivers_and_stores_no_address(http: Received, tmp_path: Path) -> None:
     at = f"{USER}:{MARK}@127.0.0.1:{http.port}"
-    environ = {"MATRIX_RUNNER_ALERTS": f"json://{at}/hook/{MARK} json://{at}/500/{MARK}"}
-    receivers = read_targets(environ)
-    assert environ == {}, "no process of the night gets it"
+    addresses = [f"json://{at}/hook/{MARK}", f"json://{at}/500/{MARK}"]
+    environ = {"MATRIX_RUNNER_ALERTS": " ".join(addresses), "XDG_STATE_HOME": str(tmp_path / "state")}
     notes: list[str] = []
+    receivers = targets_of_night(environ, notes.append)
+    assert "MATRIX_RUNNER_ALERTS" not in environ, "no process of the night gets it"
     reports = tmp_path / "reports"
     cells = many(3)
     tonight = night(1, [change(of, run_of(1)) for of in cells], cells)
@@ -193,6 +195,8 @@ def test_a_night_delivers_and_stores_no_address(http: Received, tmp_path: Path) 
     tonight = delivery.of(tonight, frozenset(tonight.seconds), {})
     assert json.loads(http.requests[0][1])["title"] == "torch-2.x up to 10.0 % slower: 3 cells, on NVIDIA H200"
     assert [*tonight.alerts[0].targets.values()] == ["", "it answered with HTTP status 500"]
-    assert all(re.fullmatch("json [0-9a-f]{8}", name) for name in tonight.alerts[0].targets)
+    assert all(re.fullmatch("json [0-9a-f]{12}", name) for name in tonight.alerts[0].targets)
+    hashes = [hashlib.sha256(address.encode()).hexdigest()[:8] for address in addresses]
+    assert not any(digits in (reports / "nights" / f"{tonight.run}.json").read_text() for digits in hashes)
     assert not leaking_files(reports)
     assert not leaks("\n".join([*notes, tonight.text(), repr(receivers), overview.overview(reports).text()]))

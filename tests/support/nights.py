@@ -15,7 +15,9 @@ from runner.watch.nightly.night import Change, Night, Pair
 from runner.watch.nightly.night_record import NightFile
 from tests.support.fake_runs import cell
 
-SLACK, MAIL = Target("1 slack", "slack://n0bodymayread"), Target("2 mailto", "mailto://u:n0bodymayread@h")
+SALT = b"of the user who runs the nights"
+SLACK = Target("1 slack", "slack://n0bodymayread", SALT)
+MAIL = Target("2 mailto", "mailto://u:n0bodymayread@h", SALT)
 BEFORE = "20261120-023000-aaaa"
 
 

@@ -21,7 +21,7 @@ from runner.watch.alerts.message import closed_message, opened_message
 from runner.watch.alerts.sending import Message, Send, send
 from runner.watch.alerts.state import State, state_after
 from runner.watch.alerts.stored import read_nights
-from runner.watch.alerts.targets import Target, read_targets
+from runner.watch.alerts.targets import Target, read_targets, salted
 
 if TYPE_CHECKING:
     from runner.watch.nightly.night import Night
@@ -52,10 +52,18 @@ def targets_of_night(environ: MutableMapping[str, str], note: Note) -> tuple[Tar
     MATRIX_RUNNER_ALERTS is taken out of the environment, so that no process of the night gets it.
     """
     try:
-        return read_targets(environ)
+        targets = read_targets(environ)
     except RunnerError as error:
         note(f"no alerts will be sent: {error.problems[0].message}")
         return ()
+    if not targets:
+        return ()
+    try:
+        return salted(targets, environ)
+    except (OSError, RunnerError) as error:
+        reason = error.problems[0].message if isinstance(error, RunnerError) else f"{error.filename}: {error.strerror}"
+        note(f"this night stores the receivers of alerts by their numbers, because no salt can be kept: {reason}")
+        return targets
 
 
 def deliver(
@@ -144,7 +152,7 @@ class Delivery:
         if message is None:
             return replace(entry, delivered=True, reason="its nights are gone")
         has_it = {name for name, failure in entry.targets.items() if not failure}
-        missing = [target for target in self.targets if target.key not in has_it]
+        missing = [target for target in self.targets if not any(map(target.is_stored_as, has_it))]
         names = [target.name for target in missing]
         failures = self.send(message, missing, seconds) if seconds > 0 else dict.fromkeys(names, NO_TIME)
         outcome = {target.key: failures.get(target.name, "") for target in self.targets}

@@ -2,12 +2,22 @@
 
 They come from the environment or from a file that only this user may read, and from nowhere else. Everything outside of
 ``sending`` sees the name of a target, ``1 slack``, and never its address.
+
+Nights have to recognise a receiver when others come and go, so they store a key of it: its service and some digits that
+depend on its address and on a salt. The salt is a random value in a private file of this user, so nobody who reads the
+nights can test guesses of an address (decision 0048).
 """
 
+import contextlib
+import errno
 import hashlib
+import hmac
+import os
 import re
-from collections.abc import Iterator, MutableMapping
-from dataclasses import dataclass, field
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runner.core.errors import Problem, UsageError
@@ -20,6 +30,9 @@ FILE = "alerts"
 MAX_BYTES = 1 << 16
 """The largest file of addresses."""
 MAX_TARGETS = 20
+SALT_FILE = "alerts.salt"
+SALT_BYTES = 32
+KEY_DIGITS = 12
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9, \t_-]+=\s*)?(?P<address>(?P<service>[A-Za-z0-9+.-]{1,32})://\S.*)")
 """A line of apprise's text format: an address, which may have tags before it; they are not used."""
 
@@ -29,18 +42,31 @@ class Target:
     """A receiver of alerts.
 
     Attributes:
-        name: its number and the service of its address, ``1 slack``: what messages, logs and files call it.
+        name: its number and the service of its address, ``1 slack``: what messages and logs call it.
         address: for apprise; a secret.
+        salt: makes the key of the address useless to others; a secret. Empty if it cannot be kept.
     """
 
     name: str
     address: str = field(repr=False)
+    salt: bytes = field(default=b"", repr=False)
+
+    @property
+    def service(self) -> str:
+        """The scheme of its address: ``slack``."""
+        return self.name.partition(" ")[2]
 
     @property
     def key(self) -> str:
-        """What stored nights call it: the service and 8 digits of the hash of its address, which stay if others go."""
-        digits = hashlib.sha256(self.address.encode()).hexdigest()[:8]
-        return f"{self.name.partition(' ')[2]} {digits}"
+        """What nights store: the service and digits that stay if others come and go; without a salt, the name."""
+        if not self.salt:
+            return self.name
+        return f"{self.service} {hmac.digest(self.salt, self.address.encode(), 'sha256').hex()[:KEY_DIGITS]}"
+
+    def is_stored_as(self, key: str) -> bool:
+        """Return True if a night has this receiver by this key, also one of before there was a salt."""
+        earlier = f"{self.service} {hashlib.sha256(self.address.encode()).hexdigest()[:8]}"
+        return key in (self.key, earlier)
 
 
 def read_targets(environ: MutableMapping[str, str]) -> tuple[Target, ...]:
@@ -87,6 +113,35 @@ def targets_file(environ: MutableMapping[str, str]) -> Path | None:
         return home(environ, FILE_VARIABLE) / ".config" / PROGRAM / FILE
     except UsageError:
         return None
+
+
+def salted(targets: tuple[Target, ...], environ: Mapping[str, str]) -> tuple[Target, ...]:
+    """Return receivers with the salt of this user, which is made if there is none yet.
+
+    Raises:
+        UsageError: this user has no home folder.
+        OSError: the salt cannot be read or kept, or its file is not private.
+    """
+    path = salt_file(environ)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{SALT_FILE}-") as new:
+            new.write(secrets.token_bytes(SALT_BYTES))
+            new.flush()
+            os.fsync(new.fileno())
+            with contextlib.suppress(FileExistsError):  # of two nights that start together, one makes it
+                os.link(new.name, path)
+    salt = read_private(path, SALT_BYTES)
+    if len(salt) != SALT_BYTES:
+        raise OSError(errno.EINVAL, "it is damaged: remove it", str(path))
+    return tuple(replace(target, salt=salt) for target in targets)
+
+
+def salt_file(environ: Mapping[str, str]) -> Path:
+    """Return the path of the salt: below ``XDG_STATE_HOME`` or ``~/.local/state``; raises UsageError."""
+    state = environ.get("XDG_STATE_HOME", "")
+    folder = Path(state) if state.startswith("/") else home(environ, "XDG_STATE_HOME") / ".local/state"
+    return folder / PROGRAM / SALT_FILE
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """What happens to messages when receivers refuse them, and when nights are killed."""
 
+import hashlib
 import importlib.util
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +41,19 @@ def test_a_receiver_that_is_taken_off_the_list_costs_the_others_nothing(tmp_path
     receivers.refusing.clear()
     ended(tmp_path, slower(2), receivers, targets=(replace(MAIL, name="1 mailto"),))
     assert receivers.titles() == [f"1 mailto: {OPENED}"]
+
+
+def test_a_message_of_a_night_before_the_salt_is_not_sent_twice(tmp_path: Path) -> None:
+    receivers = Receivers({"2 mailto": "no"})
+    tonight = ended(tmp_path, slower(1), receivers)
+    receivers.titles()
+    (entry,) = tonight.alerts
+    earlier = {f"slack {hashlib.sha256(SLACK.address.encode()).hexdigest()[:8]}": "", "mailto 00000000": "no"}
+    store(replace(tonight, alerts=(replace(entry, targets=earlier),)), tmp_path)
+    receivers.refusing.clear()
+    ended(tmp_path, slower(2), receivers)
+    assert receivers.titles() == [f"2 mailto: {OPENED}"]
+    assert set(stored(tmp_path, 2)[0]["targets"]) == {SLACK.key, MAIL.key}
 
 
 def test_nobody_hears_of_the_end_of_what_nobody_heard_of(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
-"""Where addresses for alerts may come from, and that no message has one."""
+"""Where addresses for alerts may come from, that no message has one, and what nights store of them."""
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from runner.core.errors import UsageError
 from runner.watch.alerts import targets_of_night
-from runner.watch.alerts.targets import MAX_TARGETS, read_targets, targets_file
+from runner.watch.alerts.targets import MAX_TARGETS, SALT_BYTES, Target, read_targets, salt_file, targets_file
 
 SECRET = "n0bodymayread"
 SLACK, MAIL = f"slack://{SECRET}/a/b", f"mailtos://ann:{SECRET}@mail.example?to=team@example.org"
@@ -106,3 +107,69 @@ def test_a_night_whose_addresses_cannot_be_read_says_so_and_goes_on(tmp_path: Pa
     assert targets_of_night(environ, notes.append) == ()
     (note,) = notes
     assert note.startswith(f"no alerts will be sent: the addresses for alerts in {tmp_path}/alerts cannot be used: ")
+
+
+def receivers(state: Path, *addresses: str, notes: list[str] | None = None) -> tuple[Target, ...]:
+    """Return the receivers of a night of the user with this folder of states."""
+    environ = {"MATRIX_RUNNER_ALERTS": " ".join(addresses), "XDG_STATE_HOME": str(state)}
+    return targets_of_night(environ, print if notes is None else notes.append)
+
+
+def test_a_receiver_keeps_its_key_when_others_come_and_go(tmp_path: Path) -> None:
+    _, mail = receivers(tmp_path, SLACK, MAIL)
+    (alone,) = receivers(tmp_path, MAIL)
+    assert (mail.name, alone.name) == ("2 mailtos", "1 mailtos")
+    assert mail.key == alone.key
+    assert mail.key.startswith("mailtos ")
+    assert receivers(tmp_path, SLACK)[0].key != receivers(tmp_path, f"{SLACK}/c")[0].key
+
+
+def test_a_key_does_not_tell_whether_a_guess_of_the_address_is_right(tmp_path: Path) -> None:
+    (target,) = receivers(tmp_path / "ann", SLACK)
+    (guess,) = receivers(tmp_path / "eve", SLACK)
+    assert target.key != guess.key
+    assert hashlib.sha256(SLACK.encode()).hexdigest()[:8] not in target.key
+
+
+def test_the_salt_is_private_and_made_once(tmp_path: Path) -> None:
+    (target,) = receivers(tmp_path, SLACK)
+    path = salt_file({"XDG_STATE_HOME": str(tmp_path)})
+    assert path == tmp_path / "matrix-runner" / "alerts.salt"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.read_bytes() == target.salt
+    assert len(target.salt) == SALT_BYTES
+    assert [*path.parent.iterdir()] == [path]
+    assert repr(target.salt) not in repr(target)
+
+
+def test_without_receivers_there_is_no_salt(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
+    assert targets_of_night(environ, print) == ()
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "reason"),
+    [
+        (b"0" * SALT_BYTES, 0o644, "its mode is 0644, so that others may use it"),
+        (b"", 0o600, "it is damaged: remove it"),
+    ],
+)
+def test_where_no_salt_can_be_kept_receivers_are_stored_by_number(
+    tmp_path: Path, content: bytes, mode: int, reason: str
+) -> None:
+    path = salt_file({"XDG_STATE_HOME": str(tmp_path)})
+    path.parent.mkdir()
+    path.write_bytes(content)
+    path.chmod(mode)
+    notes: list[str] = []
+    assert [target.key for target in receivers(tmp_path, SLACK, MAIL, notes=notes)] == ["1 slack", "2 mailtos"]
+    (note,) = notes
+    assert note.endswith(f"because no salt can be kept: {path}: {reason}")
+
+
+def test_keys_of_nights_before_the_salt_are_recognised(tmp_path: Path) -> None:
+    (target,) = receivers(tmp_path, SLACK)
+    assert target.is_stored_as(target.key)
+    assert target.is_stored_as(f"slack {hashlib.sha256(SLACK.encode()).hexdigest()[:8]}")
+    assert not target.is_stored_as(f"slack {hashlib.sha256(MAIL.encode()).hexdigest()[:8]}")
