@@ -1,4 +1,4 @@
-"""The command that imports runs and results of other machines and programs."""
+"""The command that imports runs of other machines, and figures of other programs."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,18 +11,18 @@ from runner.cli.params import HistoryUrl, MatrixFile, Reports, Traceback
 app = typer.Typer()
 
 
-@app.command("import", short_help="Import runs of other machines, tables, and results of other programs")
+@app.command("import", short_help="Import runs of other machines, and tables of figures")
 def import_results(
     paths: Annotated[
         list[str],
         typer.Argument(
             metavar="PATH...",
-            help="run folders, .tar.gz files of them, tables, or results of asv, pytest-benchmark, pyperf and "
-            "torch.utils.benchmark; published:braun2018 is a publication",
+            help="run folders, .tar.gz files of them, or tables of figures as CSV or JSON; published:braun2018 is a "
+            "publication",
         ),
     ],
     format: Annotated[
-        Literal["auto", "runs", "table", "asv", "pytest-benchmark", "pyperf", "torch-benchmark"],
+        Literal["auto", "runs", "table"],
         typer.Option("--format", help="the format of the files; auto looks at them"),
     ] = "auto",
     release: Annotated[str, typer.Option("--release", help="what was measured, where the files do not say it")] = "",

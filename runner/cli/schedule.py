@@ -32,15 +32,15 @@ def schedule(
 ) -> int:
     """Print a systemd timer, crontab lines or a CI workflow that runs `runner nightly` here; nothing is installed."""
     from runner.watch import alerts
-    from runner.watch.schedule import Job, advice, clock, files
+    from runner.watch.schedule import ScheduledNight, advice, clock, files
 
     if output and format == "cron":
         raise UsageError(Problem("a crontab line cannot be written into a folder", hint="leave out --output"))
     words = tuple(nightly_options or ())
     _check_nightly_options(words)
     alerts.targets_of_night(dict(os.environ), console.note)  # notes what the night would note
-    job = Job(python=sys.executable, folder=Path.cwd(), words=words, at=clock(at), environ=os.environ)
-    units = files(job, format)
+    night = ScheduledNight(python=sys.executable, folder=Path.cwd(), words=words, at=clock(at), environ=os.environ)
+    units = files(night, format)
     if output is None:
         console.emit("\n".join(units.values()), None)
     else:
@@ -51,7 +51,7 @@ def schedule(
             except OSError as error:
                 raise UsageError(file_problem(error, path.parent)) from error
             console.emit(content, path)
-    console.note(advice(job, format, output))
+    console.note(advice(night, format, output))
     return 0
 
 

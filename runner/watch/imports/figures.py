@@ -1,8 +1,8 @@
-"""What the readers of all formats share: ids of imported cells, intervals from samples, runs made of figures.
+"""What the readers of figures share: ids of imported cells, intervals from samples, runs made of figures.
 
 The id of an imported cell is ``imported/TOOL/SUITE/BENCHMARK/PARAMETERS/time``. A part of it has the characters that
 the id of a cell may have; a name with others gets a hyphen for them and ends in a dot and six digits of its SHA-256,
-so that two names never become one. A part that a format does not have is ``_``. A figure whose cell is the id of a
+so that two names never become one. A part that a figure does not have is ``_``. A figure whose cell is the id of a
 cell of this program is ``imported/ENVIRONMENT+IMPLEMENTATION/WORKLOAD/CASE/PHASE/PRECISION``.
 """
 
@@ -23,8 +23,6 @@ from runner.stats.intervals import CONFIDENCE
 
 LEAST_SECONDS, MOST_SECONDS = 1e-12, 1e9
 """Times outside of this are no times of a step in seconds: a picosecond, and thirty years."""
-MAX_SAMPLES = 1_000_000
-"""Samples of a cell that are read."""
 MAX_CELLS = 100_000
 """Cells of a run that are read."""
 MAX_PART = 120
@@ -114,7 +112,6 @@ class Origin:
         device_name: the processor or the GPU; empty if unknown.
         host: the name of the machine, or of a publication; empty if unknown.
         source: the file.
-        version: of the tool.
         identity: what identifies the run; empty if nothing but its content does.
     """
 
@@ -123,14 +120,13 @@ class Origin:
     device_name: str
     host: str
     source: str
-    version: str = ""
     identity: str = ""
 
 
 def run_of(cells: Iterable[CellEntry], origin: Origin) -> RunEntry:
     """Return a run of imported cells.
 
-    Its id is its time and eight digits of a SHA-256: of what identifies the run in its format, else of its content. So
+    Its id is its time and eight digits of a SHA-256: of what identifies the run at its origin, else of its content. So
     the same file is the same run, wherever it lies. The name of the device has that of the host: a series is of one
     device, and an imported one never continues a series of this machine.
 
@@ -146,7 +142,7 @@ def run_of(cells: Iterable[CellEntry], origin: Origin) -> RunEntry:
         device_name=foreign_device(_short(origin.device_name) or "unknown device", host),
         backend=origin.tool,
         host=host,
-        harness=f"{origin.tool} {_short(origin.version)}".strip(),
+        harness=origin.tool,
         source=origin.source,
         cells=tuple(cells),
     )
@@ -194,7 +190,7 @@ def _in_utc(at: datetime) -> datetime:
 
 
 def instant(text: str, field: str) -> datetime:
-    """Return a time that a format writes; without an offset, in UTC.
+    """Return a time as it is written; without an offset, in UTC.
 
     Raises:
         ValueError: it is no time; with the field.
@@ -206,15 +202,6 @@ def instant(text: str, field: str) -> datetime:
         raise ValueError(message) from error
 
 
-def instant_of_milliseconds(value: float, field: str) -> datetime:
-    """Return the time of so many milliseconds after 1970 in UTC; raises ValueError if it is none."""
-    try:
-        return datetime.fromtimestamp(value / 1000, UTC)
-    except (ValueError, OverflowError, OSError) as error:
-        message = f"{field}: {value:.6g} is no time in milliseconds after 1970"
-        raise ValueError(message) from error
-
-
 def damaged(path: object, reason: object, hint: str | None = None) -> RecordError:
-    """Return the error of a file that is damaged, or that its format does not have."""
+    """Return the error of a file that is damaged, or of a format that is not read."""
     return RecordError(Problem(f"{path} was not imported: {reason}", hint=hint))

@@ -1,56 +1,83 @@
-"""`runner schedule`: what runs `runner nightly` every night: systemd, cron, GitHub or GitLab. It installs nothing."""
+"""`runner schedule`: what runs `runner nightly` every night: systemd, cron, GitHub or GitLab. It installs nothing.
+
+The files are in ``templates``; ``quoting`` has their filters. The jobs of CI services keep their reports on the machine
+that measures, outside of the checkout: the nights of a history have to outlive the job.
+"""
 
 import re
 from pathlib import Path
 from typing import Literal
 
 from runner.core.errors import Problem, UsageError
-from runner.watch.schedule.ci import GITHUB_FILE, GITLAB_FILE, github, gitlab
-from runner.watch.schedule.cron import crontab
-from runner.watch.schedule.job import Job, clock
-from runner.watch.schedule.systemd import UNITS, units
+from runner.watch.schedule.scheduled_night import SECRETS, ScheduledNight, clock
 
-__all__ = ["Form", "Job", "advice", "clock", "files"]
+__all__ = ["Form", "ScheduledNight", "advice", "clock", "files"]
 
 Form = Literal["systemd", "cron", "github", "gitlab"]
-CRONTAB = "crontab"
+GITHUB_FILE, GITLAB_FILE = ".github/workflows/nightly.yml", ".gitlab-ci.yml"
+UNITS = "~/.config/systemd/user"
+REPORTS = ' --reports "$HOME/.local/share/matrix-runner/{name}/reports"'
+_LINE_END = re.compile(r"[\0-\37\177\x85\u2028\u2029]")  # and all other control characters
 
 
-def files(job: Job, form: Form) -> dict[str, str]:
+def files(night: ScheduledNight, form: Form) -> dict[str, str]:
     """Return the files that a format needs, by name.
 
     Raises:
         UsageError: the format cannot hold a path or a word.
     """
-    for word in (*job.command, str(job.folder), *job.environment):
-        if re.search(r"[\0-\37\177]", word):
+    for word in (*night.command, str(night.folder), *night.environment):
+        if _LINE_END.search(word):
             raise UsageError(Problem(f"{word!r} holds a control character, which {form} cannot hold", hint="rename it"))
     match form:
         case "systemd":
-            return units(job)
+            kinds = ("service", "timer")
+            return {f"{night.name}.{kind}": _render(f"systemd.{kind}", night) for kind in kinds}
         case "cron":
-            return {CRONTAB: crontab(job)}
+            return {"crontab": _render("crontab", night)}
         case "github":
-            return {GITHUB_FILE: github(job)}
+            return {GITHUB_FILE: _render("github.yml", night, GITHUB_FILE)}
         case "gitlab":
-            return {GITLAB_FILE: gitlab(job)}
+            return {GITLAB_FILE: _render("gitlab.yml", night, GITLAB_FILE)}
 
 
-def advice(job: Job, form: Form, output: Path | None) -> str:
+def _render(template: str, night: ScheduledNight, file: str = "") -> str:
+    import jinja2
+
+    from runner.watch.schedule.quoting import FILTERS
+
+    environment = jinja2.Environment(  # noqa: S701 - no HTML; each value is quoted by its own filter
+        loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
+        undefined=jinja2.StrictUndefined,
+        variable_start_string="<<",  # GitHub has braces
+        variable_end_string=">>",
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(FILTERS)
+    hour, minute = night.at
+    reports = "" if night.names_reports else REPORTS.format(name=night.name)
+    return environment.get_template(f"{template}.j2").render(
+        night=night, hour=hour, minute=minute, file=file, secrets=SECRETS, reports=reports
+    )
+
+
+def advice(night: ScheduledNight, form: Form, output: Path | None) -> str:
     """Return where the files belong, the commands that enable them, and which variables were left out."""
-    hour, minute = job.at
+    hour, minute = night.at
     put = [] if output else [f"put the two units into {UNITS}, as -o {UNITS} does; then:"]
     lines = {
         "systemd": [
             *put,
             "systemctl --user daemon-reload",
-            f"systemctl --user enable --now {job.name}.timer",
+            f"systemctl --user enable --now {night.name}.timer",
             "`loginctl enable-linger` lets it run while you are logged out",
         ],
         "cron": ["add the lines with `crontab -e`; cron mails what a night prints, and does not look at its exit code"],
         "github": [f"commit it as {GITHUB_FILE}; `gh secret set MATRIX_RUNNER_ALERTS` sets who gets alerts"],
         "gitlab": [f"commit it as {GITLAB_FILE}; its pipeline schedule has the interval `{minute} {hour} * * *`"],
     }[form]
-    if job.secrets and form in ("systemd", "cron"):
-        lines.append(f"{' and '.join(job.secrets)} may hold a password, so its value was left out")
+    if night.secrets and form in ("systemd", "cron"):
+        lines.append(f"{' and '.join(night.secrets)} may hold a password, so its value was left out")
     return "\n".join(lines)

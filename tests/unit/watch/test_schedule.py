@@ -11,8 +11,8 @@ import yaml
 
 from runner.cli.schedule import schedule
 from runner.core.errors import MatrixError, RunnerError, UsageError
-from runner.watch.schedule import Form, Job, advice, clock, files
-from runner.watch.schedule.systemd import quoted
+from runner.watch.schedule import Form, ScheduledNight, advice, clock, files
+from runner.watch.schedule.quoting import systemd_word
 
 ODD = ("--corpus", 'a b%c"$HOME\\d', "np-*", "it's")
 
@@ -25,8 +25,8 @@ presets: {quick: {select: [rnn-step/*]}}
 """
 
 
-def job(folder: str = "/srv/od d%50 $x", words: tuple[str, ...] = ODD, **environ: str) -> Job:
-    return Job(python="/opt/a b/python", folder=Path(folder), words=words, at=(2, 5), environ=environ)
+def job(folder: str = "/srv/od d%50 $x", words: tuple[str, ...] = ODD, **environ: str) -> ScheduledNight:
+    return ScheduledNight(python="/opt/a b/python", folder=Path(folder), words=words, at=(2, 5), environ=environ)
 
 
 def setting(unit: str, name: str) -> list[str]:
@@ -94,13 +94,14 @@ def test_what_is_no_time_of_day_is_refused(text: str) -> None:
 
 
 def test_words_are_quoted_where_they_have_to_be() -> None:
-    assert [quoted(word) for word in ("a=b", "a b", "", "%n", "a\\")] == ["a=b", '"a b"', '""', "%%n", '"a\\\\"']
+    assert [systemd_word(word) for word in ("a=b", "a b", "", "%n", "a\\")] == ["a=b", '"a b"', '""', "%%n", '"a\\\\"']
 
 
 def test_what_a_format_cannot_hold_is_refused() -> None:
-    for form in ("systemd", "cron"):
-        with pytest.raises(UsageError, match="control character"):
-            files(job("/srv/a\nb"), form)
+    for form in get_args(Form):
+        for sign in "\n\x85\u2028":  # YAML ends a line at each of them
+            with pytest.raises(UsageError, match="control character"):
+                files(job(f"/srv/a{sign}b"), form)
     with pytest.raises(UsageError, match="cannot work in the folder"):
         files(job("/srv/a "), "systemd")
     with pytest.raises(UsageError, match="cron takes"):

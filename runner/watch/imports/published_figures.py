@@ -13,7 +13,7 @@ from runner.history.entries import CellEntry
 from runner.watch.imports.figures import Origin, Read, cell_of, run_of
 
 
-def read(name: str) -> Read:
+def read_published(name: str) -> Read:
     """Return the figures that ``published:SOURCE/ENVIRONMENT`` matches, a run for each source and device.
 
     Raises:

@@ -27,7 +27,7 @@ SECRETS = ("MATRIX_RUNNER_ALERTS", "MATRIX_RUNNER_HISTORY")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class ScheduledNight:
     """A scheduled `runner nightly`.
 
     Attributes:
@@ -54,6 +54,11 @@ class Job:
         """The command that measures a night only if the last one was missed."""
         hour, minute = self.at
         return (self.python, "-m", "runner", "nightly", "--if-missed", f"{hour:02}:{minute:02}", *self.words)
+
+    @property
+    def names_reports(self) -> bool:
+        """Whether the options name the folder of the reports."""
+        return any(word.partition("=")[0] == "--reports" for word in self.words)
 
     @property
     def after(self) -> tuple[str, ...]:
