@@ -7,9 +7,9 @@ from functools import cached_property
 from runner.analysis.compare.summary import summarise
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.dataset import load_dataset
-from runner.analysis.model import Dataset, QualityIssue
+from runner.analysis.model import Dataset, Grade, QualityIssue
 from runner.analysis.quality import annotate, quality_issues
-from runner.analysis.quality.grade import Grade, grade
+from runner.analysis.quality.grade import grade
 from runner.analysis.releases import Release, releases
 from runner.core.collector import collector_paused
 from runner.stats.intervals import MARGIN

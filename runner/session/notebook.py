@@ -9,8 +9,7 @@ import pandas as pd
 
 from runner.analysis.analyse import Analysis, analyse_run
 from runner.analysis.comparison_model import Comparison
-from runner.analysis.model import Dataset
-from runner.analysis.quality.grade import Grade
+from runner.analysis.model import Dataset, Grade
 from runner.analysis.releases import Release
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
