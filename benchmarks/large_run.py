@@ -1,7 +1,5 @@
 """A run folder of 100,000 records: the seconds and the memory of ``report``, ``compare`` and ``check``.
 
-As after a run, the report comes first: it reads all records, and leaves the copy of their tables that the others read.
-
 ``compare`` and ``check`` are timed after a first run, which compiles modules as pip does at installation. Where
 ``PYTHONDONTWRITEBYTECODE`` is set, every process would compile pandas again, which takes more than a second.
 """
@@ -25,7 +23,7 @@ ENVIRONMENTS, SLUGS, CASES, ROUNDS, SAMPLES = 4, 5, 50, 100, 20
 RECORDS = ENVIRONMENTS * SLUGS * CASES * ROUNDS
 MOST_SECONDS = 5.0
 REPEATS = 5
-"""Timed runs of a command that reads the copy; the median counts."""
+"""Timed runs of a command; the median counts."""
 NAMES = tuple(f"torch-2.{number}" for number in range(ENVIRONMENTS))
 COMMANDS = {
     "report": ("report",),

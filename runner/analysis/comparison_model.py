@@ -2,17 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from runner.analysis.boards import Board
-from runner.analysis.model import QualityIssue
+from runner.analysis.model import Grade, QualityIssue
+from runner.analysis.releases import Release
 from runner.catalog.published import Figure
 from runner.core.model import Cell
 from runner.stats.intervals import MARGIN
-
-if TYPE_CHECKING:
-    from runner.analysis.quality.grade import Grade
-    from runner.analysis.releases import Release
 
 Verdict = Literal["same", "slower", "faster", "inconclusive", "not-comparable", "not-measured"]
 VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "inconclusive", "not-comparable", "not-measured")
@@ -240,8 +237,8 @@ class Comparison:
     figures: tuple[Figure, ...] = ()
     differences: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
     overall: tuple[GeometricMean, ...] = ()
-    grades: "Mapping[str, Grade]" = field(default_factory=dict)
-    releases: "Mapping[str, Release]" = field(default_factory=dict)
+    grades: Mapping[str, Grade] = field(default_factory=dict)
+    releases: Mapping[str, Release] = field(default_factory=dict)
     widenings: tuple[Widening, ...] = ()
     passed_over: tuple[PassedOver, ...] = ()
     detectable_change: float | None = None

@@ -8,9 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner.analysis import table_copy
 from runner.analysis.model import MIN_ROUNDS, Dataset, Planned
-from runner.analysis.table_copy import Copy
 from runner.analysis.tables import TableBuilder
 from runner.core.errors import DamagedRunWarning, Problem, RecordError
 from runner.core.model import Cell
@@ -45,8 +43,10 @@ def load_dataset(folder: Run | Path) -> Dataset:
     run = folder if isinstance(folder, Run) else Run.open(folder)
     machine, environments = run.machine(), run.environments()
     damaged: list[DamagedRecord] = []
-    copy = table_copy.read(run, machine, environments) or _read_records(run, machine, environments, damaged)
-    journal, tables = copy
+    journal, builder = run.journal(), TableBuilder(machine, environments)
+    for record in run.records(journal, damaged.append):
+        builder.add(record)
+    tables = builder.tables()
     sentences = run.warnings(journal, damaged)
     for sentence in sentences:
         warnings.warn(sentence, DamagedRunWarning, stacklevel=2)
@@ -66,22 +66,9 @@ def load_dataset(folder: Run | Path) -> Dataset:
         looks=_looks(plan),
         warnings=sentences,
         provenance=_provenance(plan, journal.header),
+        journal=journal,
+        settings={name: value for name, value in plan.items() if name not in {"version", "cells"}},
     )
-
-
-def _read_records(
-    run: Run, machine: Mapping[str, Any], environments: Mapping[str, Any], damaged: list[DamagedRecord]
-) -> Copy:
-    """Read the journal and the records of a run, and copy them if it is large, complete, and nothing is damaged."""
-    key = table_copy.key_of(run, machine, environments)
-    journal = run.journal()
-    builder = TableBuilder(machine, environments)
-    for record in run.records(journal, damaged.append):
-        builder.add(record)
-    copy = Copy(journal, builder.tables())
-    if not damaged and table_copy.is_worth_it(journal) and not run.is_held():
-        table_copy.write(run, key, copy)
-    return copy
 
 
 def load_samples(path: str | Path) -> pd.DataFrame:

@@ -1,18 +1,29 @@
-"""The values that analysis and report share: a run as tables, and reasons to doubt its numbers."""
+"""The values that analysis and report share: a run as tables, reasons to doubt its numbers, and its grade."""
 
 import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, get_args
 
 from runner.core.model import Cell
+from runner.store.journal import Journal
 
 if TYPE_CHECKING:
     import pandas as pd
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+Level = Literal["good", "fair", "poor"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""The grades, the best first."""
+ADVICE: dict[Level, str] = {
+    "good": "the machine was quiet and the comparisons are precise",
+    "fair": "large differences hold; look twice at small ones",
+    "poor": "do not use these numbers",
+}
+"""What each grade means, as a sentence."""
 
 MIN_ROUNDS = 3
 """Rounds that it takes to estimate the noise: with two, a 95 % interval reaches nine standard deviations each way."""
@@ -75,6 +86,8 @@ class Dataset:
         looks: the numbers of rounds at which its verdicts were, or could have been, taken.
         warnings: sentences about files of the run that are damaged and left out.
         provenance: what it takes to repeat the run: the journal's ``begun`` event and the plan's settings.
+        journal: the events of the run.
+        settings: the plan without its cells: device, backend, rounds and further options of the run.
         memo: results that several analyses of this run share, by their function; see ``once``.
     """
 
@@ -89,6 +102,8 @@ class Dataset:
     looks: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    journal: Journal = field(default_factory=Journal)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     memo: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
 
@@ -125,3 +140,59 @@ class QualityIssue:
     environment: str = ""
     cell: str = ""
     extent: float = 0.0
+
+
+class Reason(NamedTuple):
+    """Why a grade is not better than ``level``: the code of the input, and a sentence."""
+
+    level: Level
+    code: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What a grade is computed from; None where a run does not show it.
+
+    Attributes:
+        others_busy: CPUs that other programs kept busy while the median cell was measured, of ``cpus``.
+        aa_pairs: number of A/A pairs; ``aa_differing`` of them differ beyond chance, or by more than 25 %.
+        aa_median: relative difference from itself in the median A/A pair.
+        canary: relative difference of the canary between its slowest and its quickest part of the run.
+        cells: number of measured cells; ``serious_cells`` of them have a serious quality issue.
+        rounds: of the median comparison; without one, of the median cell.
+        comparisons: number of comparisons with a ratio; ``decided`` of them have a verdict or a narrow interval.
+    """
+
+    others_busy: float | None
+    cpus: int
+    aa_pairs: int
+    aa_differing: int
+    aa_median: float | None
+    canary: float | None
+    cells: int
+    serious_cells: int
+    rounds: float
+    comparisons: int
+    decided: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """The grade of a run.
+
+    Attributes:
+        level: the worst level of its reasons; ``good`` without one.
+        reasons: those of the worst level first, and in each level the most important first.
+        figures: what it was computed from.
+    """
+
+    level: Level
+    reasons: tuple[Reason, ...]
+    figures: Figures
+
+    @property
+    def sentence(self) -> str:
+        """The grade, what it means, and its most important reason."""
+        because = f": {self.reasons[0].sentence}" if self.reasons else ""
+        return f"{self.level}: {ADVICE[self.level]}{because}"

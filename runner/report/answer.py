@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runner.analysis.comparison_model import Comparison, GeometricMean, Row
-from runner.analysis.quality.grade import ADVICE, Grade
+from runner.analysis.model import ADVICE, Grade
 from runner.analysis.releases import Release
 from runner.core.model.cells import is_twin
 from runner.report import panels, wording

@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.analysis.comparison_model import VERDICTS, Comparison, Row
-from runner.analysis.model import QualityIssue
-from runner.analysis.quality.grade import Grade
+from runner.analysis.model import Grade, QualityIssue
 from runner.report import comparison_notes, formatting, quality, rich_text
 from runner.report.formatting import counted
 

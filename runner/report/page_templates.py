@@ -11,7 +11,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from runner.analysis.quality.grade import ADVICE
+from runner.analysis.model import ADVICE
 from runner.analysis.releases import Release
 from runner.core.text import printable
 from runner.report import comparison_notes, differences, formatting, pictures, published_bars, wording

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from runner.analysis.comparison_model import Comparison, Row
-from runner.analysis.model import QualityIssue
-from runner.analysis.quality.grade import ADVICE, Grade
+from runner.analysis.model import ADVICE, Grade, QualityIssue
 from runner.core.model import Cell
 from runner.report import formatting
 from runner.report.formatting import counted

@@ -6,26 +6,14 @@
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import median
-from typing import Literal, NamedTuple, get_args
 
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.controls import aa_pairs_of_run, canary_by_host, different_pairs
-from runner.analysis.model import Dataset, QualityIssue
+from runner.analysis.model import LEVELS, Dataset, Figures, Grade, QualityIssue, Reason
 from runner.analysis.quality.cells import cell_samples
 from runner.analysis.quality.run import knows_cpus, online_cpus, others_busy
 from runner.core.model.cells import is_twin
-
-Level = Literal["good", "fair", "poor"]
-LEVELS: tuple[Level, ...] = get_args(Level)
-"""The grades, the best first."""
-ADVICE: dict[Level, str] = {
-    "good": "the machine was quiet and the comparisons are precise",
-    "fair": "large differences hold; look twice at small ones",
-    "poor": "do not use these numbers",
-}
-"""What each grade means, as a sentence."""
 
 FAIR_AA_MEDIAN, POOR_AA_MEDIAN = 0.03, 0.10
 """Relative difference of an environment from itself, in the median A/A pair. With a normal noise of standard deviation
@@ -51,62 +39,6 @@ MIN_COMPARISONS = 4
 DECIDED = frozenset({"faster", "slower", "same"})
 ELSEWHERE_COUNTED = frozenset({"few-rounds", "a-a-differs", "unchecked"})
 """Codes of issues of cells that other inputs of the grade cover, or that are not about times."""
-
-
-class Reason(NamedTuple):
-    """Why a grade is not better than ``level``: the code of the input, and a sentence."""
-
-    level: Level
-    code: str
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """What a grade is computed from; None where a run does not show it.
-
-    Attributes:
-        others_busy: CPUs that other programs kept busy while the median cell was measured, of ``cpus``.
-        aa_pairs: number of A/A pairs; ``aa_differing`` of them differ beyond chance, or by more than 25 %.
-        aa_median: relative difference from itself in the median A/A pair.
-        canary: relative difference of the canary between its slowest and its quickest part of the run.
-        cells: number of measured cells; ``serious_cells`` of them have a serious quality issue.
-        rounds: of the median comparison; without one, of the median cell.
-        comparisons: number of comparisons with a ratio; ``decided`` of them have a verdict or a narrow interval.
-    """
-
-    others_busy: float | None
-    cpus: int
-    aa_pairs: int
-    aa_differing: int
-    aa_median: float | None
-    canary: float | None
-    cells: int
-    serious_cells: int
-    rounds: float
-    comparisons: int
-    decided: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grade:
-    """The grade of a run.
-
-    Attributes:
-        level: the worst level of its reasons; ``good`` without one.
-        reasons: those of the worst level first, and in each level the most important first.
-        figures: what it was computed from.
-    """
-
-    level: Level
-    reasons: tuple[Reason, ...]
-    figures: Figures
-
-    @property
-    def sentence(self) -> str:
-        """The grade, what it means, and its most important reason."""
-        because = f": {self.reasons[0].sentence}" if self.reasons else ""
-        return f"{self.level}: {ADVICE[self.level]}{because}"
 
 
 def grade(dataset: Dataset, issues: Sequence[QualityIssue], comparisons: Sequence[Comparison]) -> Grade | None:

@@ -12,10 +12,10 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
 from runner.analysis.comparison_model import Comparison, Row
-from runner.analysis.model import Dataset, QualityIssue
+from runner.analysis.model import LEVELS, Dataset, Figures, Grade, QualityIssue, Reason
 from runner.analysis.quality import grade as grades
 from runner.analysis.quality import quality_issues
-from runner.analysis.quality.grade import CHECKS, LEVELS, Figures, Grade, Reason, canary_range, grade
+from runner.analysis.quality.grade import CHECKS, canary_range, grade
 from runner.core.model import Record
 from runner.core.model.cells import twin
 from runner.report import render
