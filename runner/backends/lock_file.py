@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 from runner.core.errors import Problem, ProvisionError, Where
 from runner.core.files import read_bounded
 from runner.core.model import Skip, Spec
+from runner.core.outages import is_passing_error
 
 LOCK_BYTES = 4 << 20  # the largest of the shipped locks has 76 KB
 LOCK_AGAIN = "write it again with `runner lock`"
@@ -69,7 +70,7 @@ def read_lock(path: Path) -> tuple[bytes, LockFile]:
         content = read_bounded(path, LOCK_BYTES)
     except OSError as error:
         problem = Problem(f"cannot read the lock {path}: {error.strerror}", hint=LOCK_AGAIN)
-        raise ProvisionError("image-build", problem) from error
+        raise ProvisionError("image-build", problem, passing=is_passing_error(error)) from error
     return content, parse_lock(content, str(path))
 
 
@@ -82,7 +83,8 @@ def lock_skip(spec: Spec) -> Skip | None:
     except ProvisionError as error:
         problem = error.problems[0]
         line = f", line {problem.where.line}" if problem.where else ""
-        return Skip("image-unavailable", f"{problem.message} ({spec.lock.name}{line}): {problem.hint}")
+        reason = f"{problem.message} ({spec.lock.name}{line}): {problem.hint}"
+        return Skip("image-unavailable", reason, passing=error.passing)
     return None
 
 

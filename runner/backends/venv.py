@@ -15,10 +15,11 @@ from typing import Self
 from runner.backends import Resources, Say, interpreters
 from runner.backends.local_channel import ProcessChannel
 from runner.backends.lock_file import LOCK_BYTES, lock_skip, read_lock
-from runner.core.errors import Problem, ProvisionError
+from runner.core.errors import InterruptedRunError, Problem, ProvisionError
 from runner.core.files import read_bounded
 from runner.core.locks import exclusive
 from runner.core.model import Limits, Provisioned, Skip, Spec, Survey
+from runner.core.outages import is_outage, is_passing_error, not_fetched
 
 READY = ".ready"
 LOCK_COPY = "lock.txt"
@@ -29,6 +30,10 @@ PIP_FOR_OLD = "pip==21.3.1 --hash=sha256:deaf32dcd9ab821e359cd8330786bcd077604b5
 # A mirror may have to fetch a large wheel first; an index that does not answer costs about 2 s for each package.
 PIP_PATIENCE = ("--retries", "3", "--timeout", "60")
 LAST_LINES = 15
+PIP_LOG = "pip.log"
+OTHER_HASH = "DO NOT MATCH THE HASHES"
+NO_VERSION = "No matching distribution found"
+CANCELLED = "provisioning was cancelled"
 
 
 class VenvBackend:
@@ -114,7 +119,7 @@ class VenvBackend:
         except OSError as error:
             hint = f"check the free space and the permissions of {self.folder}"
             problem = Problem(f"cannot make the venv: {error}", hint=hint)
-            raise ProvisionError("image-build", problem) from error
+            raise ProvisionError("image-build", problem, passing=is_passing_error(error)) from error
         return Provisioned(
             environment=spec.environment,
             framework=spec.framework,
@@ -135,31 +140,52 @@ class VenvBackend:
                 self._make(spec, home, say)
 
     def _pause(self, seconds: float) -> None:
-        """Wait some seconds; raise ProvisionError as soon as ``cancel`` was called."""
+        """Wait some seconds; raise InterruptedRunError as soon as ``cancel`` was called."""
         if self.cancelled.wait(seconds):
-            raise ProvisionError("image-build", "interrupted")
+            raise InterruptedRunError(CANCELLED)
 
     def _make(self, spec: Spec, home: Path, say: Say) -> None:
         assert spec.python is not None
         assert spec.lock is not None
         shutil.rmtree(home, ignore_errors=True)
         python = str(home / "bin" / "python")
-        pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
+        log = home / PIP_LOG
+        pip = [
+            python,
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "--log",
+            str(log),
+            "install",
+            "--progress-bar",
+            "off",
+        ]
         pip += ["--require-hashes", "--no-input", *PIP_PATIENCE, "-r"]
         content, _ = read_lock(spec.lock)
         try:
             self._run([str(interpreters.find(spec.python)), "-m", "venv", str(home)], say)
             if spec.python in OLD_PIP:
                 (home / "pip.txt").write_text(PIP_FOR_OLD)
-                self._run([*pip, str(home / "pip.txt")], say)
+                self._install([*pip, str(home / "pip.txt")], log, say)
             (home / LOCK_COPY).write_bytes(content)  # pip reads what was checked, whatever becomes of the lock
-            self._run([*pip, str(home / LOCK_COPY)], say)
+            self._install([*pip, str(home / LOCK_COPY)], log, say)
+            log.unlink(missing_ok=True)
             (home / READY).touch()
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)
             raise
 
-    def _run(self, command: list[str], say: Say) -> None:
+    def _install(self, command: list[str], log: Path, say: Say) -> None:
+        """Run pip, again after a hash that differs: up to 23.2 it takes a download that broke off for a whole file."""
+        try:
+            self._run(command, say, log)
+        except ProvisionError as error:
+            if OTHER_HASH not in error.log:
+                raise
+            self._run(command, say, log)
+
+    def _run(self, command: list[str], say: Say, pip_log: Path | None = None) -> None:
         """Run a command and say its lines; raises ProvisionError with the last ones if it fails."""
         # Old source packages read their files in the encoding of the locale, and have non-ASCII ones.
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}
@@ -174,16 +200,16 @@ class VenvBackend:
         self.running.add(process)
         try:
             if self.cancelled.is_set():
-                raise ProvisionError("image-build", "interrupted")
+                raise InterruptedRunError(CANCELLED)
             assert process.stdout is not None
             lines: list[str] = []
             for line in process.stdout:
                 lines = [*lines, line.rstrip()][-200:]
                 say(line.strip())
             if process.wait():
-                last = [line for line in lines if line.strip()][-LAST_LINES:]
-                hint = "run the command yourself: " + " ".join(command)
-                raise ProvisionError("image-build", Problem("cannot make the venv", hint=hint), log="\n".join(last))
+                if self.cancelled.is_set():
+                    raise InterruptedRunError(CANCELLED)
+                raise _failure(command, process.returncode, lines, pip_log)
         finally:
             _kill(process)
             self.running.discard(process)
@@ -214,6 +240,16 @@ class VenvBackend:
 
     def close(self) -> None:
         """See Backend."""
+
+
+def _failure(command: list[str], code: int, lines: Sequence[str], pip_log: Path | None) -> ProvisionError:
+    """Return the error of a command that failed: its last lines, and whether an outage is the cause."""
+    last = "\n".join([line for line in lines if line.strip()][-LAST_LINES:])
+    passing = code < 0 or is_outage(last)
+    if pip_log is not None and NO_VERSION in last:
+        passing = passing or is_outage(not_fetched(pip_log))
+    hint = "run the command yourself: " + " ".join(command)
+    return ProvisionError("image-build", Problem("cannot make the venv", hint=hint), log=last, passing=passing)
 
 
 def _kill(process: subprocess.Popen[str]) -> None:

@@ -74,6 +74,12 @@ class EngineError(RunnerError):
     exit_code = 4
 
 
+class OutageError(RunnerError):
+    """An index, a registry, a network or a disk does not give what a command needs; the same command goes on later."""
+
+    exit_code = 4
+
+
 class GpuError(RunnerError):
     """The GPU or its driver refuses, does not answer or does not exist."""
 
@@ -106,14 +112,21 @@ class HistoryError(RunnerError):
 class ProvisionError(RunnerError):
     """One environment could not be made; the run continues without it."""
 
-    def __init__(self, code: str, *problems: Problem | str, log: str = "") -> None:
-        """Take the failure class, the problems and the end of the log.
+    def __init__(self, code: str, *problems: Problem | str, log: str = "", passing: bool = False) -> None:
+        """Take what failed, the problems, and the end of the log.
 
-        The class is ``image-build``, ``image-pull``, ``image-push`` or ``import``. Records and logs keep all
-        of it, so users and passwords in addresses of package indexes and proxies are taken out.
+        Records and logs keep all of it, so users and passwords in addresses of package indexes and proxies are taken
+        out.
+
+        Args:
+            code: ``image-build``, ``image-pull``, ``image-push``, ``lock`` or ``index``.
+            problems: what is wrong.
+            log: its last useful lines.
+            passing: whether an outage is the cause, see ``core.outages``: nothing is known of what was to be got.
         """
         super().__init__(*map(_without_credentials, problems))
         self.code = code
+        self.passing = passing
         self.log = without_credentials(log)
 
 

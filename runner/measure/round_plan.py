@@ -17,8 +17,15 @@ from runner.measure import turns
 
 T = TypeVar("T")
 
-TRANSIENT_FAILURES = ("crash", "engine", "device")
+OUTAGE = "outage"
+"""The failure class of an environment that an index, a registry, a network or a disk did not give."""
+TRANSIENT_FAILURES = ("crash", "engine", "device", OUTAGE)
 """Failure classes that may not happen again; a cell that failed otherwise is not measured again."""
+
+
+def reopened_cases(past: Past) -> frozenset[str]:
+    """Return the cases that a resumed run measures anew, because an outage left out one of their environments."""
+    return frozenset(cell.case_id for cell, failure in past.failed if failure == OUTAGE)
 
 
 def abandoned_cells(past: Past) -> frozenset[Cell]:

@@ -14,6 +14,7 @@ from uv import find_uv_bin
 from runner.backends.lock_file import LOCK_BYTES, parse_lock, read_lock
 from runner.core.errors import MatrixError, Problem, ProvisionError
 from runner.core.files import read_bounded, write_whole
+from runner.core.outages import is_outage
 from runner.releases.lock_requests import OWN_HEADER, LockRequest, kept_versions, lock_requests, target_problem
 
 _UV_SECONDS = 600.0
@@ -175,16 +176,19 @@ def _output_of(command: Sequence[str], request: LockRequest) -> str:
             cwd=os.sep,  # a uv.toml beside somebody's matrix could name other indexes
         )
     except subprocess.TimeoutExpired as error:
-        raise _error(request, f"uv gave no answer within {_UV_SECONDS:.0f} s") from error
+        raise _error(request, f"uv gave no answer within {_UV_SECONDS:.0f} s", passing=True) from error
     if done.returncode != 0:
+        was_killed = done.returncode < 0
         hint = "give a folder of wheels with --find-links where the index cannot be reached" if request.index else None
-        raise _error(request, f"uv ended with {done.returncode}:\n{useful_lines(done.stderr)}", hint)
+        message = f"uv ended with {done.returncode}:\n{useful_lines(done.stderr)}"
+        raise _error(request, message, hint, passing=was_killed or is_outage(done.stderr))
     return done.stdout
 
 
-def _error(request: LockRequest, what: str, hint: str | None = None) -> ProvisionError:
+def _error(request: LockRequest, what: str, hint: str | None = None, *, passing: bool = False) -> ProvisionError:
     variant = f" ({request.variant})" if request.variant else ""
-    return ProvisionError("lock", Problem(f"cannot lock {request.name}{variant}: {what}", hint=hint))
+    problem = Problem(f"cannot lock {request.name}{variant}: {what}", hint=hint)
+    return ProvisionError("lock", problem, passing=passing)
 
 
 def lock_environments(path: Path, names: Sequence[str], find_links: str | None) -> Iterator[tuple[Path, bool]]:

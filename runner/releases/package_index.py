@@ -8,10 +8,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from uv import find_uv_bin
 
+from runner.core.errors import Problem, ProvisionError
+from runner.core.outages import is_outage, not_fetched
 from runner.core.text import REASON_LENGTH, printable, without_credentials
 
 SECONDS = 120.0
@@ -21,7 +25,10 @@ ANY_PATCH = 99
 """The patch release that is asked for. pip reads 3.6 as 3.6.0, and packages ask for "3.6.1 or later"."""
 
 Lister = Callable[[str, str, str], tuple[tuple[str, ...], str]]
-"""Package, minor version of Python, and an index of nightly builds or nothing -> versions, and why there are none."""
+"""Package, minor version of Python, and an index of nightly builds or nothing -> versions, and why there are none.
+
+Raises ProvisionError where an outage is the reason.
+"""
 
 
 def versions(package: str, python: str, nightly: str = "") -> tuple[tuple[str, ...], str]:
@@ -31,13 +38,36 @@ def versions(package: str, python: str, nightly: str = "") -> tuple[tuple[str, .
         package: its name on the index.
         python: minor version of the interpreter, ``3.6``; it need not be installed.
         nightly: list pre-releases, too: of the index with this address, or of the default one for ``default``.
+
+    Raises:
+        ProvisionError: an index does not answer; which versions there are is not known. Class ``index``.
     """
-    command = [*_pip(), "index", "versions", package, "--python-version", f"{python}.{ANY_PATCH}"]
-    command += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
-    command += [*(["--pre"] if nightly else []), *(["--index-url", nightly] if "://" in nightly else [])]
+    arguments = ["index", "versions", package, "--python-version", f"{python}.{ANY_PATCH}"]
+    arguments += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
+    arguments += [*(["--pre"] if nightly else []), *(["--index-url", nightly] if "://" in nightly else [])]
     try:
+        done, not_fetched = _listing(arguments)
+    except subprocess.TimeoutExpired as error:
+        raise _outage(package, printable(str(error), REASON_LENGTH)) from error
+    except OSError as error:
+        return (), printable(str(error), REASON_LENGTH)
+    if is_outage(not_fetched):
+        raise _outage(package, not_fetched.strip().splitlines()[-1])
+    match = _LISTED.search(done.stdout)
+    if done.returncode or match is None:
+        if is_outage(done.stderr) and not os.environ.get("PIP_NO_INDEX"):  # of the index that uv gets pip from
+            raise _outage(package, done.stderr.strip().splitlines()[-1])
+        last = next((line for line in reversed(done.stderr.splitlines()) if "ERROR" in line), "pip lists none")
+        return (), printable(without_credentials(last.removeprefix("ERROR: ")), REASON_LENGTH)
+    return tuple(word for word in match[1].split(", ") if _VERSION.fullmatch(word)), ""
+
+
+def _listing(arguments: Sequence[str]) -> tuple["subprocess.CompletedProcess[str]", str]:
+    """Run pip; return how it ended, and which indexes gave nothing, which only its log says."""
+    with tempfile.TemporaryDirectory(prefix="matrix-runner-index-") as folder:
+        log = Path(folder, "pip.log")
         done = subprocess.run(
-            command,
+            [*_pip(), "--log", str(log), *arguments],
             capture_output=True,
             text=True,
             encoding="utf-8",
@@ -46,13 +76,12 @@ def versions(package: str, python: str, nightly: str = "") -> tuple[tuple[str, .
             check=False,
             cwd=os.sep,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return (), printable(str(error), REASON_LENGTH)
-    match = _LISTED.search(done.stdout)
-    if done.returncode or match is None:
-        last = next((line for line in reversed(done.stderr.splitlines()) if "ERROR" in line), "pip lists none")
-        return (), printable(without_credentials(last.removeprefix("ERROR: ")), REASON_LENGTH)
-    return tuple(word for word in match[1].split(", ") if _VERSION.fullmatch(word)), ""
+        return done, not_fetched(log)
+
+
+def _outage(package: str, reason: str) -> ProvisionError:
+    reason = printable(without_credentials(reason.removeprefix("ERROR: ")), REASON_LENGTH)
+    return ProvisionError("index", Problem(f"the versions of {package} cannot be listed: {reason}"), passing=True)
 
 
 def _pip() -> list[str]:

@@ -166,6 +166,7 @@ class Resumed(Event):
     """A run continues."""
 
     digests: Digests
+    anew: NotRequired[list[str]]
 
 
 @with_config(CONFIG)

@@ -3,7 +3,8 @@
 Events, in the order of a run: ``begun`` (the plan's hash, the device, and what it takes to resume), ``groups``
 (environments that run at the same time), ``canary`` (the time of a fixed product), ``further`` (an extra round starts),
 ``measured`` (a finished record and its file), ``skipped`` (the budget has no time for a case), ``round`` (a case has
-completed a round), ``times`` (where the time of a round went), ``resumed``, ``ended`` (how).
+completed a round), ``times`` (where the time of a round went), ``resumed`` (with the cases that start anew, because an
+outage had left out one of their environments), ``ended`` (how).
 
 Events that are written while cells are measured have ``spent``: the seconds of measuring so far, over all parts of the
 run. Journals of older programs lack it.
@@ -12,7 +13,7 @@ Each line has its number and a checksum. A line that was changed is left out wit
 missing lines are counted. Lines that are missing at the end are noticed by the records that no line names (``run``).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -206,6 +207,13 @@ class _Reader:
         elif event == "resumed":
             self.ended = None
             self.header = {**self.header, "digests": {**self.header.get("digests", {}), **line["digests"]}}
+            self._reopen(frozenset(line.get("anew", ())))
+
+    def _reopen(self, cases: Collection[str]) -> None:
+        """Forget that cases were finished, and who ran at the same time: an environment has come that was left out."""
+        if cases:
+            self.finished = {(case_id, number) for case_id, number in self.finished if case_id not in cases}
+            self.groups = {}
 
     def journal(self, cut: range) -> Journal:
         """Return the journal that was read; ``cut`` has the numbers of the last lines if they were cut off.

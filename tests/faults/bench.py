@@ -194,6 +194,11 @@ class Bench:
                     done = self("run", *options)
                     assert done.returncode == 0, done.stderr
                     self.check_complete(runs(self.reports)[0])
+            case Kept.MISSING:
+                (run,) = runs(self.reports)
+                assert run.journal().ended == "outage"
+                assert {record.failure for record in run.records() if record.status == "failed"} == {"outage"}
+                self.check_resumes()
             case Kept.RESUMABLE:
                 self.check_resumes()
             case Kept.COMPLETE:

@@ -11,6 +11,7 @@ class Kept(Enum):
     NOTHING = "nothing was measured yet; the next `runner run` measures everything"
     RESUMABLE = "every finished measurement; `runner run --resume` completes the run"
     COMPLETE = "everything: the run is complete"
+    MISSING = "every finished measurement; `runner run --resume` builds the missing environment, and completes the run"
     OTHERS = "all other measurements; the run is complete, and a record holds the reason of the failure"
     FAILED = "a record with the reason for each cell of the environment; the run is complete"
     UNCHANGED = "every file of the run as it was; the journal may note the attempt"

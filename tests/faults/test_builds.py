@@ -28,10 +28,16 @@ COPY ${LOCK} /usr/local/share/lock.txt
 
 
 def broken_index(bench: Bench) -> None:
-    (bench.folder / "docker/locks/numpy.txt").write_text(LOCK)
+    lock = bench.folder / "docker/locks/numpy.txt"
+    text = lock.read_text()
+    lock.write_text(LOCK)
     with index(bench, bench.fault.id.removeprefix("index-")):
-        bench.check(bench("run", *VENV))
+        done = bench("run", *VENV)
+    bench.check_seen(done)
+    bench.check_cleaned()
     assert half_environments(bench) == []
+    lock.write_text(text)
+    bench.check_kept()
 
 
 def half_environments(bench: Bench) -> list[Path]:

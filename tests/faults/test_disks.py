@@ -136,8 +136,13 @@ def full_image(bench: Bench) -> None:
     """A step writes to a disk of 64 MB: the disk of the engine is not ours to fill."""
     dockerfile = bench.folder / "docker" / "numpy.Dockerfile"
     step = f"RUN cat /dev/zero > /dev/shm/filler # {bench.folder}\nRUN useradd"
-    dockerfile.write_text(dockerfile.read_text().replace("RUN useradd", step, 1))
-    bench.check(bench("run", *SMALL, "np-old", "--backend", "docker"))
+    text = dockerfile.read_text()
+    dockerfile.write_text(text.replace("RUN useradd", step, 1))
+    done = bench("run", *SMALL, "np-old", "--backend", "docker")
+    bench.check_seen(done)
+    bench.check_cleaned()
+    dockerfile.write_text(text)
+    bench.check_kept()
 
 
 def full_tmp(bench: Bench) -> None:

@@ -84,7 +84,7 @@ class DockerBackend:
             images = image_states(sources.values(), absent)
             for environment, name in sources.items():
                 if images[name].kind == "unavailable":
-                    skips[environment] = Skip("image-unavailable", str(images[name]))
+                    skips[environment] = Skip("image-unavailable", str(images[name]), passing=images[name].passing)
             all_images = {**team_images, **images}
             return Survey(skips=skips, cached=frozenset(cached), pulled=pulled, free=free(client), images=all_images)
 
@@ -187,4 +187,5 @@ class DockerBackend:
 def _skip(error: ProvisionError) -> Skip:
     """Return the reason to skip an environment that the engine or a file makes impossible."""
     problem = error.problems[0]
-    return Skip("image-unavailable", "; ".join(filter(None, (problem.message, problem.hint))))
+    reason = "; ".join(filter(None, (problem.message, problem.hint)))
+    return Skip("image-unavailable", reason, passing=error.passing)

@@ -1,5 +1,6 @@
 """Build and pull images, with progress; a build that fails or is cancelled leaves nothing on the engine."""
 
+import re
 import secrets
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -15,10 +16,14 @@ from runner.backends.docker.cleanup import remove_build
 from runner.backends.docker.client import FOREIGN, Conversations, connect, sentence, talking
 from runner.backends.docker.image_names import is_image_name, repository
 from runner.backends.docker.options import Recipe
+from runner.backends.docker.refusals import refusal
 from runner.core.errors import EngineError, InterruptedRunError, Problem, ProvisionError
+from runner.core.outages import is_outage
 from runner.core.text import REASON_LENGTH, printable
 
 NAME_HINT = "correct the name in the matrix, and try it with `docker image inspect`"
+NOTHING_LISTED = re.compile(r"\(from versions: (?:none)?\)")
+"""pip's words for an index that lists no version at all of a package; the lock has one, so no index has answered."""
 _ENGINE_SECONDS = 3.0  # the engine has to remove the remains of a failed build
 
 
@@ -115,15 +120,18 @@ def pull(conversations: Conversations, name: str, say: Say) -> str:
 
 def _pull_failed(name: str, message: str) -> ProvisionError:
     hint = f"run `docker pull {name}` where the registry answers, then `docker save` there and `docker load` here"
+    passing = refusal(name, message).passing
     message = printable(message, REASON_LENGTH)
-    return ProvisionError("image-pull", Problem(f"cannot pull {name!r}: {message}", hint=hint), log=message)
+    problem = Problem(f"cannot pull {name!r}: {message}", hint=hint)
+    return ProvisionError("image-pull", problem, log=message, passing=passing)
 
 
 def _build_failed(recipe: Recipe, lines: Iterable[str], message: str) -> ProvisionError:
     lines = list(lines)
     log = "\n".join(build_log.useful([*lines, build_log.step_end(message)]))
     reason = f"cannot build {recipe.environment!r}: {build_log.reason(lines, message)}"
-    return ProvisionError("image-build", Problem(reason, hint=build_log.hint(log)), log=log)
+    passing = is_outage(log) or NOTHING_LISTED.search(log) is not None
+    return ProvisionError("image-build", Problem(reason, hint=build_log.hint(log)), log=log, passing=passing)
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from runner.backends.docker.build import build, image_id, pull
 from runner.backends.docker.client import Conversations
 from runner.backends.docker.image_names import familiar
 from runner.backends.docker.recipes import Recipes
-from runner.backends.docker.registry import TeamImages, pull_checked, push, refusal
+from runner.backends.docker.refusals import refusal
+from runner.backends.docker.registry import TeamImages, pull_checked, push
 from runner.backends.docker.survey import digest_of, unavailable
 from runner.core.errors import ProvisionError
 from runner.core.model import Spec
@@ -20,7 +21,7 @@ from runner.core.model.environments import ImageState
 
 CACHED = "cached"
 NO_PUSH = frozenset({"http", "certificate", "login", "unreachable"})
-"""Kinds of refusals after which a push cannot work: nothing is built for it. See ``registry.REFUSALS``."""
+"""Kinds of refusals after which a push cannot work: nothing is built for it. See ``refusals.REFUSALS``."""
 
 
 class ReadyImage(NamedTuple):
@@ -162,7 +163,7 @@ class Images:
         if not digest:
             refused = refusal(name, message)
             if refused.kind in NO_PUSH:
-                raise ProvisionError("image-push", refused.problem)
+                raise ProvisionError("image-push", refused.problem, passing=refused.passing)
             built = self._built(client, spec)
             how = "pushed" if built else "built and pushed"
             digest = push(self._conversations, built or self._build(client, spec, say), name, say)

@@ -8,6 +8,7 @@ from runner.backends.lock_file import lock_skip, read_lock
 from runner.core.errors import Problem, ProvisionError
 from runner.core.files import read_bounded
 from runner.core.model import Skip, Spec
+from runner.core.outages import is_passing_error
 
 MAX_FILE = 4 << 20  # bytes of a Dockerfile; the largest of this project has 4 KiB
 
@@ -86,4 +87,5 @@ def _content(path: Path) -> bytes:
     try:
         return read_bounded(path, MAX_FILE)
     except OSError as error:
-        raise ProvisionError("image-build", Problem(f"{path} cannot be read: {error.strerror or error}")) from error
+        problem = Problem(f"{path} cannot be read: {error.strerror or error}")
+        raise ProvisionError("image-build", problem, passing=is_passing_error(error)) from error

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from docker.errors import APIError
 
@@ -16,11 +15,12 @@ from runner.backends import Say
 from runner.backends.docker import build_log
 from runner.backends.docker.build import cancellable, pull, stop_if_cancelled
 from runner.backends.docker.client import FOREIGN, Conversations, connect, sentence
-from runner.backends.docker.image_names import image_table, is_pinned_image, registry
+from runner.backends.docker.image_names import image_table, is_pinned_image
 from runner.backends.docker.options import Recipe
-from runner.backends.docker.survey import NAME_SERVER
+from runner.backends.docker.refusals import refusal
 from runner.core.errors import EngineError, Problem, ProvisionError, UsageError, file_problem
 from runner.core.files import write_whole
+from runner.core.outages import is_passing_error
 from runner.core.text import REASON_LENGTH, printable
 
 SILENT_SECONDS = 300
@@ -77,82 +77,8 @@ class TeamImages:
             try:
                 write_whole(self._path, HEADER + "".join(lines))
             except OSError as error:
-                raise ProvisionError("image-push", file_problem(error, self._path)) from error
-
-
-class Refusal(NamedTuple):
-    """Why a registry does not give or take an image.
-
-    Attributes:
-        kind: a key of ``REFUSALS``, or ``other``.
-        problem: what happened, and what to do.
-    """
-
-    kind: str
-    problem: Problem
-
-    @property
-    def reason(self) -> str:
-        """What happened and what to do, on one line."""
-        return "; ".join(filter(None, (self.problem.message, self.problem.hint)))
-
-
-REFUSALS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
-    "http": (
-        ("server gave http response to https client",),
-        "{registry} answers without TLS, which engines accept on loopback only",
-        "give the registry a certificate, or name it in `insecure-registries` of every engine",
-    ),
-    "certificate": (
-        ("x509:", "tls: "),
-        "the engine does not trust the certificate of {registry}",
-        "put the certificate of its authority into /etc/docker/certs.d/{registry}/ca.crt on every host",
-    ),
-    "login": (
-        ("unauthorized", "no basic auth credentials", "authentication required"),
-        "{registry} wants a login",
-        "`docker login {registry}` as this user, on every host",
-    ),
-    "denied": (
-        ("denied", "403 forbidden", "operation is unsupported", "method not allowed"),
-        "{registry} denies the access to {image}",
-        "ask its owner for the right, or check the name",
-    ),
-    "missing": (
-        ("manifest unknown", "name unknown", "not found", "does not exist"),
-        "{registry} does not have {image}",
-        "`runner build --push` pushes it again",
-    ),
-    "damaged": (
-        ("verification failed", "digest did not match", "did not match digest", "invalid checksum"),
-        "{registry} returned other bytes than {image} stands for, and they were not used",
-        "look into the registry: its storage or the way to it is damaged, or somebody has changed it",
-    ),
-    "disk": (("no space left on device",), "a disk is full", "free space where `docker system df` shows it"),
-    "unreachable": (
-        ("connection refused", "no such host", "no answer within", "timeout", "deadline exceeded", "no route to host",
-         "network is unreachable", "temporary failure in name resolution"),
-        "{registry} does not answer",
-        "check the name, and that the engine's host reaches it",
-    ),
-    "interrupted": (
-        ("eof", "connection reset", "broken pipe", "received unexpected http status: 5", "blob"),
-        "{registry} failed, or the connection to it broke off",
-        "try again: what has arrived is not sent again",
-    ),
-}  # fmt: skip
-"""Kind -> parts of the message of an engine or a registry, in small letters; a sentence; and what to do."""
-
-
-def refusal(image: str, message: str) -> Refusal:
-    """Return what an engine's message about an image and its registry means."""
-    host, lower = registry(image), message.lower()
-    for kind, (signs, text, hint) in REFUSALS.items():
-        if any(sign in lower for sign in signs):
-            names = {"registry": host, "image": image}
-            return Refusal(kind, Problem(text.format(**names), hint=hint.format(**names)))
-    message = printable(NAME_SERVER.sub("", message), REASON_LENGTH)
-    return Refusal("other", Problem(f"{host} refuses {image}: {message}", hint="the registry's log may say more"))
+                problem = file_problem(error, self._path)
+                raise ProvisionError("image-push", problem, passing=is_passing_error(error)) from error
 
 
 def pull_checked(conversations: Conversations, image: str, architecture: str, say: Say) -> str:
@@ -166,7 +92,8 @@ def pull_checked(conversations: Conversations, image: str, architecture: str, sa
     try:
         pulled = pull(conversations, image, say)
     except ProvisionError as error:
-        raise ProvisionError("image-pull", refusal(image, error.log).problem, log=error.log) from error
+        refused = refusal(image, error.log)
+        raise ProvisionError("image-pull", refused.problem, log=error.log, passing=refused.passing) from error
     with closing(connect()) as client:
         its_architecture = architecture_of(dict(client.api.inspect_image(pulled)))  # type: ignore[no-untyped-call]
     if its_architecture != architecture:
@@ -218,10 +145,9 @@ def push(conversations: Conversations, image: str, name: str, say: Say) -> str:
 
 
 def _push_failed(name: str, message: str) -> ProvisionError:
-    problem = refusal(name, message).problem
-    return ProvisionError(
-        "image-push", Problem(f"cannot push {name}: {problem.message}", hint=problem.hint), log=printable(message)
-    )
+    refused = refusal(name, message)
+    problem = Problem(f"cannot push {name}: {refused.problem.message}", hint=refused.problem.hint)
+    return ProvisionError("image-push", problem, log=printable(message), passing=refused.passing)
 
 
 def _remove_name(name: str) -> None:

@@ -1,6 +1,5 @@
 """What an engine has and what its registries offer; nothing is fetched."""
 
-import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from docker.errors import APIError
 from runner.backends.docker.cache import storage_folder
 from runner.backends.docker.client import FOREIGN, connect, sentence
 from runner.backends.docker.image_names import by_registry
+from runner.backends.docker.refusals import NAME_SERVER, refusal
 from runner.core.errors import EngineError
 from runner.core.model.environments import ImageState
 from runner.core.text import REASON_LENGTH, printable
@@ -22,8 +22,6 @@ DIGEST_SECONDS = 20.0  # for the digest that an image is pinned to
 CDI_GPU = "nvidia.com/gpu="
 FETCH_ELSEWHERE = "pull it where its registry answers, or bring it with `docker save` and `docker load`"
 _ANSWERS = frozenset({400, 401, 403, 404})  # status codes that an engine passes on from a registry that answers
-NAME_SERVER = re.compile(r" on [0-9a-f.:\[\]]+:53\b")
-"""Part of an engine's messages. Reports are shared, and must not show the name server of this network."""
 
 
 def unavailable(names: Sequence[str]) -> dict[str, str]:
@@ -89,9 +87,9 @@ def image_states(names: Iterable[str], absent: Sequence[str]) -> dict[str, Image
     states = {}
     for name in dict.fromkeys(names):
         if name in refusals:
-            refusal = printable(NAME_SERVER.sub("", refusals[name]), REASON_LENGTH)
-            reason = f"{name} is not on this engine and cannot be pulled ({refusal})"
-            states[name] = ImageState("unavailable", reason, FETCH_ELSEWHERE)
+            message = printable(NAME_SERVER.sub("", refusals[name]), REASON_LENGTH)
+            reason = f"{name} is not on this engine and cannot be pulled ({message})"
+            states[name] = ImageState("unavailable", reason, FETCH_ELSEWHERE, refusal(name, refusals[name]).passing)
         else:
             states[name] = ImageState("registry" if name in absent else "here")
     return states

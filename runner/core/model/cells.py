@@ -122,12 +122,14 @@ class Skip:
         reason: a sentence.
         source: where the facts behind it are from; empty where it is nothing but this machine's and the user's doing.
         nearest: what would run instead: environments of the matrix, or builds that it does not have.
+        passing: whether an outage is the reason, which no plan stores.
     """
 
     code: str
     reason: str
     source: str = ""
     nearest: tuple[str, ...] = ()
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

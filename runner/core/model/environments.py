@@ -48,11 +48,13 @@ class ImageState:
         kind: ``here`` on the engine, in its ``registry``, or ``unavailable``.
         reason: why it is unavailable, in a sentence; else empty.
         fix: what to do about that; else empty.
+        passing: whether an outage makes it unavailable.
     """
 
     kind: Literal["here", "registry", "unavailable"]
     reason: str = ""
     fix: str = ""
+    passing: bool = False
 
     def __str__(self) -> str:
         """Return the kind, or the reason and the fix of an image that is unavailable."""

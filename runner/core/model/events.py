@@ -10,6 +10,7 @@ from runner.core.model.environments import Provisioned
 FAILURE_CLASSES = (
     "image-build",
     "image-pull",
+    "outage",
     "import",
     "arch",
     "oom",

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from runner.backends.lock_file import read_lock
-from runner.core.errors import Problem, ProvisionError, UsageError
+from runner.core.errors import OutageError, Problem, ProvisionError, UsageError
 from runner.core.model import Device
 from runner.matrix import Matrix
 from runner.matrix.environments import cuda_key
@@ -136,7 +136,7 @@ class Axes:
         axis = "nightly" if nightly else "release"
         for template in usable:
             pin, python = self._pin(template, axis), template.environment.python or ""
-            names, problem = self.versions(
+            names, problem = self._versions(
                 pin.name, python, self._nightly_index(template) or DEFAULT if nightly else ""
             )
             listed[template.name] = {name for name in names if not nightly or release_key(name).is_devrelease}  # type: ignore[union-attr]  # pip lists versions
@@ -151,6 +151,18 @@ class Axes:
             yield made_from(
                 template, self._pin(template, "nightly" if nightly else "release"), version, self.device, index
             )
+
+    def _versions(self, package: str, python: str, nightly: str) -> tuple[tuple[str, ...], str]:
+        """Return the versions of a package, and why there are none.
+
+        Raises:
+            OutageError: an index does not answer: a search without its releases would name a wider range.
+        """
+        try:
+            return self.versions(package, python, nightly)
+        except ProvisionError as error:
+            hint = "try again later; with PIP_NO_INDEX=1, the environments of the matrix are the only candidates"
+            raise OutageError(Problem(error.problems[0].message, hint=hint)) from error
 
     def _pin(self, template: Candidate, axis: str) -> Requirement:
         variant = template.environment.variant(self.device)
@@ -203,7 +215,7 @@ class Axes:
         self._needs_gpu("cudnn")
         template = self._candidate(question.environment)
         pin = self._cudnn_package(template)
-        names, problem = self.versions(pin.name, template.environment.python or "", "")
+        names, problem = self._versions(pin.name, template.environment.python or "", "")
         if problem:
             raise UsageError(Problem(f"the versions of {pin.name} cannot be listed: {problem}"))
         known = [made_from(template, pin, name, self.device) for name in names]

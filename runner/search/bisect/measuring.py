@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 from runner.analysis.analyse import analyse_run
 from runner.analysis.comparison_model import Comparison, Row
-from runner.core.errors import Problem, ProvisionError, RunnerError
+from runner.core.errors import OutageError, Problem, ProvisionError, RunnerError
 from runner.core.model import Provisioned
 from runner.core.model.cells import is_twin
 from runner.core.progress import Progress
@@ -60,6 +60,7 @@ class Measuring:
         """Measure two candidates in turns, and return what that shows of the second.
 
         Raises:
+            OutageError: a candidate cannot be had now.
             RunnerError: the base cannot be measured, or the engine or the GPU is gone.
         """
         begin = self.clock()
@@ -101,7 +102,7 @@ class Measuring:
             try:
                 _lock(candidate, path, self.context)
             except ProvisionError as error:
-                raise _failure(candidate, base, error.problems[0].message) from error
+                raise _unprovisioned(candidate, base, error) from error
         self.locks[candidate.name] = path
 
     def _lock_of(self, candidate: Candidate) -> Path:
@@ -112,6 +113,8 @@ class Measuring:
         planned = {cell.cell.environment: cell for cell in prepared.plan.cells}
         for candidate in (base, other):
             cell = planned.get(candidate.name)
+            if cell is not None and cell.skip is not None and cell.skip.passing:
+                raise outage(candidate.name, cell.skip.reason)
             reason = "it has no such cell" if cell is None else cell.skip.reason if cell.skip else ""
             if reason:
                 raise _failure(candidate, base, reason)
@@ -125,7 +128,7 @@ class Measuring:
         _, failed = pipeline.build(prepared, self.context.backend, self.progress)
         for candidate in (base, other):
             if candidate.name in failed:
-                raise _failure(candidate, base, failed[candidate.name].problems[0].message)
+                raise _unprovisioned(candidate, base, failed[candidate.name])
 
     def _measured(self, prepared: Prepared, other: Candidate) -> tuple[Comparison, str]:
         """Measure a plan in a run below the search; return the comparison with the base, and the id of the run."""
@@ -163,6 +166,18 @@ class Measuring:
         return not kept
 
 
+def outage(name: str, reason: str) -> OutageError:
+    """Return the error that stops a search: something cannot be had now, and nothing is known of a release."""
+    hint = "give the same command again when that has passed: the search goes on"
+    return OutageError(Problem(f"{name} cannot be had now: {reason}", hint=hint))
+
+
+def _unprovisioned(candidate: Candidate, base: Candidate, error: ProvisionError) -> RunnerError:
+    """Return the error of a candidate that cannot be locked or built; an outage is no fact about it."""
+    reason = error.problems[0].message
+    return outage(candidate.name, reason) if error.passing else _failure(candidate, base, reason)
+
+
 def _failure(candidate: Candidate, base: Candidate, reason: str) -> RunnerError:
     """Return the error of a candidate that cannot be measured; without its base, no step can be."""
     if candidate is not base:
@@ -185,10 +200,10 @@ def _lock(candidate: Candidate, path: Path, context: Context) -> None:
     )
     try:
         lock(request)
-    except ProvisionError:
+    except ProvisionError as error:
         first, *others = variant.requirements
         unpinned = tuple(map(without_pin, others))
-        if unpinned == tuple(others):
+        if error.passing or unpinned == tuple(others):
             raise
         lock(replace(request, requirements=(first, *unpinned)))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.backends import restored
-from runner.core.errors import Problem, ProvisionError, RecordError, RunnerError
+from runner.core.errors import OutageError, Problem, ProvisionError, RecordError, RunnerError
 from runner.core.files import read_bounded, write_whole
 from runner.core.json import parse_object
 from runner.core.model import Provisioned, Spec
@@ -27,6 +27,7 @@ def rebuilt(stored: Stored, context: Context, progress: Progress) -> Mapping[str
     """Return environment -> the environment as it was in the run.
 
     Raises:
+        OutageError: one no longer exists and cannot be built now.
         RunnerError: one no longer exists and cannot be built again.
     """
     facts = stored.run.environments()
@@ -47,6 +48,10 @@ def _rebuilt(name: str, facts: Mapping[str, Any], stored: Stored, context: Conte
     try:
         ready = context.backend.provision(spec, lambda text: progress.status(name, text))
     except ProvisionError as error:
+        if error.passing:
+            hint = "give the same command again when that has passed"
+            problem = Problem(f"{name} cannot be built now: {error.problems[0].message}", hint=hint)
+            raise OutageError(problem) from error
         raise _gone(name, stored, error.problems[0].message) from error
     finally:
         progress.finish(name)

@@ -15,6 +15,7 @@ from runner.core.errors import NothingSelectedError, Problem, ProvisionError
 from runner.core.model import Gpu, Plan, Provisioned, Skip
 from runner.core.progress import Progress
 from runner.gpu.device import recover
+from runner.measure.round_plan import reopened_cases
 from runner.plan.controls import with_twins
 from runner.plan.environments import announce
 from runner.session.preparation import Prepared, RunSettings
@@ -50,6 +51,7 @@ def run(
     Raises:
         NothingSelectedError: nothing of the plan can run.
         UsageError: an environment has changed since the run started.
+        OutageError: an environment of a resumed run cannot be had now; nothing is measured or stored.
         EngineError: the engine is gone; what was measured is kept.
         GpuError: the GPU is lost, likewise; or it does not have the clock that was asked for.
     """
@@ -58,10 +60,11 @@ def run(
     assignment = assign_devices(plan, gpus, settings, progress)
     ready, failed = build(prepared, backend, progress)
     with contextlib.ExitStack() as stack:
-        stored = _continued(resumed, ready, failed) if resumed else _started(assignment, settings, ready, stack)
+        stored = _continued(resumed, plan, ready, failed) if resumed else _started(assignment, settings, ready, stack)
         progress.note(f"run {stored.id} on {plan.backend}, {plan.device}, {plan.measurement.threads} threads")
         recorder = RunRecorder(assignment.plan, stored, progress)
-        with recorded_ending(stored, progress, settings.part_of or ("runner nightly" if prepared.also else "")):
+        again = settings.part_of or ("runner nightly" if prepared.also else "")
+        with recorded_ending(stored, progress, again, missing=[name for name in failed if failed[name].passing]):
             for part, session in assignment.parts:
                 recorder.record_unbuilt(part, failed, session)
             stack.enter_context(device_locks(assignment, settings, progress))
@@ -119,8 +122,9 @@ def _started(
     return stored
 
 
-def _continued(resumed: Run, ready: Mapping[str, Provisioned], failed: Mapping[str, ProvisionError]) -> Run:
+def _continued(resumed: Run, plan: Plan, ready: Mapping[str, Provisioned], failed: Mapping[str, ProvisionError]) -> Run:
     """Check that the environments are those of the run, and note in its journal that it continues."""
     header.check_environments(header.read_header(resumed).digests, ready, failed)
-    resumed.note("resumed", at=header.now(), digests=header.digests(ready))
+    cases = sorted(reopened_cases(plan.past))
+    resumed.note("resumed", at=header.now(), digests=header.digests(ready), **({"anew": cases} if cases else {}))
     return resumed

@@ -1,13 +1,14 @@
 """How a run ends: the word that its journal gets, and what to do next where it ended too early."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from runner.core.errors import EngineError, GpuError, Problem, RecordError, RunnerError, file_problem
 from runner.core.paths import DEFAULT_REPORTS
 from runner.core.progress import Progress
+from runner.measure.round_plan import OUTAGE
 from runner.store.run import Run
 
 ENDINGS: tuple[tuple[type[BaseException], str], ...] = (
@@ -26,7 +27,9 @@ def run_name(run: Run) -> str:
 
 
 @contextmanager
-def recorded_ending(run: Run, progress: Progress, again: str = "", options: str = "") -> Iterator[None]:
+def recorded_ending(
+    run: Run, progress: Progress, again: str = "", options: str = "", missing: Collection[str] = ()
+) -> Iterator[None]:
     """Write to the journal how the block ended, and say how to continue where that was too early.
 
     Args:
@@ -34,6 +37,7 @@ def recorded_ending(run: Run, progress: Progress, again: str = "", options: str 
         progress: takes the command that continues it.
         again: the command that measures it again, for a run that cannot be resumed; empty if it can.
         options: what the command that continues a run on other hosts needs beside the run, with a space in front.
+        missing: environments that an outage left out, so that there is something to continue.
     """
     command = again or f"runner run --resume {run_name(run)}{options}"
     try:
@@ -48,7 +52,11 @@ def recorded_ending(run: Run, progress: Progress, again: str = "", options: str 
         if advised is error:
             raise
         raise advised from error
-    run.note("ended", how="done")
+    if missing and not again:
+        run.note("ended", how=OUTAGE)
+        progress.note(f"`{command}` tries again to build {', '.join(missing)}, and measures their cases anew")
+    else:
+        run.note("ended", how="done")
 
 
 def _with_advice(error: BaseException, run: Run, command: str, *, on_hosts: bool) -> BaseException:

@@ -9,7 +9,7 @@ from typing import Any
 from runner import __version__
 from runner.backends import harness_archive
 from runner.core import machine
-from runner.core.errors import Problem, ProvisionError, RecordError, UsageError
+from runner.core.errors import OutageError, Problem, ProvisionError, RecordError, UsageError
 from runner.core.model import Gpu, Plan, Provisioned, device_id
 from runner.core.model.cells import is_twin
 from runner.core.paths import shortened
@@ -184,11 +184,17 @@ def check_environments(
 ) -> None:
     """Raise UsageError where an environment has changed since the run started, or cannot be built any more.
 
+    Raises OutageError where one cannot be had now, so that nothing is measured without it.
+
     Args:
         known: environment -> its digest when the run started; without those that could not be built then.
         ready: the environments that were built now.
         failed: why the others could not be built.
     """
+    outages = {name: error.problems[0].message for name, error in failed.items() if error.passing}
+    if outages:
+        hint = "give the same command again when that has passed; the run is as it was"
+        raise OutageError(*(Problem(f"{name} cannot be built now: {why}", hint=hint) for name, why in outages.items()))
     problems = [f"{name} cannot be built again: {failed[name].problems[0].message}" for name in known if name in failed]
     problems += [
         f"{name} has changed since the run started ({known[name]} -> {digest})"

@@ -30,7 +30,7 @@ from runner.gpu.device import DeviceSession
 from runner.measure.breakdown import ONCE
 from runner.measure.profiles import can_profile
 from runner.measure.record import collect
-from runner.measure.round_plan import TRANSIENT_FAILURES
+from runner.measure.round_plan import OUTAGE, TRANSIENT_FAILURES
 from runner.session.run.costs import CellCosts, measured_seconds
 from runner.session.run.header import now
 from runner.session.run.locks import write_lock
@@ -125,7 +125,8 @@ class RunRecorder:
                 missing = Provisioned(
                     environment=cell.environment, framework="", handle="", digest="", seconds=0.0, cached=False
                 )
-                reply = {"status": "failed", "class": error.code, "reason": error.problems[0].message, "log": error.log}
+                kind, reason = OUTAGE if error.passing else error.code, error.problems[0].message
+                reply = {"status": "failed", "class": kind, "reason": reason, "log": error.log}
                 outcome = Outcome(cell=cell, round=1, reply=reply, facts={}, ready=missing)
                 self.record(outcome, self.plan.past.elapsed, clocks)
 

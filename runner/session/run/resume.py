@@ -16,7 +16,7 @@ from runner.core.model.cells import is_twin
 from runner.core.units import duration
 from runner.gpu.clocks.policy import clock_policy
 from runner.measure.batches import recorded_batch
-from runner.measure.round_plan import abandoned_cells
+from runner.measure.round_plan import OUTAGE, abandoned_cells
 from runner.plan.document import read_plan
 from runner.plan.environments import specs
 from runner.session.context import Context, setup
@@ -174,12 +174,14 @@ def past(run: Run, journal: Journal, say: Callable[[str], None] = lambda _: None
             seconds[record.cell] = measured
     for sentence in run.warnings(journal, damaged):
         say(sentence)
+    reopened = {cell.case_id for cell, failure in failed if failure == OUTAGE}
+    finished = journal.finished - {(Cell.parse(each.entry.cell).case_id, each.entry.round) for each in damaged}
     return Past(
-        finished=journal.finished - {(Cell.parse(each.entry.cell).case_id, each.entry.round) for each in damaged},
+        finished=frozenset((case_id, number) for case_id, number in finished if case_id not in reopened),
         attempts=attempts,
         failed=frozenset(failed),
         servers=servers,
-        groups=journal.groups,
+        groups={} if reopened else journal.groups,
         elapsed=journal.elapsed,
         batches=batches,
         seconds=seconds,

@@ -1,6 +1,6 @@
 """Faults of builds: package indexes, base images and locks that change."""
 
-from tests.faults.fault import CLEAN, Fault, Kept
+from tests.faults.fault import CLEAN, RESUME, Fault, Kept
 
 BUILD = "Builds"
 BUILD_FAULTS = (
@@ -10,8 +10,8 @@ BUILD_FAULTS = (
         what="the package index vanishes",
         stage="in the middle of a download",
         exits=(1,),
-        sees=("np-old: image-build: error: cannot make the venv", "0 cells measured"),
-        kept=Kept.FAILED,
+        sees=("np-old: image-build: error: cannot make the venv", RESUME, "0 cells measured"),
+        kept=Kept.MISSING,
         cleaned=f"{CLEAN}, and no half environment",
         smoke=True,
     ),
@@ -20,8 +20,8 @@ BUILD_FAULTS = (
         group=BUILD,
         what="the package index answers with HTTP 500",
         exits=(1,),
-        sees=("np-old: image-build: error: cannot make the venv", "0 cells measured"),
-        kept=Kept.FAILED,
+        sees=("np-old: image-build: error: cannot make the venv", RESUME, "0 cells measured"),
+        kept=Kept.MISSING,
         cleaned=f"{CLEAN}, and no half environment",
     ),
     Fault(

@@ -76,7 +76,7 @@ DISK_FAULTS = (
         stage="while pip installs into a virtual environment",
         exits=(1,),
         sees=("np-old: image-build", NO_SPACE),
-        kept=Kept.FAILED,
+        kept=Kept.MISSING,
     ),
     Fault(
         id="disk-full-image",
@@ -85,7 +85,7 @@ DISK_FAULTS = (
         stage="while it builds an image",
         exits=(1,),
         sees=("np-old: image-build", NO_SPACE),
-        kept=Kept.FAILED,
+        kept=Kept.MISSING,
     ),
     Fault(
         id="disk-full-tmp",

@@ -8,7 +8,8 @@ from runner.backends.docker.cleanup import unneeded_images_and_volumes
 from runner.backends.docker.images import NO_PUSH
 from runner.backends.docker.options import ENVIRONMENT, OWNER, Recipe
 from runner.backends.docker.recipes import Recipes
-from runner.backends.docker.registry import REFUSALS, TeamImages, refusal
+from runner.backends.docker.refusals import REFUSALS, refusal
+from runner.backends.docker.registry import TeamImages
 from runner.core.errors import ProvisionError, UsageError
 from runner.core.model import Spec
 
