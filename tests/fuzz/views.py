@@ -134,7 +134,7 @@ def resume(reports: Path) -> None:
     from runner.session.options import Options
     from runner.session.results import find_run
     from runner.session.run import resume as resuming
-    from runner.session.run.header import check_environments, check_program, read_header
+    from runner.session.run.header import check_environments, check_program, options_of, read_header
     from runner.session.run.recorder import RunRecorder
     from runner.store.run import runs
 
@@ -146,7 +146,7 @@ def resume(reports: Path) -> None:
         header = read_header(run)
         check_program(run, header)
         plan = resuming.stored_plan(run, journal, header, print)
-        header.options(Options(), tuple(plan.frameworks)).to_argv()
+        options_of(header, Options(), tuple(plan.frameworks)).to_argv()
         resuming._budget_note(plan)
         check_environments(header.digests, {}, {})
         abandoned_cells(plan.past)
