@@ -5,15 +5,18 @@ shape names may hold any JSON value without numbers beyond ``LARGEST``: framewor
 An optional field may be missing or null; a number that is not finite is stored as null.
 """
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, to_json
 
 from runner.core.json import Document
 
 LARGEST = 2**53
 """The largest integer that is also a float; larger ones do not fit the columns of the tables."""
+Value = TypeVar("Value")
+
 MAX_DEPTH = 100
 MAX_SHOWN = 40  # characters of a value in a message
 
@@ -62,6 +65,18 @@ def validated(document: Document, shape: TypeAdapter[Any]) -> Document:
     except ValidationError as error:
         raise ValueError(_sentence(error.errors(include_url=False)[0])) from error
     return document_of_shape
+
+
+def value_of(document: Mapping[str, Any], shape: TypeAdapter[Value]) -> Value:
+    """Return the dataclass that a JSON object holds; its fields that the class does not have are left out.
+
+    Raises:
+        ValueError: it has another shape; with the field and what it holds.
+    """
+    try:
+        return shape.validate_json(to_json(document))  # as JSON: a list is a tuple there, and an object a dataclass
+    except ValidationError as error:
+        raise ValueError(_sentence(error.errors(include_url=False)[0])) from error
 
 
 def _sentence(error: ErrorDetails) -> str:
