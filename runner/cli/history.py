@@ -67,13 +67,14 @@ def rebuild(
     """Add every run of the reports folder to the history; damaged ones are left out, and other runs stay."""
     from runner.history.database import History
     from runner.session.results import matrix_margin
+    from runner.watch.imports import stored_entries
     from runner.watch.series.add import history_url
     from runner.watch.series.rebuild import rebuild as rebuild_history
 
     url = history_url(reports, history)
     margin = matrix_margin(matrix)
     with History.open(url) as opened:
-        result = rebuild_history(reports, opened, margin, console.note)
+        result = rebuild_history(reports, opened, margin, console.note, stored_entries(reports, margin))
     console.emit(result.text(), None)
     return 1 if result.damaged else 0
 
@@ -127,15 +128,15 @@ def accept(
     from datetime import UTC, datetime
 
     from runner.core.user import login_name
-    from runner.watch.series.accept import Request, add_levels, levels_of
+    from runner.watch.series.accept import AcceptanceRequest, add_levels
     from runner.watch.series.accept import accept as accept_cells
     from runner.watch.series.add import history_url
 
     url = history_url(reports, history)
     at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    request = Request(patterns=tuple(cells), run=run, reason=reason, person=login_name(), at=at)
+    request = AcceptanceRequest(patterns=tuple(cells), run=run, reason=reason, person=login_name(), at=at)
     acceptance = accept_cells(reports, request)
-    add_levels(levels_of(acceptance), url, console.note)
+    add_levels(acceptance, url, console.note)
     console.emit("\n".join(acceptance.cells), None)
     console.note(f"{len(acceptance.cells)} cells: run {acceptance.run} is the baseline and the anchor of later nights")
     return 0

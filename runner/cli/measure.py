@@ -182,6 +182,7 @@ def nightly(
     """Measure, compare with the last good run, and measure again in turns what looks changed; 8 h unless --budget."""
     from runner.session.context import cache_in_use
     from runner.watch.nightly import nightly as measure_night
+    from runner.watch.nightly.text import PrintedNight
     from runner.watch.series.add import history_url
 
     url = history_url(options.reports, history)
@@ -190,7 +191,7 @@ def nightly(
         return 0
     with console.progress() as progress, cache_in_use():
         night = measure_night(options, progress, url, bases=base, update=not no_update)
-    console.show(night, format, output)
+    console.show(PrintedNight(night), format, output)
     return night.exit_code
 
 

@@ -14,7 +14,7 @@ from sqlalchemy.orm import aliased
 from runner.core.errors import HistoryError, Problem
 from runner.history import writes
 from runner.history.engine import engine_of, reading, writing
-from runner.history.entries import ChangeEntry, LevelEntry, Point, RunEntry, RunRow
+from runner.history.entries import Acceptance, ChangeEntry, Point, RunEntry, RunRow
 from runner.history.location import url_name
 from runner.history.retention import Policy, Pruned, removable
 from runner.history.schema import BoardTable, BuildTable, CellTable, ChangeTable, LevelTable, MeasurementTable, RunTable
@@ -156,19 +156,28 @@ class History:
             rows = connection.execute(query.order_by(RunTable.at, RunTable.run, ChangeTable.position)).mappings().all()
         return tuple((row["night"], ChangeEntry(**_without(row, "night"))) for row in rows)
 
-    def levels(self, pattern: str = "*") -> tuple[LevelEntry, ...]:
-        """Return the accepted levels of the cells that match, oldest first; the last of a cell and device counts."""
-        names = [name for name in LevelEntry.__dataclass_fields__ if name != "cell"]
+    def levels(self, pattern: str = "*") -> dict[tuple[str, str], tuple[Acceptance, ...]]:
+        """Return (cell, device) -> its accepted levels, oldest first, for the cells that match; the last one counts."""
+        names = [name for name in Acceptance.__dataclass_fields__ if name != "cells"]
         columns = (CellTable.cell, *(getattr(LevelTable, name) for name in names))
         query = select(*columns).select_from(LevelTable).join(CellTable).order_by(LevelTable.at, LevelTable.id)
         with self._reading() as connection:
             rows = connection.execute(query).mappings().all()
-        return tuple(LevelEntry(**row) for row in rows if matches(row["cell"], pattern))
+        levels: dict[tuple[str, str], tuple[Acceptance, ...]] = {}
+        for row in rows:
+            if matches(row["cell"], pattern):
+                level = Acceptance(cells=(row["cell"],), **_without(row, "cell"))
+                key = row["cell"], level.device
+                levels[key] = (*levels.get(key, ()), level)
+        return levels
 
-    def accept(self, *levels: LevelEntry) -> int:
-        """Add accepted levels, all or none of them; return how many are new. The same level twice is one."""
+    def accept(self, *acceptances: Acceptance) -> int:
+        """Add a level of each accepted cell, all or none of them; return how many are new.
+
+        The same level twice is one.
+        """
         with self._writing() as connection:
-            return writes.add_levels(connection, levels)
+            return writes.add_levels(connection, acceptances)
 
     def prune(self, policy: Policy) -> Pruned:
         """Remove the runs that a policy does not keep, in one transaction; see ``retention``.

@@ -70,7 +70,7 @@ class ChangeEntry:
         cell: the id of the cell.
         before: the run that it was compared with.
         against: ``baseline``, ``anchor`` or ``series``: why it was compared with that run.
-        state: how it ended, see ``watch.nightly.night.State``.
+        state: how it ended, see ``nights.night.State``.
         verdict: in turns; empty if it was not measured in turns.
         ratio: tonight over before, in turns where that was measured, else between the two runs; with the ends of its
             95 % interval.
@@ -144,21 +144,21 @@ class RunEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LevelEntry:
-    """A level that a person accepted: from this run on, the times of the cell count as good.
+class Acceptance:
+    """What a person accepted at once: from this run on, the times of the cells count as good.
 
     Attributes:
-        cell: the id of the cell.
-        device: as ``series_device``.
-        run: the run that measured the level.
-        at: when it was accepted, ISO 8601 with an offset.
+        device: as ``series_device`` names it.
+        run: the run that measured these times, a level of each series.
+        cells: the ids of the cells; a single one where it is the level of a series.
+        at: when, ISO 8601 with an offset.
         reason: why, in the person's words.
         person: the login name.
     """
 
-    cell: str
     device: str
     run: str
+    cells: tuple[str, ...]
     at: str
     reason: str
     person: str

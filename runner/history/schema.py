@@ -123,7 +123,7 @@ class ChangeTable(Base):
 
 
 class LevelTable(Base):
-    """A level that a person accepted, see ``entries.LevelEntry``."""
+    """A level that a person accepted, see ``entries.Acceptance``."""
 
     __tablename__ = "levels"
     __table_args__ = (UniqueConstraint("cell_id", "device", "run", "at"),)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, delete, insert, select
 
 from runner.core.errors import HistoryError, Problem
-from runner.history.entries import BoardEntry, CellEntry, LevelEntry, RunEntry, series_device
+from runner.history.entries import Acceptance, BoardEntry, CellEntry, RunEntry, series_device
 from runner.history.schema import BoardTable, BuildTable, CellTable, ChangeTable, LevelTable, MeasurementTable, RunTable
 
 BATCH = 500
@@ -113,21 +113,21 @@ def _measurement(
     }
 
 
-def add_levels(connection: Connection, levels: Sequence[LevelEntry]) -> int:
-    """Add the accepted levels that are not stored; return their number."""
-    cells = _cell_ids(connection, [level.cell for level in levels])
+def add_levels(connection: Connection, acceptances: Sequence[Acceptance]) -> int:
+    """Add the accepted levels that are not stored, one for each cell; return their number."""
+    cells = _cell_ids(connection, [cell for acceptance in acceptances for cell in acceptance.cells])
     keys = (LevelTable.cell_id, LevelTable.device, LevelTable.run, LevelTable.at)
     stored = {tuple(row) for row in connection.execute(select(*keys))}
-    added = 0
-    for level in levels:
-        at = in_utc(level.at, f"the level of {level.cell}")
-        key = (cells[level.cell], level.device, level.run, at)
-        if key not in stored:
-            row = {**asdict(level), "at": at, "cell_id": cells[level.cell]}
-            connection.execute(insert(LevelTable), _without_cell(row))
-            stored.add(key)
-            added += 1
-    return added
+    rows = {}
+    for acceptance in acceptances:
+        row = {name: value for name, value in asdict(acceptance).items() if name != "cells"}
+        for cell in acceptance.cells:
+            at = in_utc(acceptance.at, f"the level of {cell}")
+            rows[cells[cell], acceptance.device, acceptance.run, at] = {**row, "at": at, "cell_id": cells[cell]}
+    new = [row for key, row in rows.items() if key not in stored]
+    if new:
+        connection.execute(insert(LevelTable), new)
+    return len(new)
 
 
 def remove_runs(connection: Connection, runs: Collection[str]) -> int:

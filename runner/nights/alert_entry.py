@@ -1,8 +1,12 @@
 """What a night did about an alert, as its file has it: ``alerts`` of ``reports/nights/<run>.json``."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import ConfigDict
+
+from runner.store.shapes import CellId
 
 Action = Literal["opened", "joined", "left", "closed"]
 """``opened`` and ``closed`` are sent; ``joined`` and ``left`` only say which cells an open alert is about."""
@@ -14,12 +18,17 @@ INTENDED = "it was about to be sent"
 """The reason of a message that is stored before it is sent; after a kill, a receiver may have it."""
 
 
+def alert_key(environment: str, night: str) -> str:
+    """Return the key of an alert that a night opens: at most one for each environment; see ``AlertEntry.night``."""
+    return f"{environment}-{night}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertEntry:
     """An action of a night on an alert.
 
     Attributes:
-        key: names the alert: its environment and the night that opened it.
+        key: names the alert, see ``alert_key``.
         environment: the environment that became slower.
         cells: ids of the cells that this action is about.
         because: why cells left, or why the alert was closed; empty otherwise.
@@ -28,20 +37,24 @@ class AlertEntry:
         reason: why the message is not delivered, in a sentence; empty if it is.
     """
 
+    __pydantic_config__ = ConfigDict(strict=True, extra="ignore")
+
     key: str
     action: Action
     environment: str
-    cells: tuple[str, ...]
+    cells: tuple[CellId, ...]
     because: str = ""
     delivered: bool = False
     targets: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
 
     @property
+    def night(self) -> str:
+        """The night that opened the alert; empty if the key is of another environment."""
+        prefix = alert_key(self.environment, "")
+        return self.key.removeprefix(prefix) if self.key.startswith(prefix) else ""
+
+    @property
     def may_have_readers(self) -> bool:
         """True if a receiver has the message, or may have it."""
         return self.reason == INTENDED or any(not failure for failure in self.targets.values())
-
-    def json(self) -> dict[str, Any]:
-        """Return the entry as a file has it."""
-        return {**asdict(self), "cells": list(self.cells), "targets": dict(self.targets)}

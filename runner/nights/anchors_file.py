@@ -6,18 +6,19 @@ that only grows.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, NotRequired
+from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter, with_config
-from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
+from pydantic import ConfigDict, TypeAdapter
 
-from runner.core.errors import RecordError, RunnerError
-from runner.history.entries import series_device
-from runner.store.documents import read_shaped, save
+from runner.core.errors import Problem, RecordError, RunnerError
+from runner.core.files import read_bounded
+from runner.core.json import parse_object
+from runner.history.entries import Acceptance, series_device
+from runner.store.documents import save, upgrade
 from runner.store.run import runs
-from runner.store.shapes import CONFIG
+from runner.store.shapes import value_of
 
 FILE = "anchors.json"
 VERSION = 1
@@ -26,129 +27,91 @@ MAX_BYTES = 64 << 20
 HINT = "remove it: the next night makes a new one from the first good run of each cell"
 
 
-@with_config(CONFIG)
-class StoredPin(TypedDict):
-    """The anchor of a cell, as stored."""
-
-    run: str
-    accepted: bool
-
-
-@with_config(CONFIG)
-class StoredAcceptance(TypedDict):
-    """What a person accepted, as stored; see ``Acceptance``."""
-
-    device: str
-    run: str
-    cells: list[str]
-    at: str
-    reason: str
-    person: str
-
-
-@with_config(CONFIG)
-class StoredPins(TypedDict):
-    """``anchors.json``: device -> id of a cell -> its anchor; and all acceptances, oldest first."""
-
-    devices: dict[str, dict[str, StoredPin]]
-    accepted: NotRequired[list[StoredAcceptance]]
-
-
-PINS = TypeAdapter[Any](StoredPins)
-
-
 @dataclass(frozen=True, slots=True)
-class Pin:
+class CellAnchor:
     """The anchor of a cell: the id of a run, and whether a person accepted it."""
 
     run: str
     accepted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acceptance:
-    """What a person accepted at once.
+@dataclass(frozen=True, slots=True)
+class AnchorsFile:
+    """The content of ``anchors.json``: device -> id of a cell -> its anchor; and all acceptances, oldest first."""
 
-    Attributes:
-        device: as ``device_of`` names it.
-        run: the run whose times are good from then on.
-        cells: the ids of the cells.
-        at: when, ISO 8601 with an offset.
-        reason: why, in the person's words.
-        person: the login name.
-    """
+    __pydantic_config__ = ConfigDict(strict=True, extra="ignore")
 
-    device: str
-    run: str
-    cells: tuple[str, ...]
-    at: str
-    reason: str
-    person: str
+    devices: Mapping[str, Mapping[str, CellAnchor]]
+    accepted: tuple[Acceptance, ...] = field(default=())
 
 
-def read_pins(reports: Path, device: str) -> dict[str, Pin]:
+ANCHORS = TypeAdapter(AnchorsFile)
+
+
+def read_anchors(reports: Path, device: str) -> dict[str, CellAnchor]:
     """Return id of a cell -> its anchor on a device; empty without a file.
 
     Raises:
         RunnerError: the file is damaged; overwriting it would forget what a person accepted.
     """
-    pins = _stored(reports)["devices"].get(device, {})
-    return {cell: Pin(pin["run"], pin["accepted"]) for cell, pin in pins.items()}
+    return dict(_stored(reports).devices.get(device, {}))
 
 
-def write_pins(
+def write_anchors(
     reports: Path,
     device: str,
-    pins: Mapping[str, Pin],
+    anchors: Mapping[str, CellAnchor],
     acceptance: Acceptance | None = None,
-    read: Mapping[str, Pin] | None = None,
+    read: Mapping[str, CellAnchor] | None = None,
 ) -> None:
     """Replace the anchors of a device; those of other devices stay, and so do acceptances.
 
     Args:
         reports: the folder that holds the runs.
         device: as ``device_of`` names it.
-        pins: id of a cell -> its anchor.
+        anchors: id of a cell -> its anchor.
         acceptance: what a person accepts at the same time; it is added to the others.
-        read: the anchors that ``pins`` were derived from: what a person has accepted since then stays.
+        read: the anchors that ``anchors`` were derived from: what a person has accepted since then stays.
     """
     stored = _stored(reports)
-    current = read_pins(reports, device) if read is not None else {}
-    accepted = {cell: pin for cell, pin in current.items() if pin.accepted and pin != (read or {}).get(cell)}
-    kept = sorted({**pins, **accepted}.items())
-    of_device = {cell: {"run": pin.run, "accepted": pin.accepted} for cell, pin in kept}
-    document = {**stored, "version": VERSION, "devices": {**stored["devices"], device: of_device}}
+    current = stored.devices.get(device, {}) if read is not None else {}
+    accepted = {
+        cell: anchor for cell, anchor in current.items() if anchor.accepted and anchor != (read or {}).get(cell)
+    }
+    kept = dict(sorted({**anchors, **accepted}.items()))
+    stored = replace(stored, devices={**stored.devices, device: kept})
     if acceptance is not None:
-        document["accepted"] = [*stored.get("accepted", []), asdict(acceptance)]
+        stored = replace(stored, accepted=(*stored.accepted, acceptance))
+    document = {"version": VERSION, **ANCHORS.dump_python(stored, mode="json")}
     save(reports / FILE, json.dumps(document, indent=1) + "\n")
 
 
 def acceptances(reports: Path) -> tuple[Acceptance, ...]:
     """Return everything that was accepted, oldest first; raises RunnerError if the file is damaged."""
-    stored = _stored(reports).get("accepted", [])
-    names = Acceptance.__dataclass_fields__
-    return tuple(Acceptance(**{name: _tuple(entry[name]) for name in names}) for entry in stored)
+    return _stored(reports).accepted
 
 
 def anchor_runs(reports: Path) -> frozenset[str]:
     """Return the ids of all anchors and of all runs that were accepted; raises RunnerError if the file is damaged."""
-    pins = (pin for device in _stored(reports)["devices"].values() for pin in device.values())
-    return frozenset(pin["run"] for pin in pins) | {acceptance.run for acceptance in acceptances(reports)}
+    stored = _stored(reports)
+    anchors = (anchor for of_device in stored.devices.values() for anchor in of_device.values())
+    return frozenset(anchor.run for anchor in anchors) | {acceptance.run for acceptance in stored.accepted}
 
 
-def _tuple(value: object) -> Any:  # noqa: ANN401  text, or a list of texts
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _stored(reports: Path) -> Mapping[str, Any]:
-    """Return the document with the anchors; raises RunnerError if the file is damaged."""
+def _stored(reports: Path) -> AnchorsFile:
+    """Return the content of the file; raises RunnerError if it is damaged, or of a newer program."""
     path = reports / FILE
     if not path.exists():
-        return {"version": VERSION, "devices": {}}
+        return AnchorsFile({})
     try:
-        return read_shaped(path, PINS, MAX_BYTES, HINT)
+        document = {"version": VERSION, **parse_object(read_bounded(path, MAX_BYTES), path, 1)}
+        return value_of(upgrade(document, path, FILE, {FILE: {}}), ANCHORS)
     except RecordError as error:
-        raise RunnerError(*error.problems) from error
+        raise RunnerError(*(replace(problem, hint=problem.hint or HINT) for problem in error.problems)) from error
+    except OSError as error:
+        raise RunnerError(Problem(f"{path} cannot be read: {error.strerror or error}", hint=HINT)) from error
+    except ValueError as error:
+        raise RunnerError(Problem(f"{path} is damaged: {error}", hint=HINT)) from error
 
 
 def device_of(header: Mapping[str, Any]) -> str:
@@ -170,9 +133,9 @@ def anchor_digests(reports: Path) -> frozenset[Anchor]:
         RunnerError: the file of the anchors is damaged.
     """
     environments: dict[str, set[str]] = {}
-    for device in _stored(reports)["devices"]:
-        for cell, pin in read_pins(reports, device).items():
-            environments.setdefault(pin.run, set()).add(cell.partition("/")[0])
+    for of_device in _stored(reports).devices.values():
+        for cell, anchor in of_device.items():
+            environments.setdefault(anchor.run, set()).add(cell.partition("/")[0])
     anchors = set()
     for run in runs(reports):
         try:

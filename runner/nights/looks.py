@@ -3,19 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, NotRequired
-
-from pydantic import TypeAdapter, with_config
-from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
+from typing import NamedTuple
 
 from runner.core.errors import RecordError
-from runner.store.documents import read_shaped
-from runner.store.run import NIGHTS, Run
-from runner.store.shapes import CONFIG, Count, Number
+from runner.nights.files import read_nights
+from runner.nights.night import Night, NightChange, State
+from runner.store.run import Run
 
-FOLDER = NIGHTS
-MAX_BYTES = 64 << 20
-"""The largest stored night that is read."""
 OPEN_STATES = frozenset({"no-time", "interrupted", "environment-gone"})
 """States of changes without a verdict in turns. Later nights compare with the same baseline."""
 EARLY_STAGES = frozenset({"resolve", "measure"})
@@ -27,48 +21,12 @@ WAITING_STATES = frozenset({"no-time", "interrupted"})
 """States of changes that the next night confirms before others."""
 
 
-@with_config(CONFIG)
-class StoredVerdict(TypedDict, total=False):
-    """A verdict in turns, as a stored night has it."""
-
-    verdict: str
-    ratio_low: Number | None
-    rounds: Count
-    more_rounds: Count
-
-
-@with_config(CONFIG)
-class StoredChange(TypedDict):
-    """A change, as a stored night has it."""
-
-    cell: str
-    before: str
-    state: str
-    again: StoredVerdict | None
-    against: NotRequired[str]
-    confirmed_in: NotRequired[str]
-    digest: NotRequired[str]
-
-
-@with_config(CONFIG)
-class StoredNight(TypedDict):
-    """What is read of a stored night."""
-
-    changes: list[StoredChange]
-    seconds: NotRequired[dict[str, Number]]
-    stage: NotRequired[str]
-    state: NotRequired[str]
-
-
-NIGHT = TypeAdapter[Any](StoredNight)
-
-
 class Look(NamedTuple):
     """What a night said of a cell against an earlier run.
 
     Attributes:
         night: the id of the night's first run.
-        state: how the change ended, one of ``result.State``.
+        state: how the change ended, see ``night.State``.
         verdict: in turns; empty if it was not measured in turns, or if a side failed.
         leans_slower: whether the 95 % interval of the ratio in turns lies above 1.
         rounds: rounds in turns; 0 without.
@@ -78,7 +36,7 @@ class Look(NamedTuple):
     """
 
     night: str
-    state: str
+    state: State
     verdict: str = ""
     leans_slower: bool = False
     rounds: int = 0
@@ -88,8 +46,8 @@ class Look(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """The stored nights.
+class EarlierNights:
+    """What the stored nights say of cells.
 
     Attributes:
         nights: the ids of their first runs, oldest first.
@@ -135,23 +93,23 @@ def last_in_turns(looks: Sequence[Look]) -> Look | None:
     return next((look for look in reversed(looks) if look.verdict), None)
 
 
-def read_history(reports: Path) -> History:
+def earlier_nights(reports: Path) -> EarlierNights:
     """Read the stored nights; a file that this program did not write is ignored."""
-    stored = dict(sorted(_stored_nights(reports)))
-    nights = {run: night for run, night in stored.items() if night.get("stage") not in EARLY_STAGES}
+    stored = read_nights(reports)
+    nights = {run: night for run, night in stored.items() if night.stage not in EARLY_STAGES}
     looks: dict[tuple[str, str], list[Look]] = {}
     seconds: dict[str, list[tuple[str, float]]] = {}
     for run, night in nights.items():
-        for change in night["changes"]:
-            looks.setdefault((change["cell"], change["before"]), []).append(_look(run, change))
-        for cell, median in night.get("seconds", {}).items():
+        for change in night.changes:
+            looks.setdefault((change.cell, change.before), []).append(_look(run, change))
+        for cell, median in night.seconds.items():
             seconds.setdefault(cell, []).append((run, median))
-    return History(
+    return EarlierNights(
         nights=tuple(nights),
         looks={key: tuple(of_key) for key, of_key in looks.items()},
         open_cells={
             **{
-                run: frozenset(change["cell"] for change in night["changes"] if _is_open(change))
+                run: frozenset(change.cell for change in night.changes if _is_open(change))
                 for run, night in nights.items()
             },
             **{run: _cells_of(reports, run) for run, night in stored.items() if _ended_without_candidates(night)},
@@ -160,22 +118,9 @@ def read_history(reports: Path) -> History:
     )
 
 
-def _stored_nights(reports: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
-    """Return (run, night) of each stored night, in no order."""
-    stored = []
-    for path in (reports / FOLDER).glob("[!.]*.json"):
-        try:
-            night = read_shaped(path, NIGHT, MAX_BYTES)
-        except RecordError:
-            continue
-        stored.append((path.stem, night))
-    return stored
-
-
-def _ended_without_candidates(night: Mapping[str, Any]) -> bool:
+def _ended_without_candidates(night: Night) -> bool:
     """Return True for a night that ended too early: before its candidates were stored."""
-    early = night.get("stage") in WITHOUT_CANDIDATES and night.get("state") in EARLY_ENDS
-    return early and not night["changes"]
+    return night.stage in WITHOUT_CANDIDATES and night.state in EARLY_ENDS and not night.changes
 
 
 def _cells_of(reports: Path, run: str) -> frozenset[str]:
@@ -186,28 +131,24 @@ def _cells_of(reports: Path, run: str) -> frozenset[str]:
         return frozenset()
 
 
-def _look(run: str, change: Mapping[str, Any]) -> Look:
-    """Return a stored change as a look; version 1 had no ``confirmed_in`` for what a night confirmed itself."""
-    again = change["again"] or {}
-    verdict = again.get("verdict", "")
-    confirmed_in = change.get("confirmed_in", "")
-    if verdict == "slower" and "against" not in change:
-        confirmed_in = run
-    return Look(
-        night=run,
-        state=change["state"],
-        verdict=verdict if verdict in ("slower", "faster", "same", "inconclusive") else "",
-        leans_slower=(again.get("ratio_low") or 0.0) > 1,
-        rounds=again.get("rounds", 0),
-        more_rounds=again.get("more_rounds", 0),
-        confirmed_in=confirmed_in,
-        digest=change.get("digest", ""),
+def _look(run: str, change: NightChange) -> Look:
+    """Return a stored change as a look."""
+    look = Look(night=run, state=change.state, confirmed_in=change.confirmed_in, digest=change.digest)
+    again = change.again
+    if again is None:
+        return look
+    return look._replace(
+        verdict=again.verdict if again.verdict in ("slower", "faster", "same", "inconclusive") else "",
+        leans_slower=(again.ratio_low or 0.0) > 1,
+        rounds=again.rounds,
+        more_rounds=again.more_rounds,
     )
 
 
-def _is_open(change: Mapping[str, Any]) -> bool:
+def _is_open(change: NightChange) -> bool:
     """Return True where a change keeps its run from becoming a baseline; a change against an anchor does not."""
-    if change.get("against", "baseline") != "baseline":
+    if change.against != "baseline":
         return False
-    again = change["again"]
-    return change["state"] in OPEN_STATES if again is None else again.get("verdict") not in ("same", "faster")
+    if change.again is None:
+        return change.state in OPEN_STATES
+    return change.again.verdict not in ("same", "faster")

@@ -4,7 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from runner.analysis.comparison_model import Comparison, Difference
+from runner.nights.night import NightDifference
 from runner.report import formatting
+
+FactDifference = Difference | NightDifference
 
 UNKNOWN = "not known"
 ABSENT = formatting.DASH
@@ -41,7 +44,11 @@ def sentences(comparison: Comparison) -> list[str]:
 
 def sentence(comparison: Comparison, other: str) -> str:
     """Return the differences from the base: values if time may depend on them, else counts."""
-    base, differences = comparison.base, comparison.differences[other]
+    return sentence_of(comparison.base, other, comparison.differences[other])
+
+
+def sentence_of(base: str, other: str, differences: Sequence[FactDifference]) -> str:
+    """Return the same sentence of differences by themselves, such as those that a night stored."""
     relevant = [each for each in differences if each.kind in {"framework", "speed"}]
     if not differences:
         return f"{base} and {other} differ in nothing that was recorded"
@@ -55,7 +62,7 @@ def sentence(comparison: Comparison, other: str) -> str:
     return f"{other} differs from {base} in {'; '.join(clauses)}"
 
 
-def is_complete(differences: Sequence[Difference]) -> bool:
+def is_complete(differences: Sequence[FactDifference]) -> bool:
     """Return True if the sentence says all: only the release differs, and with it the digest."""
     return {each.kind for each in differences} <= {"framework", "digest"}
 
@@ -74,7 +81,7 @@ def groups(comparison: Comparison, other: str) -> tuple[Group, ...]:
     return tuple(Group(title, tuple(map(_row, kind))) for title, kind in by_title.items() if kind)
 
 
-def _row(difference: Difference) -> Row:
+def _row(difference: FactDifference) -> Row:
     values = (_value(side, difference.kind) for side in (difference.base, difference.other))
     return Row(difference.name, *values)
 
@@ -86,7 +93,7 @@ def _value(side: str | None, kind: str) -> str:
     return side[:19] if kind == "digest" and side.startswith("sha256:") else side
 
 
-def _changes(differences: Sequence[Difference]) -> Iterator[str]:
+def _changes(differences: Sequence[FactDifference]) -> Iterator[str]:
     """Yield the differences that both sides have a value for, the framework before the rest."""
     release = [str(_row(each)).removeprefix("framework ") for each in differences if each.kind == "framework"]
     rest = [str(_row(each)) for each in differences if each.kind == "speed" and each.base and each.other]
@@ -96,7 +103,7 @@ def _changes(differences: Sequence[Difference]) -> Iterator[str]:
         yield ", and ".join(parts)
 
 
-def _unknown(base: str, other: str, differences: Sequence[Difference]) -> Iterator[str]:
+def _unknown(base: str, other: str, differences: Sequence[FactDifference]) -> Iterator[str]:
     """Yield the differences that only one side has a value for."""
     for side, names in (
         (base, [each.name for each in differences if each.kind == "speed" and each.other is None]),
@@ -106,7 +113,7 @@ def _unknown(base: str, other: str, differences: Sequence[Difference]) -> Iterat
             yield f"{', '.join(names)} (known only for {side})"
 
 
-def _counts(differences: Sequence[Difference]) -> Iterator[str]:
+def _counts(differences: Sequence[FactDifference]) -> Iterator[str]:
     """Yield counts of the other differences, with their names if they are few."""
     for kind, singular, plural in (
         ("package", "package", "packages"),

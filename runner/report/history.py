@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.core.units import TimeUnit, time_unit
-from runner.history.entries import LevelEntry, Point
+from runner.history.entries import Acceptance, Point
 from runner.report import formatting, rich_text
 from runner.report.answer_text import WORD_STYLES
 from runner.report.history_chart import Mark, chart, sparkline
@@ -40,7 +40,7 @@ class Trend:
     cell: str
     device: str
     points: tuple[Point, ...]
-    levels: tuple[LevelEntry, ...] = ()
+    levels: tuple[Acceptance, ...] = ()
 
     @property
     def listed(self) -> tuple[Point, ...]:

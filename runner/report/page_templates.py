@@ -4,6 +4,7 @@ import base64
 import functools
 import hashlib
 import itertools
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,19 @@ SHOWN_SLOWER = 10
 """Slower tests that the answer lists; more are folded below them."""
 SHOWN_FAILURES = 3
 """Tests that are named for each failure; the others are counted."""
+
+IN_FOLDER, END_IN_FOLDER = "<!--in-folder-->", "<!--/in-folder-->"
+"""Comments around links to files that only the folder of a run has; a page escapes text that looks like them."""
+_IN_FOLDER = re.compile(f"{IN_FOLDER}.*?{END_IN_FOLDER}", re.DOTALL)
+
+
+def page_of_site(page: str) -> str:
+    """Return the page of a run without the links that work only in its folder.
+
+    The comments of the template mark them: a second page in the folder of each run would double its size, and to write
+    the page again would read the run again.
+    """
+    return _IN_FOLDER.sub("", page)
 
 
 def template(
@@ -110,7 +124,9 @@ def environment() -> jinja2.Environment:
         description=description,
         difference_groups=differences.groups,
         difference_sentence=differences.sentence,
+        end_in_folder=Markup(END_IN_FOLDER),  # noqa: S704  a constant
         errors=ERRORS + NETWORKS,
+        in_folder=Markup(IN_FOLDER),  # noqa: S704  a constant
         mean_note=formatting.sentence(comparison_notes.MEAN),
         mean_sentences=wording.mean_sentences,
         speedup_range=wording.speedup_range,

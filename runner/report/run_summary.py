@@ -9,7 +9,8 @@ from typing import Any
 from runner.report.formatting import date
 from runner.report.page import Page
 
-VERSION = 2
+VERSION = 3
+"""Of the report: the page of version 2 did not mark the links that work only in the folder of the run."""
 NAME = "summary.json"
 MAX_SUMMARY_BYTES = 64 << 20
 

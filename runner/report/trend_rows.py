@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from runner.history.entries import ChangeEntry, LevelEntry
+from runner.history.entries import Acceptance, ChangeEntry
 from runner.report.trends import LevelChange, Trend, device_title, instant, time_of
 
 WEEK = timedelta(days=7)
@@ -102,7 +102,7 @@ class Week:
     faster: list[tuple[Row, LevelChange]] = field(default_factory=list)
     small: int = 0
     releases: dict[tuple[str, str, str, str], None] = field(default_factory=dict)
-    accepted: list[tuple[Row, LevelEntry]] = field(default_factory=list)
+    accepted: list[tuple[Row, Acceptance]] = field(default_factory=list)
 
     @classmethod
     def before(cls, newest: datetime, margin: float) -> "Week":

@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 
 from scipy.special import stdtrit
 
-from runner.history.entries import ChangeEntry, LevelEntry, Point
+from runner.history.entries import Acceptance, ChangeEntry, Point
 from runner.stats.change_points import change_points
 
 MAX_POINTS = 1000
@@ -57,7 +57,7 @@ class Trend:
     host: str
     points: tuple[Point, ...]
     left_out: int = 0
-    levels: tuple[LevelEntry, ...] = ()
+    levels: tuple[Acceptance, ...] = ()
     regression: ChangeEntry | None = None
 
     @property
@@ -171,7 +171,7 @@ class Trend:
 
 def trends_of(
     series: Iterable[tuple[str, str, Sequence[Point]]],
-    levels: Mapping[tuple[str, str], Sequence[LevelEntry]],
+    levels: Mapping[tuple[str, str], Sequence[Acceptance]],
     regressions: Mapping[tuple[str, str, str], ChangeEntry],
 ) -> Iterator[Trend]:
     """Yield a trend for each cell, device and host.

@@ -1,6 +1,5 @@
 """Writes a static site: what changed, the trends of the history, and the page of each stored run."""
 
-import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing_extensions import TypedDict  # typing has no TypedDict that pydantic
 from runner.analysis.analyse import analyse_run
 from runner.core.errors import Problem, RecordError, RunnerError, UsageError
 from runner.core.files import read_bounded
-from runner.history.entries import ChangeEntry, LevelEntry, RunRow, series_device
+from runner.history.entries import ChangeEntry, RunRow, series_device
 from runner.history.location import sqlite_path
 from runner.report.formatting import counted
+from runner.report.page_templates import page_of_site
 from runner.report.run_summary import MAX_SUMMARY_BYTES, NAME, VERSION
 from runner.report.site import site
 from runner.report.trends import Trend, trends_of
@@ -22,17 +22,15 @@ from runner.session.results import has_records, write_report
 from runner.store.documents import MAX_BYTES, read_shaped, save, unreadable
 from runner.store.run import Run, runs
 from runner.store.shapes import CONFIG, Count
+from runner.watch.imports import stored_entries
 from runner.watch.series.add import history_url
-from runner.watch.series.rebuild import rebuild
+from runner.watch.series.rebuild import rebuild_missing
 
 if TYPE_CHECKING:
     from runner.history.database import History
 
 COPIED = ("index.html", "report.md", "plan.json")
 """Files of a run that the site has, too; samples and logs stay in the run's folder."""
-LINKS_OF_FOLDER = ', <a href="samples.csv">samples.csv</a>, <a href="plan.json">plan.json</a>, <a href="logs/">logs</a>'
-LINK_TO_LOG = re.compile(r'<a href="logs/[^"]*">([^<]*)</a>')
-LINKS_OF_SITE = ', <a href="plan.json">plan.json</a>'
 
 
 @with_config(CONFIG)
@@ -86,10 +84,8 @@ def write_site(
             note(f"run {run.id} is left out: {error.problems[0].message}")
             continue
         _copy(run, folder / "runs" / run.id)
-    is_new = path is not None and not path.exists()
+    rebuild_missing(reports, url, margin, note, stored_entries(reports, margin))
     with History.open(url) as database:
-        if is_new:
-            rebuild(reports, database, margin, note)
         for name, content in site(_trends(database), summaries, _newest(database), margin):
             save(folder / name, content)
     note(f"{counted(len(summaries), 'run')} in {folder}")
@@ -98,10 +94,7 @@ def write_site(
 
 def _trends(history: "History") -> Iterator[Trend]:
     """Yield the trends of a history, with accepted levels and the regressions that stand."""
-    levels: dict[tuple[str, str], list[LevelEntry]] = {}
-    for level in history.levels():
-        levels.setdefault((level.cell, level.device), []).append(level)
-    return trends_of(history.all_series(), levels, _regressions(history))
+    return trends_of(history.all_series(), history.levels(), _regressions(history))
 
 
 def _regressions(history: "History") -> dict[tuple[str, str, str], ChangeEntry]:
@@ -152,6 +145,5 @@ def _copy(run: Run, folder: Path) -> None:
         except OSError as error:
             raise unreadable(run.path / name, error) from error
         if name == "index.html":
-            page = content.decode(errors="replace").replace(LINKS_OF_FOLDER, LINKS_OF_SITE)
-            content = LINK_TO_LOG.sub(r"\1", page).encode()
+            content = page_of_site(content.decode(errors="replace")).encode()
         save(folder / name, content)

@@ -1,15 +1,14 @@
 """What a night does about alerts: which cells left an open alert and why, which joined it, which alerts it opens."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
-from runner.nights.alert_entry import Action, AlertEntry
+from runner.nights.alert_entry import Action, AlertEntry, alert_key
+from runner.nights.night import Night, NightChange, NightRatio
 from runner.report import formatting
-from runner.watch.alerts.state import Alert, State, key_of, of_device
-from runner.watch.alerts.stored import device_of, in_turns, regressions
+from runner.watch.alerts.state import Alert, AlertState, Nights, of_device, regressions, reported
 
 STALE_AFTER = timedelta(days=30)
 """A cell that no night measured for so long leaves its alert: it is no longer in the matrix, or not selected."""
@@ -24,48 +23,48 @@ WORSE = WORSE_START + ": see {}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tonight:
-    """What alerts need to know of tonight beyond the stored night.
+    """What alerts need to know of tonight.
 
     Attributes:
-        night: as its file has it.
+        night: what it found.
         compared: ids of the cells that were compared with their last good runs.
         digests: environment -> what pins its content tonight.
         accepted: id of a cell -> the run that a person accepted, and who did so and why.
         digest_in: (run, environment) -> what pinned its content in that run; empty if unknown.
     """
 
-    night: Mapping[str, Any]
+    night: Night
     compared: Collection[str]
     digests: Mapping[str, str]
     accepted: Mapping[str, tuple[str, str]]
     digest_in: Callable[[str, str], str]
 
 
-def actions(state: State, nights: Mapping[str, Mapping[str, Any]], tonight: Tonight) -> list[AlertEntry]:
+def actions(state: AlertState, nights: Nights, tonight: Tonight) -> list[AlertEntry]:
     """Return what tonight does about alerts; nothing of it is sent yet.
 
     Args:
         state: after the earlier nights.
-        nights: the earlier nights, oldest first.
+        nights: the earlier nights.
         tonight: the night.
     """
-    slower, run = regressions(tonight.night), tonight.night["run"]
+    slower, run = regressions(tonight.night), tonight.night.run
     entries: list[AlertEntry] = []
-    standing: dict[str, Alert] = {}
+    standing: set[str] = set()
     by_change: dict[tuple[str, str], Alert] = {}
-    for alert in of_device(state.alerts.values(), device_of(tonight.night)):
-        reported = {cell: in_turns(nights, night, cell) for cell, night in alert.cells.items()}
-        reasons = {cell: _why_left(cell, reported[cell], nights, tonight, slower) for cell in alert.cells}
+    for alert in of_device(state.alerts.values(), tonight.night.series_device):
+        changes = {cell: reported(nights, night, cell) for cell, night in alert.cells.items()}
+        reasons = {cell: _why_left(cell, changes[cell], nights, tonight, slower) for cell in alert.cells}
         left = {cell: why for cell, why in reasons.items() if why}
         if left:
             entries.append(_leaving(alert, left, state))
-        stay = {cell: alert for cell in alert.cells if cell not in left}
-        standing.update(stay)
-        by_change.update((change, alert) for cell in stay if (change := _change_of(reported[cell])))
+        stay = alert.cells.keys() - left
+        standing |= stay
+        by_change.update((change, alert) for cell in stay if (change := _change_of(changes[cell])))
     joining: dict[str, list[str]] = {}
     opening: dict[str, list[str]] = {}
     reported_before = {cell for entry in entries for cell in entry.cells}
-    for cell in slower.keys() - standing.keys():
+    for cell in slower.keys() - standing:
         change = None if cell in reported_before else _change_of(slower[cell])
         joined = by_change.get(change) if change else None
         if joined:
@@ -73,19 +72,19 @@ def actions(state: State, nights: Mapping[str, Mapping[str, Any]], tonight: Toni
         else:
             opening.setdefault(cell.partition("/")[0], []).append(cell)
     entries += [_entry(key, "joined", cells) for key, cells in sorted(joining.items())]
-    entries += [_entry(key_of(name, run), "opened", cells) for name, cells in sorted(opening.items())]
+    entries += [_entry(alert_key(name, run), "opened", cells) for name, cells in sorted(opening.items())]
     return entries
 
 
-def _change_of(change: Mapping[str, Any]) -> tuple[str, str] | None:
+def _change_of(change: NightChange | None) -> tuple[str, str] | None:
     """Return what cells of the same change have in common, environment and last good run; None for a creep.
 
     A cell that becomes slower since the same good run as cells of an open alert was slower then already, and had to
     wait for its confirmation.
     """
-    if change.get("against", "baseline") != "baseline" or "cell" not in change:
+    if change is None or change.against != "baseline":
         return None
-    return change["cell"].partition("/")[0], change["before"]
+    return change.cell.partition("/")[0], change.before
 
 
 def _entry(key: str, action: Action, cells: Collection[str]) -> AlertEntry:
@@ -95,7 +94,7 @@ def _entry(key: str, action: Action, cells: Collection[str]) -> AlertEntry:
     return AlertEntry(key=key, action=action, environment=environment, cells=ordered, delivered=action == "joined")
 
 
-def _leaving(alert: Alert, left: Mapping[str, str], state: State) -> AlertEntry:
+def _leaving(alert: Alert, left: Mapping[str, str], state: AlertState) -> AlertEntry:
     """Return the entry for cells that left an alert; the last ones close it.
 
     Nobody gets the end of an alert whose start nobody got, or whose cells are all in a newer alert.
@@ -118,75 +117,71 @@ def _leaving(alert: Alert, left: Mapping[str, str], state: State) -> AlertEntry:
 
 
 def _why_left(
-    cell: str,
-    reported: Mapping[str, Any],
-    nights: Mapping[str, Mapping[str, Any]],
-    tonight: Tonight,
-    slower: Mapping[str, Mapping[str, Any]],
+    cell: str, change: NightChange | None, nights: Nights, tonight: Tonight, slower: Mapping[str, NightChange]
 ) -> str:
     """Return why a cell is no longer part of its alert; empty while it is."""
-    environment = cell.partition("/")[0]
+    environment, night = cell.partition("/")[0], tonight.night
     if cell in slower:
-        is_worse = _is_worse(slower[cell], reported)
-        return WORSE.format(key_of(environment, tonight.night["run"])) if is_worse else ""
-    before = reported.get("before", "")
+        is_worse = _is_worse(slower[cell], change)
+        return WORSE.format(alert_key(environment, night.run)) if is_worse else ""
+    before = change.before if change else ""
     run, reason = tonight.accepted.get(cell, ("", ""))
     if run > before:  # ids of runs start with their times
         return ACCEPTED.format(run, reason)
-    if cell not in tonight.night.get("seconds", {}):
-        return STALE if _is_stale(cell, nights, tonight) else ""
-    again = _measured_again(cell, reported, tonight.night)
-    if again.get("verdict") in ("same", "faster", "inconclusive"):
+    if cell not in night.seconds:
+        return STALE if _is_stale(cell, nights, night) else ""
+    again = _measured_again(cell, change, night)
+    if again and again.verdict in ("same", "faster", "inconclusive"):
         return RECOVERED.format(with_interval(again))
     digest = tonight.digests.get(environment, "")
     if digest and digest == tonight.digest_in(before, environment):
         return AS_IT_WAS.format(before)
-    is_candidate = any(each["cell"] == cell for each in tonight.night["changes"])
-    against_baseline = reported.get("against", "baseline") == "baseline"
-    return SAME if against_baseline and cell in tonight.compared and not is_candidate else ""
+    is_candidate = any(each.cell == cell for each in night.changes)
+    return SAME if _is_since_baseline(change) and cell in tonight.compared and not is_candidate else ""
 
 
-def _measured_again(cell: str, reported: Mapping[str, Any], night: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what tonight measured in turns against the run that a cell was slower than; empty if it did not.
+def _is_since_baseline(change: NightChange | None) -> bool:
+    """Return True for a change since the last good run; a night that is gone reported no creep."""
+    return change is None or change.against == "baseline"
+
+
+def _measured_again(cell: str, change: NightChange | None, night: Night) -> NightRatio | None:
+    """Return what a night measured in turns against the run that a cell was slower than; None if it did not.
 
     To be the same as the last good run says nothing of a creep since the anchor.
     """
-    for change in night["changes"]:
-        of_baseline = change.get("against", "baseline") == reported.get("against", "baseline") == "baseline"
-        if change["cell"] == cell and change["again"] and (of_baseline or change["before"] == reported.get("before")):
-            again: Mapping[str, Any] = change["again"]
-            return again
-    return {}
+    for each in night.changes:
+        of_baseline = each.against == "baseline" and _is_since_baseline(change)
+        if each.cell == cell and each.again and (of_baseline or (change and each.before == change.before)):
+            return each.again
+    return None
 
 
-def _is_worse(change: Mapping[str, Any], reported: Mapping[str, Any]) -> bool:
+def _is_worse(change: NightChange, before: NightChange | None) -> bool:
     """Return True where a cell became slower again after its alert was sent, so that a second message is due.
 
     Either its interval in turns, against the same run, lies entirely above the interval of the alert. Or the alert
     reported a creep, and the cell is now slower than its last good run, too.
     """
-    against, before = change.get("against", "baseline"), reported.get("against", "baseline")
-    if against == "baseline" and before != "baseline":
+    if before is None:
+        return False
+    if change.against == "baseline" and before.against != "baseline":
         return True
-    low = (change["again"] or {}).get("ratio_low")
-    high = (reported.get("again") or {}).get("ratio_high")
-    return change["before"] == reported.get("before") and bool(low and high and low > high)
+    low = change.again.ratio_low if change.again else None
+    high = before.again.ratio_high if before.again else None
+    return change.before == before.before and bool(low and high and low > high)
 
 
-def _is_stale(cell: str, nights: Mapping[str, Mapping[str, Any]], tonight: Tonight) -> bool:
+def _is_stale(cell: str, nights: Nights, tonight: Night) -> bool:
     """Return True where the last night that measured a cell is too long ago."""
-    measured = [night["at"] for night in _of_device(nights, tonight) if cell in night.get("seconds", {})]
+    of_device = (night for night in nights.values() if night.series_device == tonight.series_device)
+    measured = [night.at for night in of_device if cell in night.seconds]
     try:
-        return datetime.fromisoformat(tonight.night["at"]) - datetime.fromisoformat(measured[-1]) > STALE_AFTER
+        return datetime.fromisoformat(tonight.at) - datetime.fromisoformat(measured[-1]) > STALE_AFTER
     except (IndexError, ValueError, TypeError):
         return not measured
 
 
-def _of_device(nights: Mapping[str, Mapping[str, Any]], tonight: Tonight) -> Iterator[Mapping[str, Any]]:
-    return (night for night in nights.values() if device_of(night) == device_of(tonight.night))
-
-
-def with_interval(row: Mapping[str, Any]) -> str:
+def with_interval(ratio: NightRatio) -> str:
     """Return a ratio with its 95 % interval."""
-    interval = formatting.interval(row.get("ratio_low"), row.get("ratio_high"))
-    return f"{formatting.ratio(row.get('ratio'))} ({interval})"
+    return f"{formatting.ratio(ratio.ratio)} ({formatting.interval(ratio.ratio_low, ratio.ratio_high)})"

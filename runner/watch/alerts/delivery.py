@@ -9,22 +9,20 @@ from collections.abc import Callable, Collection, Mapping, MutableMapping, Seque
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 from runner.core.errors import RecordError, RunnerError
 from runner.nights.alert_entry import INTENDED, AlertEntry
+from runner.nights.anchors_file import acceptances
+from runner.nights.files import read_nights
+from runner.nights.night import Night
 from runner.report import formatting
 from runner.store.run import runs
 from runner.watch.alerts.actions import Tonight, actions
-from runner.watch.alerts.evidence import Evidence, evidence
+from runner.watch.alerts.evidence import AlertEvidence, evidence
 from runner.watch.alerts.message import closed_message, opened_message
 from runner.watch.alerts.sending import Message, Send, send
-from runner.watch.alerts.state import State, state_after
-from runner.watch.alerts.stored import read_nights
+from runner.watch.alerts.state import AlertState, Nights, state_after
 from runner.watch.alerts.targets import Target, read_targets, salted
-
-if TYPE_CHECKING:
-    from runner.watch.nightly.night import Night
 
 BUDGET = 60.0
 """Seconds that all messages of a night may take."""
@@ -32,18 +30,6 @@ NO_TARGETS = "nobody is to be notified"
 NO_TIME = "the messages before it took too long"
 
 Note = Callable[[str], None]
-Nights = Mapping[str, Mapping[str, object]]
-
-
-class NightFile(Protocol):
-    """The file of a night that runs."""
-
-    @property
-    def reports(self) -> Path:
-        """The folder that holds the nights."""
-
-    def write(self, night: "Night") -> object:
-        """Replace the night; raises RecordError if it cannot be stored."""
 
 
 def targets_of_night(environ: MutableMapping[str, str], note: Note) -> tuple[Target, ...]:
@@ -66,82 +52,68 @@ def targets_of_night(environ: MutableMapping[str, str], note: Note) -> tuple[Tar
         return targets
 
 
-def deliver(
-    night: "Night",
-    file: NightFile,
-    targets: Sequence[Target],
-    *,
-    compared: Collection[str],
-    digests: Mapping[str, str],
-    note: Note,
-) -> "Night":
-    """Open, close and send the alerts of a night that is done; return the night with its alerts, stored again.
-
-    A message that cannot be delivered is a note, and the next night sends it again.
-
-    Args:
-        night: tonight, with its confirmed regressions.
-        file: of the night.
-        targets: the receivers; without any, the alerts are kept and nothing is sent.
-        compared: ids of the cells that were compared with their last good runs.
-        digests: environment -> what pins its content tonight.
-        note: shows a line.
-
-    Raises:
-        RecordError: the night cannot be stored.
-    """
-    return Delivery(file=file, targets=tuple(targets), note=note).of(night, compared, digests)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """The delivery of a night's alerts; see ``deliver``.
+    """The delivery of a night's alerts: what does not arrive is a note, and the next night sends it again.
 
     Attributes:
-        file, targets, note: as there.
+        reports: the folder that holds the nights.
+        write: replaces the file of the night; raises RecordError if it cannot be stored.
+        targets: the receivers; without any, the alerts are kept and nothing is sent.
+        note: shows a line.
         send: sends a message.
         clock: seconds, monotonic.
     """
 
-    file: NightFile
+    reports: Path
+    write: Callable[[Night], object]
     targets: tuple[Target, ...]
     note: Note
     send: Send = send
     clock: Callable[[], float] = time.monotonic
 
-    def of(self, night: "Night", compared: Collection[str], digests: Mapping[str, str]) -> "Night":
-        """Deliver the alerts of a night; return it with them."""
-        nights = read_nights(self.file.reports)
+    def of(self, night: Night, compared: Collection[str], digests: Mapping[str, str]) -> Night:
+        """Open, close and send the alerts of a night that is done; return the night with its alerts, stored again.
+
+        Args:
+            night: tonight, with its confirmed regressions.
+            compared: ids of the cells that were compared with their last good runs.
+            digests: environment -> what pins its content tonight.
+
+        Raises:
+            RecordError: the night cannot be stored.
+        """
+        nights = read_nights(self.reports)
         nights.pop(night.run, None)
         state = state_after(nights)
         tonight = Tonight(
-            night=night.json(),
+            night=night,
             compared=compared,
             digests=digests,
-            accepted=_accepted(self.file.reports, night),
-            digest_in=cache(partial(_digest_in, self.file.reports)),
+            accepted=_accepted(self.reports, night),
+            digest_in=cache(partial(_digest_in, self.reports)),
         )
         entries = actions(state, nights, tonight)
         closed = {entry.key for entry in entries if entry.action == "closed"}
         entries += [entry for entry in state.undelivered if self.targets and entry.key not in closed]
         night = self._stored(night, [_intended(entry, self.targets) for entry in entries])
-        night = self._sent(night, state, {**nights, night.run: night.json()})
+        night = self._sent(night, state, {**nights, night.run: night})
         failures = [_outcome(entry) for entry in night.alerts if self.targets and not entry.delivered]
         return self._stored(replace(night, notes=(*night.notes, *failures)), night.alerts) if failures else night
 
-    def _stored(self, night: "Night", entries: Sequence[AlertEntry]) -> "Night":
+    def _stored(self, night: Night, entries: Sequence[AlertEntry]) -> Night:
         """Store a night with its alerts; return it."""
         night = replace(night, alerts=tuple(entries))
-        self.file.write(night)
+        self.write(night)
         return night
 
-    def _sent(self, night: "Night", state: State, nights: Nights) -> "Night":
+    def _sent(self, night: Night, state: AlertState, nights: Nights) -> Night:
         """Send the messages of a night, and store it after each; return it."""
         deadline = self.clock() + BUDGET
         for index, entry in enumerate(night.alerts):
             if entry.delivered or not self.targets:
                 continue
-            message = _message(entry, state, nights, self.file.reports)
+            message = _message(entry, state, nights, self.reports)
             outcome = self._outcome_of(entry, message, deadline - self.clock())
             self.note(_outcome(outcome))
             night = self._stored(night, [*night.alerts[:index], outcome, *night.alerts[index + 1 :]])
@@ -167,7 +139,7 @@ def _intended(entry: AlertEntry, targets: Sequence[Target]) -> AlertEntry:
     return replace(entry, reason=INTENDED if targets else NO_TARGETS)
 
 
-def _message(entry: AlertEntry, state: State, nights: Nights, reports: Path) -> Message | None:
+def _message(entry: AlertEntry, state: AlertState, nights: Nights, reports: Path) -> Message | None:
     """Return the message of an entry; None where there is nothing left to send."""
     known = known_of(entry, state, nights)
     if entry.action == "closed":
@@ -175,11 +147,10 @@ def _message(entry: AlertEntry, state: State, nights: Nights, reports: Path) -> 
     return opened_message(known, reports) if known else None
 
 
-def known_of(entry: AlertEntry, state: State, nights: Nights) -> Evidence | None:
+def known_of(entry: AlertEntry, state: AlertState, nights: Nights) -> AlertEvidence | None:
     """Return what is known about the alert of an entry."""
     alert = state.alerts.get(entry.key)
-    opened = entry.key.removeprefix(f"{entry.environment}-")
-    cells = dict(alert.cells) if alert and entry.action == "opened" else dict.fromkeys(entry.cells, opened)
+    cells = dict(alert.cells) if alert and entry.action == "opened" else dict.fromkeys(entry.cells, entry.night)
     return evidence(entry.key, entry.environment, cells, nights)
 
 
@@ -191,15 +162,12 @@ def _outcome(entry: AlertEntry) -> str:
     return f"{what} was not delivered: {entry.reason}; the next night sends it again"
 
 
-def _accepted(reports: Path, night: "Night") -> dict[str, tuple[str, str]]:
+def _accepted(reports: Path, night: Night) -> dict[str, tuple[str, str]]:
     """Return id of a cell -> the run that a person last accepted on the night's device, and who did so and why."""
-    from runner.nights.anchors_file import acceptances, device_of
-
-    device = device_of({"backend": night.backend, "device_name": night.device_name})
     return {
         cell: (accepted.run, f"{accepted.reason} ({accepted.person})")
         for accepted in acceptances(reports)
-        if accepted.device == device
+        if accepted.device == night.series_device
         for cell in accepted.cells
     }
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from runner.core.text import printable
+from runner.nights.night import Against, NightChange, NightDifference
 from runner.report import formatting
 from runner.watch.alerts.actions import with_interval
-from runner.watch.alerts.stored import differences, in_turns
+from runner.watch.alerts.state import Nights, reported
 
 VALUE_LENGTH = 60  # characters of a value of a fact; an environment reports it
 RELEVANT = ("framework", "speed")
@@ -15,13 +15,13 @@ RELEVANT = ("framework", "speed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class SlowStep:
     """Cells that became slower between the same two states of an environment.
 
     Attributes:
         before: the earlier run.
-        against: what that is for the cells, as ``Change.against``.
-        changes: as stored, the largest ratio first.
+        against: what that is for the cells.
+        changes: the largest ratio first.
         facts: (name, value in the earlier run, value now) that times may depend on, the framework first.
         packages: names of the packages and settings that differ besides.
         release_before: the framework's release in the earlier run, ``release`` in the later one; empty if they are not
@@ -29,8 +29,8 @@ class Step:
     """
 
     before: str
-    against: str
-    changes: tuple[Mapping[str, Any], ...]
+    against: Against
+    changes: tuple[NightChange, ...]
     facts: tuple[tuple[str, str, str], ...]
     packages: tuple[str, ...]
     release_before: str = ""
@@ -38,13 +38,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """An alert with what its nights measured; all text is printable.
+class AlertEvidence:
+    """An alert with what its nights measured; all text is printable, but for the ids of cells.
 
     Attributes:
         key, environment: of the alert.
         device: name of the device; ``backend`` its backend.
         night: the night that opened it.
+        reported_in: id of a cell -> the night that reported it.
         steps: those with the largest change first.
     """
 
@@ -53,7 +54,8 @@ class Evidence:
     device: str
     backend: str
     night: str
-    steps: tuple[Step, ...]
+    reported_in: Mapping[str, str]
+    steps: tuple[SlowStep, ...]
 
     @property
     def cells(self) -> int:
@@ -61,78 +63,81 @@ class Evidence:
         return sum(len(step.changes) for step in self.steps)
 
     @property
-    def largest(self) -> Mapping[str, Any]:
+    def largest(self) -> NightChange:
         """The change with the largest ratio."""
         return self.steps[0].changes[0]
 
 
-def evidence(
-    key: str, environment: str, cells: Mapping[str, str], nights: Mapping[str, Mapping[str, Any]]
-) -> Evidence | None:
+def evidence(key: str, environment: str, cells: Mapping[str, str], nights: Nights) -> AlertEvidence | None:
     """Return what is known about an alert; None if its nights are gone.
 
     Args:
         key: of the alert.
         environment: that became slower.
         cells: id of a cell -> the night that reported it.
-        nights: id -> a stored night.
+        nights: all nights.
     """
-    changes: dict[str, list[Mapping[str, Any]]] = {}
+    by_run: dict[str, list[NightChange]] = {}
     for cell, night in cells.items():
-        change = in_turns(nights, night, cell)
-        if change:
-            changes.setdefault(change["before"], []).append({**change, "night": night})
-    steps = [_step(environment, before, of_run, nights) for before, of_run in changes.items()]
+        if change := reported(nights, night, cell):
+            by_run.setdefault(change.before, []).append(change)
+    steps = [_step(environment, changes, cells, nights) for changes in by_run.values()]
     steps.sort(key=lambda step: -ratio_of(step.changes[0]))
     opened = min(cells.values(), default="")
     if not steps or opened not in nights:
         return None
-    return Evidence(
+    return AlertEvidence(
         key=printable(key),
         environment=printable(environment),
-        device=printable(nights[opened]["device_name"], VALUE_LENGTH),
-        backend=printable(nights[opened]["backend"], VALUE_LENGTH),
+        device=printable(nights[opened].device_name, VALUE_LENGTH),
+        backend=printable(nights[opened].backend, VALUE_LENGTH),
         night=opened,
+        reported_in=cells,
         steps=tuple(steps),
     )
 
 
-def _step(
-    environment: str, before: str, changes: Sequence[Mapping[str, Any]], nights: Mapping[str, Mapping[str, Any]]
-) -> Step:
+def _step(environment: str, changes: Sequence[NightChange], cells: Mapping[str, str], nights: Nights) -> SlowStep:
+    """Return the step of changes since the same earlier run."""
     ordered = sorted(changes, key=lambda change: -ratio_of(change))
-    reported = {str(name): None for change in ordered for name in (change["night"], change["confirmed_in"])}
-    different = next(filter(None, (differences(nights, name, environment, before) for name in reported)), [])
-    relevant = [each for each in different if each.get("kind", "speed") in RELEVANT]
-    framework = next((each for each in relevant if each.get("kind") == "framework"), {})
-    return Step(
+    before = ordered[0].before
+    reporting = dict.fromkeys(name for change in ordered for name in (cells[change.cell], change.confirmed_in))
+    different = next(filter(None, (_differences(nights, name, environment, before) for name in reporting)), ())
+    relevant = [each for each in different if each.kind in RELEVANT]
+    framework = next((each for each in relevant if each.kind == "framework"), None)
+    return SlowStep(
         before=printable(before),
-        against=ordered[0].get("against", "baseline"),
+        against=ordered[0].against,
         changes=tuple(ordered),
-        facts=tuple((_text(each["name"]), _text(each["base"]), _text(each["other"])) for each in relevant),
-        packages=tuple(_text(each["name"]) for each in different if each.get("kind") in ("package", "alone")),
-        release_before=_text(framework.get("base") or ""),
-        release=_text(framework.get("other") or ""),
+        facts=tuple((_text(each.name), _text(each.base), _text(each.other)) for each in relevant),
+        packages=tuple(_text(each.name) for each in different if each.kind in ("package", "alone")),
+        release_before=_text(framework.base or "") if framework else "",
+        release=_text(framework.other or "") if framework else "",
     )
+
+
+def _differences(nights: Nights, run: str, environment: str, before: str) -> tuple[NightDifference, ...]:
+    """Return what differs between an environment in a night and in an earlier run; empty if it was not measured."""
+    pairs = nights[run].pairs if run in nights else ()
+    return next((pair.differences for pair in pairs if pair.base == f"{environment}@{before}"), ())
 
 
 def _text(value: str | None) -> str:
     return printable(value or formatting.DASH, VALUE_LENGTH) if value != "" else ""
 
 
-def ratio_of(change: Mapping[str, Any]) -> float:
+def ratio_of(change: NightChange) -> float:
     """Return the ratio of a change: in turns if it was measured so; 1 if there is none."""
-    return float((change["again"] or change).get("ratio") or 1.0)
+    return change.in_turns.ratio or 1.0
 
 
-def ratio_text(change: Mapping[str, Any]) -> str:
+def ratio_text(change: NightChange) -> str:
     """Return the ratio of a change with its interval, and how it was measured."""
-    again = change["again"]
-    if again is None:
+    if change.again is None:
         return f"{with_interval(change)} between the runs"
-    return f"{with_interval(again)} in turns, {formatting.counted(again.get('rounds', 0), 'round')}"
+    return f"{with_interval(change.again)} in turns, {formatting.counted(change.again.rounds, 'round')}"
 
 
-def name_of(change: Mapping[str, Any]) -> str:
+def name_of(change: NightChange) -> str:
     """Return the name of a cell without its environment."""
-    return printable(change["cell"].partition("/")[2], 200)
+    return printable(change.cell.partition("/")[2], 200)

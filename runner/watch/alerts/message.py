@@ -1,15 +1,16 @@
 """The text of alerts: messages in plain text, and the body of an issue in Markdown."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from runner.core.paths import DEFAULT_REPORTS
 from runner.core.text import REASON_LENGTH, printable
 from runner.nights.alert_entry import AlertEntry
+from runner.nights.night import Against
 from runner.report import formatting
 from runner.report.markdown_text import Raw, bullets, plain, table
-from runner.watch.alerts.evidence import Evidence, Step, name_of, ratio_of, ratio_text
+from runner.watch.alerts.evidence import AlertEvidence, SlowStep, name_of, ratio_of, ratio_text
 from runner.watch.alerts.sending import Message
 
 SHOWN_CELLS = 5
@@ -17,13 +18,17 @@ SHOWN_CELLS = 5
 ISSUE_CELLS = 100
 SHOWN_NAMES = 8
 TITLE_LENGTH = 100
-EARLIER = {"baseline": "the last good run", "anchor": "the anchor", "series": "the level of earlier nights"}
+EARLIER: Mapping[Against, str] = {
+    "baseline": "the last good run",
+    "anchor": "the anchor",
+    "series": "the level of earlier nights",
+}
 """What a change was compared with -> its words."""
 _MENTIONS = str.maketrans({"<": "(", ">": ")", "@": " at "})
 """What chat services read as a mention or a link; ids of cells, releases and commands have none of them."""
 
 
-def opened_message(known: Evidence, reports: Path = DEFAULT_REPORTS) -> Message:
+def opened_message(known: AlertEvidence, reports: Path = DEFAULT_REPORTS) -> Message:
     """Return the message that opens an alert; ``reports`` is the folder that its commands name."""
     lines = [_summary(known), ""]
     for step in known.steps:
@@ -32,7 +37,7 @@ def opened_message(known: Evidence, reports: Path = DEFAULT_REPORTS) -> Message:
     return Message(title=title(known), body=_safe("\n".join(lines)), kind="failure")
 
 
-def closed_message(entry: AlertEntry, known: Evidence | None) -> Message:
+def closed_message(entry: AlertEntry, known: AlertEvidence | None) -> Message:
     """Return the message that closes an alert."""
     cells = formatting.counted(len(entry.cells), "cell")
     device = f" on {known.device}" if known else ""
@@ -47,7 +52,7 @@ TEST_MESSAGE = Message(
 )
 
 
-def title(known: Evidence) -> str:
+def title(known: AlertEvidence) -> str:
     """Return the title of an alert and of its issue: what, how many, how much, where."""
     slower = f"{(ratio_of(known.largest) - 1) * 100:.1f} %"
     amount = f"{slower} slower" if known.cells == 1 else f"up to {slower} slower"
@@ -55,7 +60,7 @@ def title(known: Evidence) -> str:
     return _safe(printable(f"{known.environment} {amount}: {cells}, on {known.device}", TITLE_LENGTH))
 
 
-def issue(known: Evidence, reports: Path = DEFAULT_REPORTS) -> str:
+def issue(known: AlertEvidence, reports: Path = DEFAULT_REPORTS) -> str:
     """Return the body of an issue, in Markdown; whatever an environment reported is escaped."""
     parts = [f"# {plain(title(known))}", plain(_summary(known))]
     for step in known.steps:
@@ -67,7 +72,7 @@ def issue(known: Evidence, reports: Path = DEFAULT_REPORTS) -> str:
     return Raw("\n\n".join([*filter(None, parts), *blocks, f"Alert `{known.key.replace('`', '')}`."]) + "\n")
 
 
-def commands(known: Evidence, reports: Path = DEFAULT_REPORTS) -> Iterator[tuple[str, str]]:
+def commands(known: AlertEvidence, reports: Path = DEFAULT_REPORTS) -> Iterator[tuple[str, str]]:
     """Yield what to do next, and the command for the cell with the largest change.
 
     Args:
@@ -75,14 +80,15 @@ def commands(known: Evidence, reports: Path = DEFAULT_REPORTS) -> Iterator[tuple
         reports: the folder of its nights.
     """
     folder = () if reports == DEFAULT_REPORTS else ("--reports", str(reports.absolute()))
-    cell, night, step = known.largest["cell"], known.largest["night"], known.steps[0]
+    cell, step = known.largest.cell, known.steps[0]
+    night = known.reported_in[cell]
     yield "Look", _command("runner", "history", cell, *folder)
     yield "Reproduce", _command("runner", "reproduce", f"{night}/{cell}", *folder)
     if step.release_before and step.release:
         good, bad = step.release_before, step.release
         axis = ("--axis", "nightly") if ".dev" in bad else ()
         yield "Find the release", _command("runner", "bisect", cell, "--good", good, "--bad", bad, *axis, *folder)
-    cells = [change["cell"] for each in known.steps for change in each.changes]
+    cells = [change.cell for each in known.steps for change in each.changes]
     accepted = cells if len(cells) <= SHOWN_CELLS else [known.environment]
     yield "Accept", _command("runner", "history", "accept", *accepted, "--run", night, "--reason", "REASON", *folder)
 
@@ -92,19 +98,19 @@ def _command(*words: str) -> str:
     return shlex.join(printable(word, 300) for word in words)
 
 
-def _summary(known: Evidence) -> str:
+def _summary(known: AlertEvidence) -> str:
     cells = formatting.counted(known.cells, "cell")
     verb = "is" if known.cells == 1 else "are"
     night = f"the night of {formatting.date(known.night) or known.night}"
     return f"{cells} of {known.environment} {verb} slower on {known.device}, {known.backend}: confirmed by {night}."
 
 
-def _since(step: Step) -> str:
-    earlier, date = EARLIER.get(step.against, EARLIER["baseline"]), formatting.date(step.before) or "an unknown time"
+def _since(step: SlowStep) -> str:
+    earlier, date = EARLIER[step.against], formatting.date(step.before) or "an unknown time"
     return f"{earlier}, {step.before} of {date}"
 
 
-def _step_lines(step: Step, known: Evidence, reports: Path) -> Iterator[str]:
+def _step_lines(step: SlowStep, known: AlertEvidence, reports: Path) -> Iterator[str]:
     yield f"Against {_since(step)}:"
     for change in step.changes[:SHOWN_CELLS]:
         yield f"  {name_of(change)}: {ratio_text(change)}"
@@ -114,14 +120,14 @@ def _step_lines(step: Step, known: Evidence, reports: Path) -> Iterator[str]:
     yield from (f"  {line}" for line in _fact_lines(step))
 
 
-def _more(step: Step, shown: int) -> str:
+def _more(step: SlowStep, shown: int) -> str:
     return f"and {formatting.counted(len(step.changes) - shown, 'more cell')}"
 
 
-def _fact_lines(step: Step) -> Iterator[str]:
+def _fact_lines(step: SlowStep) -> Iterator[str]:
     """Yield what differs between the two states of the environment."""
     if step.against == "series":
-        yield printable(step.changes[0].get("reason", ""), REASON_LENGTH)
+        yield printable(step.changes[0].reason, REASON_LENGTH)
     facts = [f"{name} {before} → {after}" for name, before, after in step.facts]
     if facts:
         yield f"differs: {_few(facts)}"

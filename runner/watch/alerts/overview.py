@@ -7,12 +7,12 @@ from typing import Any
 
 from runner.core.errors import Problem, UsageError
 from runner.core.text import printable
+from runner.nights.files import read_nights
 from runner.report import formatting
-from runner.watch.alerts.evidence import Evidence, evidence, ratio_of, ratio_text
+from runner.watch.alerts.evidence import AlertEvidence, evidence, ratio_of, ratio_text
 from runner.watch.alerts.message import TEST_MESSAGE, issue, title
 from runner.watch.alerts.sending import DEADLINE, Send, send
-from runner.watch.alerts.state import Alert, State, state_after
-from runner.watch.alerts.stored import read_nights
+from runner.watch.alerts.state import Alert, AlertState, Nights, state_after
 from runner.watch.alerts.targets import FILE_VARIABLE, VARIABLE, read_targets, targets_file
 
 
@@ -21,7 +21,7 @@ class OpenAlert:
     """An open alert, what is known about it, and why a receiver does not have it; empty if all have it."""
 
     alert: Alert
-    known: Evidence | None
+    known: AlertEvidence | None
     failure: str
 
     def json(self) -> dict[str, Any]:
@@ -34,7 +34,7 @@ class OpenAlert:
             "night": self.alert.night,
             "cells": sorted(self.alert.cells),
             "title": title(self.known) if self.known else "",
-            "largest": None if largest is None else {"cell": largest["cell"], "ratio": ratio_of(largest)},
+            "largest": None if largest is None else {"cell": largest.cell, "ratio": ratio_of(largest)},
             "not_delivered": self.failure,
         }
 
@@ -63,7 +63,7 @@ class Overview:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryTest:
     """Name of a receiver -> why it did not accept the test message; empty if it did."""
 
     outcomes: Mapping[str, str]
@@ -103,7 +103,7 @@ def issue_body(reports: Path, key: str) -> str:
     return issue(known, reports)
 
 
-def send_test(environ: MutableMapping[str, str], send: Send = send) -> Outcome:
+def send_test(environ: MutableMapping[str, str], send: Send = send) -> DeliveryTest:
     """Send a test message to all receivers.
 
     Raises:
@@ -114,10 +114,10 @@ def send_test(environ: MutableMapping[str, str], send: Send = send) -> Outcome:
         hint = f"write addresses of apprise into {targets_file(environ)}, with mode 0600, or into {VARIABLE}"
         message = f"no receiver of alerts is set: neither {VARIABLE}, nor {FILE_VARIABLE}, nor a file"
         raise UsageError(Problem(message, hint=hint))
-    return Outcome(send(TEST_MESSAGE, targets, DEADLINE))
+    return DeliveryTest(send(TEST_MESSAGE, targets, DEADLINE))
 
 
-def _read(reports: Path) -> tuple[State, Mapping[str, Any]]:
+def _read(reports: Path) -> tuple[AlertState, Nights]:
     if not reports.is_dir():
         raise UsageError(
             Problem(f"there is no folder {reports}", hint="name the folder that holds the runs: --reports")
@@ -126,7 +126,7 @@ def _read(reports: Path) -> tuple[State, Mapping[str, Any]]:
     return state_after(nights), nights
 
 
-def _open_alert(alert: Alert, state: State, nights: Mapping[str, Any]) -> OpenAlert:
+def _open_alert(alert: Alert, state: AlertState, nights: Nights) -> OpenAlert:
     opened = state.sent[alert.key, "opened"]
     known = evidence(alert.key, alert.environment, alert.cells, nights)
     return OpenAlert(alert, known, "" if opened.delivered else opened.reason)

@@ -1,11 +1,13 @@
-"""Which alerts are open: derived from what the stored nights did, so nothing else can disagree with them."""
+"""Which alerts are open, and what the nights reported of their cells: derived from the stored nights alone."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from runner.nights.alert_entry import SENT, AlertEntry
-from runner.watch.alerts.stored import device_of
+from runner.nights.alert_entry import SENT, AlertEntry, alert_key
+from runner.nights.night import Night, NightChange
+
+Nights = Mapping[str, Night]
+"""Id of the first run -> its night, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,22 +15,25 @@ class Alert:
     """A regression that was confirmed and still stands.
 
     Attributes:
-        key: names it.
         environment: the environment that became slower.
         device: backend and kind of device.
         night: the night that opened it.
         cells: id of a cell that is still slower -> the night that reported it.
     """
 
-    key: str
     environment: str
     device: str
     night: str
     cells: Mapping[str, str]
 
+    @property
+    def key(self) -> str:
+        """Its name in nights, messages and commands."""
+        return alert_key(self.environment, self.night)
+
 
 @dataclass(frozen=True, slots=True)
-class State:
+class AlertState:
     """The alerts after some nights.
 
     Attributes:
@@ -54,23 +59,16 @@ class State:
         return opened is not None and opened.may_have_readers
 
 
-def state_after(nights: Mapping[str, Mapping[str, Any]]) -> State:
-    """Return the alerts after nights, which are given oldest first."""
+def state_after(nights: Nights) -> AlertState:
+    """Return the alerts after nights."""
     alerts: dict[str, Alert] = {}
     sent: dict[tuple[str, str], AlertEntry] = {}
     for run, night in nights.items():
-        for stored in night.get("alerts", ()):
-            entry = entry_of(stored)
-            _apply(entry, run, device_of(night), alerts)
+        for entry in night.alerts:
+            _apply(entry, run, night.series_device, alerts)
             if entry.action in SENT:
                 sent[entry.key, entry.action] = entry
-    return State(alerts, sent)
-
-
-def entry_of(stored: Mapping[str, Any]) -> AlertEntry:
-    """Return a stored entry."""
-    names = ("key", "action", "environment", "because", "delivered", "targets", "reason")
-    return AlertEntry(cells=tuple(stored["cells"]), **{name: stored[name] for name in names})
+    return AlertState(alerts, sent)
 
 
 def _apply(entry: AlertEntry, run: str, device: str, alerts: dict[str, Alert]) -> None:
@@ -79,27 +77,33 @@ def _apply(entry: AlertEntry, run: str, device: str, alerts: dict[str, Alert]) -
     if entry.action == "closed":
         alerts.pop(entry.key, None)
     elif entry.action == "opened" and alert is None:
-        if run == night_of(entry.key, entry.environment):
+        if run == entry.night:
             cells = dict.fromkeys(entry.cells, run)
-            alerts[entry.key] = Alert(
-                key=entry.key, environment=entry.environment, device=device, night=run, cells=cells
-            )
+            alerts[entry.key] = Alert(environment=entry.environment, device=device, night=run, cells=cells)
     elif alert and entry.action in ("joined", "left"):
         kept = {cell: night for cell, night in alert.cells.items() if cell not in entry.cells}
         joined = dict.fromkeys(entry.cells, run) if entry.action == "joined" else {}
         alerts[entry.key] = replace(alert, cells={**kept, **joined})
 
 
-def key_of(environment: str, night: str) -> str:
-    """Return the key of an alert that a night opens: at most one for each environment."""
-    return f"{environment}-{night}"
-
-
-def night_of(key: str, environment: str) -> str:
-    """Return the night that opened an alert."""
-    return key.removeprefix(f"{environment}-")
-
-
 def of_device(alerts: Iterable[Alert], device: str) -> tuple[Alert, ...]:
-    """Return the alerts of a device."""
+    """Return the alerts of a device; those of different devices have nothing in common."""
     return tuple(alert for alert in alerts if alert.device == device)
+
+
+def regressions(night: Night) -> dict[str, NightChange]:
+    """Return id of a cell -> its confirmed regression in a night; against its last good run where there are several."""
+    return {change.cell: change for change in sorted(night.slower, key=lambda change: change.against == "baseline")}
+
+
+def reported(nights: Nights, run: str, cell: str) -> NightChange | None:
+    """Return the regression of a cell that a night reported; None if the night is gone.
+
+    Where that night did not measure the cell in turns, it is the regression in the night that confirmed it.
+    """
+    change = regressions(nights[run]).get(cell) if run in nights else None
+    if change is None or change.again or change.confirmed_in not in nights:
+        return change
+    confirmed = nights[change.confirmed_in].changes
+    same = (each for each in confirmed if (each.cell, each.before) == (cell, change.before))
+    return next((each for each in same if each.again), change)

@@ -3,16 +3,15 @@
 Steps, each of which takes values and returns values:
 
 0. ``turn`` lets no night run beside another, ``start`` plans it with its bases, ``floating`` gets new releases, and
-   ``night_file`` writes what the night does.
-1. ``history`` reads what earlier nights left. In ``compared``, ``baseline`` and ``anchors`` choose the runs to compare
-   each cell with: the last good one, and a pinned one.
-2. ``baseline.compare_with_baselines``: tonight's rows against them; their rounds were not in turns, so a difference is
-   a suspicion.
+   ``night_record`` writes what the night does.
+1. ``runner.nights`` reads what earlier nights left. ``baseline`` and ``anchors`` choose the runs to compare each cell
+   with: the last good one, and a pinned one.
+2. ``compared.suspects``: tonight's rows against them; their rounds were not in turns, so a difference is a suspicion.
 3. ``requests`` says which suspicions are measured in turns, and ``confirmation`` does so.
-4. ``confirmed`` says which of them stand. ``result.Night`` holds all of it, for ``text``, JSON and
+4. ``confirmed`` says which of them stand. ``runner.nights.night.Night`` holds all of it, for ``text``, JSON and
    ``reports/nights/<run>.json``.
 
-``accept`` makes a run the baseline and the anchor of cells; ``schedule`` runs nights.
+``series.accept`` makes a run the baseline and the anchor of cells; ``schedule`` runs nights.
 """
 
 import functools
@@ -28,8 +27,9 @@ from runner.analysis.model import Dataset
 from runner.core.model.cells import TWIN
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
-from runner.nights.anchors_file import device_of, read_pins
-from runner.nights.looks import History, read_history
+from runner.nights.anchors_file import device_of, read_anchors, write_anchors
+from runner.nights.looks import EarlierNights, earlier_nights
+from runner.nights.night import Night
 from runner.session import run as pipeline
 from runner.session.context import Context, setup
 from runner.session.options import Options
@@ -41,14 +41,15 @@ from runner.store.run import new_id
 from runner.watch import alerts
 from runner.watch.alerts.targets import Target
 from runner.watch.nightly.baseline import measured_cells
-from runner.watch.nightly.compared import compare, read_series
+from runner.watch.nightly.compared import Series, compared, read_earlier, read_series, restore_series, suspects
 from runner.watch.nightly.confirmation import Confirmation
 from runner.watch.nightly.drift import drift_notes
-from runner.watch.nightly.night import Night
 from runner.watch.nightly.night_record import NightFile, killed_nights
-from runner.watch.nightly.requests import Candidate, in_order
+from runner.watch.nightly.requests import NightCandidate, in_order
+from runner.watch.nightly.series_candidates import measured_before
 from runner.watch.nightly.start import Start, start, with_bases
 from runner.watch.nightly.turn import only_night
+from runner.watch.series.add import add_run
 
 __all__ = ["nightly"]
 
@@ -87,16 +88,15 @@ def nightly(
         NightRunningError: another night measures into the same reports folder.
         RunnerError: whatever ``session.run.run`` raises; or a file of the nights is damaged.
     """
-    from runner.watch.series.add import add_run  # it imports this package
-
     budget = parse_duration(options.budget or BUDGET)
     targets = alerts.targets_of_night(os.environ, progress.note)
     with only_night(options.reports):
         context = setup(replace(options, budget=f"{(1 - CONFIRMATION_SHARE) * budget:.3f}s"))
         for note in context.notes:
             progress.note(note)
-        read_pins(context.settings.reports, "")  # a damaged file is a mistake that does not wait for the morning
+        read_anchors(context.settings.reports, "")  # a damaged file is a mistake that does not wait for the morning
         night = start(with_bases(context, bases))
+        restore_series(history, context.settings.reports, context.settings.margin, progress.note)
         add = functools.partial(add_run, margin=context.settings.margin, url=history, note=progress.note)
         file = NightFile(_opened(night.context), context.settings.reports, add, history)
         with file.recorded(progress.note):
@@ -124,6 +124,7 @@ def _opened(context: Context) -> Night:
         backend=context.backend.name,
         state="running",
         stage="resolve",
+        changes=(),
     )
 
 
@@ -139,20 +140,50 @@ def _measured_night(
     file.enter("compare")
     file.remember(totals.run.id)
     results = dataset.load_dataset(totals.run)
-    history = read_history(context.settings.reports)
+    nights = earlier_nights(context.settings.reports)
     series = read_series(file.url, device_of(totals.run.journal().header), progress.note)
     night = _counted(file.night, totals, results)
-    night, candidates, compared = compare(night, totals, results, history, series, context)
+    night, candidates, cells = _compared(night, totals, results, nights, series, context)
     confirmation = Confirmation(
         first=first, run=night.run, pace=_pace(totals, first), context=context, progress=progress
     )
-    night = _confirm_all(night, candidates, confirmation, history, deadline, file)
+    night = _confirm_all(night, candidates, confirmation, nights, deadline, file)
     file.write(night)
     file.remember(night.run)  # with its changes
     night = replace(night, stage="alert", state="done")  # its alerts are sent by the next night if this one is killed
     progress.note(f"writing {file.write(night)}")
     digests = totals.run.journal().header["digests"]
-    return alerts.deliver(night, file, targets, compared=compared, digests=digests, note=progress.note)
+    delivery = alerts.Delivery(
+        reports=context.settings.reports, write=file.write, targets=tuple(targets), note=progress.note
+    )
+    return delivery.of(night, cells, digests)
+
+
+def _compared(
+    night: Night, totals: Totals, results: Dataset, nights: EarlierNights, series: Series, context: Context
+) -> tuple[Night, list[NightCandidate], frozenset[str]]:
+    """Compare the cells with earlier runs, and keep their anchors.
+
+    Args:
+        night: tonight.
+        totals: of its first run.
+        results: of that run.
+        nights: the earlier nights.
+        series: id of a cell -> its points on tonight's device, oldest first, tonight's as the last.
+        context: folder of the reports and margin.
+
+    Returns:
+        The night, the candidates to be confirmed, and the ids of the cells that were compared with their baselines.
+    """
+    reports, margin, header = context.settings.reports, context.settings.margin, totals.run.journal().header
+    read = read_anchors(reports, device_of(header))
+    earlier = read_earlier(reports, totals, results, nights, series)
+    write_anchors(reports, device_of(header), earlier.anchors.pins, read=read)
+    before = functools.partial(measured_before, reports, totals.run)
+    found, cells = suspects(results, header["digests"], earlier, before, margin)
+    unchanged = [candidate for candidate in found if candidate.baseline.digest == candidate.digest]
+    candidates = [candidate for candidate in found if candidate.baseline.digest != candidate.digest]
+    return compared(night, measured_cells(results), earlier, unchanged, margin), candidates, cells
 
 
 def _measure(first: Prepared, context: Context, run: str, progress: Progress) -> Totals:
@@ -179,14 +210,14 @@ def _counted(night: Night, totals: Totals, results: Dataset) -> Night:
     """Return the night with what its first run measured."""
     cells = measured_cells(results)
     seconds = {cell.id: float(measured.seconds) for cell, measured in cells.items()}
-    return replace(night, good=len(cells), bad=totals.bad, seconds=seconds)
+    return replace(night, measured=len(cells), failed=totals.bad, seconds=seconds)
 
 
 def _confirm_all(
     night: Night,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[NightCandidate],
     confirmation: Confirmation,
-    history: History,
+    nights: EarlierNights,
     deadline: float,
     file: NightFile,
 ) -> Night:
@@ -196,7 +227,7 @@ def _confirm_all(
     """
     settings = confirmation.context.settings
     unconfirmed = {
-        (candidate.cell, candidate.baseline.run): confirmation.change(candidate, "interrupted", NOT_CONFIRMED_YET)
+        (candidate.cell.id, candidate.baseline.run): confirmation.change(candidate, "interrupted", NOT_CONFIRMED_YET)
         for candidate in in_order(candidates, settings.margin)
     }
     night = replace(night, stage="confirm")
@@ -207,5 +238,5 @@ def _confirm_all(
         pairs = (*night.pairs, pair) if pair else night.pairs
         night = replace(night, changes=(*night.changes, *changes), pairs=pairs)
         file.write(replace(night, changes=(*night.changes, *unconfirmed.values())))
-    notes = drift_notes(night.changes, night.seconds, history, settings.margin)
+    notes = drift_notes(night.changes, night.seconds, nights, settings.margin)
     return replace(night, notes=(*night.notes, *notes))

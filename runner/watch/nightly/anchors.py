@@ -15,8 +15,8 @@ from zlib import crc32
 from runner.analysis import dataset
 from runner.core.errors import RecordError
 from runner.core.model import Cell
-from runner.nights.anchors_file import Pin, device_of, read_pins
-from runner.nights.looks import OPEN_STATES, History, Look, last_in_turns
+from runner.nights.anchors_file import CellAnchor, device_of, read_anchors
+from runner.nights.looks import OPEN_STATES, EarlierNights, Look, last_in_turns
 from runner.store.run import Run, runs
 from runner.watch.nightly.baseline import Baseline, same_circumstances, side_of_run
 
@@ -35,24 +35,24 @@ class Anchors:
     """
 
     by_cell: dict[Cell, Baseline] = field(default_factory=dict)
-    pins: dict[str, Pin] = field(default_factory=dict)
+    pins: dict[str, CellAnchor] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
-def find_anchors(reports: Path, tonight: Run, cells: Collection[Cell], history: History) -> Anchors:
+def find_anchors(reports: Path, tonight: Run, cells: Collection[Cell], nights: EarlierNights) -> Anchors:
     """Return the anchor of each cell that was measured tonight; a cell without one gets its first good run.
 
     Args:
         reports: the folder that holds the runs.
         tonight: tonight's run.
         cells: those with a good record in it.
-        history: the earlier nights.
+        nights: the earlier nights.
 
     Raises:
         RunnerError: the file of the anchors is damaged.
     """
     stored = {run.id: run for run in runs(reports)}
-    anchors = _pinned(reports, tonight, cells, history, stored)
+    anchors = _pinned(reports, tonight, cells, nights, stored)
     by_run: dict[str, list[Cell]] = {}
     for cell in cells:
         pin = anchors.pins.get(cell.id)
@@ -67,34 +67,34 @@ def find_anchors(reports: Path, tonight: Run, cells: Collection[Cell], history: 
 
 
 def _pinned(
-    reports: Path, tonight: Run, cells: Collection[Cell], history: History, stored: Mapping[str, Run]
+    reports: Path, tonight: Run, cells: Collection[Cell], nights: EarlierNights, stored: Mapping[str, Run]
 ) -> Anchors:
     """Return the pins of the cells, none of them a run that is gone; what the runs hold is not read."""
     header = tonight.journal().header
-    anchors = Anchors(pins=read_pins(reports, device_of(header)))
+    anchors = Anchors(pins=read_anchors(reports, device_of(header)))
     gone = [name for name, pin in anchors.pins.items() if pin.run not in stored]
     if gone:
         names = ", ".join(sorted({anchors.pins.pop(name).run for name in gone}))
         count = f"{len(gone)} cell{'s' * (len(gone) > 1)}"
         anchors.notes.append(f"run {names}, the anchor of {count}, is gone: the first good run since is the new anchor")
     for cell in cells:
-        faster = _faster_night(anchors.pins.get(cell.id), cell, history)
+        faster = _faster_night(anchors.pins.get(cell.id), cell, nights)
         if faster in stored:
-            anchors.pins[cell.id] = Pin(faster)
+            anchors.pins[cell.id] = CellAnchor(faster)
     unpinned = {cell.id for cell in cells} - anchors.pins.keys()
-    for run, names_of_run in _first_good_runs(reversed([*stored.values()]), header, unpinned, history):
-        anchors.pins.update((name, Pin(run)) for name in names_of_run)
+    for run, names_of_run in _first_good_runs(reversed([*stored.values()]), header, unpinned, nights):
+        anchors.pins.update((name, CellAnchor(run)) for name in names_of_run)
     return anchors
 
 
-def _faster_night(pin: Pin | None, cell: Cell, history: History) -> str:
+def _faster_night(pin: CellAnchor | None, cell: Cell, nights: EarlierNights) -> str:
     """Return the last night that compared a cell with its anchor if that found it ``faster`` in turns; else empty."""
-    last = last_in_turns(history.of(cell.id, pin.run)) if pin else None
+    last = last_in_turns(nights.of(cell.id, pin.run)) if pin else None
     return last.night if last and last.verdict == "faster" else ""
 
 
 def _first_good_runs(
-    oldest_first: Iterator[Run], header: Mapping[str, Any], unpinned: Collection[str], history: History
+    oldest_first: Iterator[Run], header: Mapping[str, Any], unpinned: Collection[str], nights: EarlierNights
 ) -> Iterator[tuple[str, Collection[str]]]:
     """Yield runs with the ids of the cells of which each is the first good run on the device of a header."""
     missing = set(unpinned)
@@ -107,7 +107,7 @@ def _first_good_runs(
             continue
         if same_circumstances(journal, header):
             good = {entry.cell for entry in journal.counting() if entry.status == "ok"}
-            first = missing & (good - history.open_cells.get(run.id, frozenset()))
+            first = missing & (good - nights.open_cells.get(run.id, frozenset()))
             missing -= first
             yield run.id, first
 
@@ -121,7 +121,9 @@ def _measured_in(run: Run, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Baseli
             yield cell, sides[cell.environment]
 
 
-def is_due(cell: Cell, digest: str, anchor: Baseline, looks: Sequence[Look], history: History, *, crept: bool) -> bool:
+def is_due(
+    cell: Cell, digest: str, anchor: Baseline, looks: Sequence[Look], nights: EarlierNights, *, crept: bool
+) -> bool:
     """Return True where a cell is to be compared with its anchor in turns tonight.
 
     That is so if the last look left a suspicion or had no time, if tonight's times look slower than the anchor's, and
@@ -134,7 +136,7 @@ def is_due(cell: Cell, digest: str, anchor: Baseline, looks: Sequence[Look], his
         digest: what pins the content of its environment tonight.
         anchor: its anchor.
         looks: of earlier nights at the two, oldest first.
-        history: the earlier nights.
+        nights: the earlier nights.
         crept: whether tonight's times look slower than the anchor's, and no less so than the baseline's.
     """
     last = last_in_turns(looks)
@@ -145,5 +147,5 @@ def is_due(cell: Cell, digest: str, anchor: Baseline, looks: Sequence[Look], his
     if crept or (last and last.leans_slower):
         return True
     since = last.night if last else anchor.run
-    nights = sum(night > since for night in history.nights) + 1
-    return nights >= ANCHOR_EVERY or (len(history.nights) + crc32(cell.id.encode())) % ANCHOR_EVERY == 0
+    waited = sum(night > since for night in nights.nights) + 1
+    return waited >= ANCHOR_EVERY or (len(nights.nights) + crc32(cell.id.encode())) % ANCHOR_EVERY == 0

@@ -18,6 +18,7 @@ from runner.analysis.model import Dataset
 from runner.core.errors import RecordError
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin
+from runner.nights.anchors_file import device_of
 from runner.store.journal import Journal
 from runner.store.run import Run, runs
 
@@ -151,16 +152,9 @@ def _add_run(
 
 def same_circumstances(journal: Journal, header: Mapping[str, Any]) -> bool:
     """Return True where a run ended and was measured on the same backend and kind of device, one GPU in common."""
-    headers = (journal.header, header)
-    then, tonight = ({*str(fields.get("device")).split(",")} for fields in headers)
-    kinds = {device_kind(fields) for fields in headers}
-    same = bool(then & tonight) and len(kinds) == 1 and journal.header.get("backend") == header.get("backend")
-    return journal.ended == "done" and same
-
-
-def device_kind(header: Mapping[str, Any]) -> str:
-    """Return the product name of a run's device: ``H200`` of ``3 x H200``."""
-    return str(header.get("device_name")).rpartition(" x ")[2]
+    then, tonight = ({*str(fields.get("device")).split(",")} for fields in (journal.header, header))
+    same_kind = device_of(journal.header) == device_of(header)
+    return journal.ended == "done" and bool(then & tonight) and same_kind
 
 
 def side_of_run(results: Dataset, journal: Journal, environment: str) -> Baseline:

@@ -1,69 +1,138 @@
 """Compare the cells of a night with their baselines, anchors and series, and choose what is confirmed in turns."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from runner.analysis.model import Dataset
-from runner.core.errors import HistoryError
+from runner.core.errors import HistoryError, RunnerError
 from runner.core.model import Cell
 from runner.history.entries import Point
-from runner.nights.anchors_file import device_of, read_pins, write_pins
-from runner.nights.looks import History
-from runner.session.context import Context
+from runner.history.location import url_name
+from runner.nights.anchors_file import CellAnchor
+from runner.nights.looks import EarlierNights
+from runner.nights.night import Night, NightChange
 from runner.session.run.recorder import Totals
-from runner.watch.nightly.anchors import find_anchors
+from runner.watch.nightly.anchors import Anchors, find_anchors
 from runner.watch.nightly.baseline import Baselines, compare_with_baselines, find_baselines, measured_cells
 from runner.watch.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
-from runner.watch.nightly.night import Change, Night
-from runner.watch.nightly.requests import Candidate, in_order
+from runner.watch.nightly.changes import night_change
+from runner.watch.nightly.requests import NightCandidate, in_order
 from runner.watch.nightly.series import level_changes
-from runner.watch.nightly.series_candidates import against_series, with_support
+from runner.watch.nightly.series_candidates import MeasuredBefore, against_series, with_support
 
 Series = Mapping[str, Sequence[Point]]
 """Id of a cell -> its points in the history, oldest first."""
 SAME_ENVIRONMENT = "{} is the same as in run {}: the machine has changed, or is noisy"
 
 
-def compare(
-    night: Night, totals: Totals, results: Dataset, history: History, series: Series, context: Context
-) -> tuple[Night, list[Candidate], frozenset[str]]:
-    """Compare the cells with their baselines and anchors, and look for changes of level in their series.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierRuns:
+    """What tonight's cells are compared with.
+
+    Attributes:
+        anchors: of the cells, with those to be stored.
+        baselines: of the cells.
+        nights: the earlier nights.
+        series: id of a cell -> its points on tonight's device, oldest first, tonight's as the last.
+    """
+
+    anchors: Anchors
+    baselines: Baselines
+    nights: EarlierNights
+    series: Series
+
+    @property
+    def accepted(self) -> dict[str, str]:
+        """Id of a cell -> the run that a person accepted."""
+        return accepted_runs(self.anchors.pins)
+
+
+def accepted_runs(anchors: Mapping[str, CellAnchor]) -> dict[str, str]:
+    """Return id of a cell -> its anchor, of those that a person accepted."""
+    return {cell: anchor.run for cell, anchor in anchors.items() if anchor.accepted}
+
+
+def read_earlier(reports: Path, totals: Totals, results: Dataset, nights: EarlierNights, series: Series) -> EarlierRuns:
+    """Read the anchors and the baselines of the cells of a night's first run.
+
+    Args:
+        reports: the folder that holds the runs.
+        totals: of the run.
+        results: of the run.
+        nights: the earlier nights.
+        series: of the history.
+
+    Raises:
+        RunnerError: the file of the anchors is damaged.
+    """
+    anchors = find_anchors(reports, totals.run, measured_cells(results), nights)
+    accepted = accepted_runs(anchors.pins)
+    baselines = find_baselines(reports, totals.run, results, totals.bad, nights.open_cells, accepted)
+    return EarlierRuns(anchors=anchors, baselines=baselines, nights=nights, series=series)
+
+
+def suspects(
+    tonight: Dataset, digests: Mapping[str, str], earlier: EarlierRuns, read: MeasuredBefore, margin: float
+) -> tuple[list[NightCandidate], frozenset[str]]:
+    """Return what may have changed tonight, and the ids of the cells that were compared with their baselines.
+
+    A candidate whose ``baseline.digest`` is its ``digest`` cannot be measured in turns: the environment is the same.
+
+    Args:
+        tonight: the results of the night's first run.
+        digests: environment -> what pins its content tonight.
+        earlier: what the cells are compared with.
+        read: returns what earlier runs measured of cells that their series suspect.
+        margin: the relative change that counts as none.
+    """
+    baselines, nights, accepted = earlier.baselines.by_cell, earlier.nights, earlier.accepted
+    rows = dict(compare_with_baselines(tonight, baselines, margin))
+    found = [*against_baselines(rows, baselines, nights, digests)]
+    anchors = anchors_to_compare(earlier.anchors.by_cell, baselines)
+    anchor_rows = dict(compare_with_baselines(tonight, anchors, margin))
+    found += [*against_anchors(anchor_rows, anchors, found, nights, digests, margin)]
+    changes = level_changes(earlier.series.items(), tonight.run, accepted, margin)
+    found += against_series(changes, measured_cells(tonight), digests, found, nights, read)
+    return with_support(found, earlier.series, tonight.run, accepted), frozenset(cell.id for cell in rows)
+
+
+def compared(
+    night: Night, cells: Collection[Cell], earlier: EarlierRuns, unchanged: Iterable[NightCandidate], margin: float
+) -> Night:
+    """Return a night with what its comparisons found, before anything is measured in turns.
 
     Args:
         night: tonight.
-        totals: of its first run.
-        results: of that run.
-        history: the earlier nights.
-        series: id of a cell -> its points on tonight's device, oldest first, tonight's as the last.
-        context: folder of the reports and margin.
-
-    Returns:
-        The night, the candidates to be confirmed, and the ids of the cells that were compared with their baselines.
+        cells: those with a good record tonight.
+        earlier: what they were compared with.
+        unchanged: the candidates of the same environment.
+        margin: the relative change that counts as none.
     """
-    reports, margin = context.settings.reports, context.settings.margin
-    cells, header = measured_cells(results), totals.run.journal().header
-    read = read_pins(reports, device_of(header))
-    anchors = find_anchors(reports, totals.run, cells, history)
-    write_pins(reports, device_of(header), anchors.pins, read=read)
-    accepted = {name: pin.run for name, pin in anchors.pins.items() if pin.accepted}
-    baselines = find_baselines(reports, totals.run, results, totals.bad, history.open_cells, accepted)
-    digests = header["digests"]
-    rows = dict(compare_with_baselines(results, baselines.by_cell, margin))
-    changed = [*against_baselines(rows, baselines.by_cell, history, digests)]
-    other_anchors = anchors_to_compare(anchors.by_cell, baselines.by_cell)
-    anchor_rows = dict(compare_with_baselines(results, other_anchors, margin))
-    suspects = [*changed, *against_anchors(anchor_rows, other_anchors, changed, history, digests, margin)]
-    device = device_of(header)
-    levels = level_changes(((device, *of) for of in series.items()), night.run, accepted, margin)
-    suspects += against_series(levels, cells, reports, totals.run, suspects, history)
-    suspects = with_support(suspects, series, night.run, accepted)
-    unchanged = [candidate for candidate in suspects if candidate.baseline.digest == candidate.digest]
-    candidates = [candidate for candidate in suspects if candidate.baseline.digest != candidate.digest]
+    notes = (*night.notes, *earlier.baselines.notes, *earlier.anchors.notes, *_notes(cells, earlier.baselines))
     changes = tuple(_unchanged(candidate) for candidate in in_order(unchanged, margin))
-    notes = (*night.notes, *baselines.notes, *anchors.notes, *_notes(cells, baselines))
-    compared = frozenset(cell.id for cell in rows)
-    return replace(night, compared=len(rows), changes=changes, notes=notes), candidates, compared
+    return replace(night, compared=len(earlier.baselines.by_cell), changes=changes, notes=notes)
+
+
+def restore_series(url: str, reports: Path, margin: float, note: Callable[[str], object]) -> None:
+    """Make a history of the stored runs if it has no file: without series, a night would suspect fewer cells.
+
+    A history that cannot be made is a note.
+
+    Args:
+        url: of the history.
+        reports: the folder that holds the runs.
+        margin: the relative change that counts as none.
+        note: takes sentences.
+    """
+    from runner.watch.imports import stored_entries
+    from runner.watch.series.rebuild import rebuild_missing
+
+    try:
+        rebuild_missing(reports, url, margin, note, stored_entries(reports, margin))
+    except RunnerError as error:
+        note(f"the history {url_name(url)} cannot be made: {error.problems[0].message}")
 
 
 def read_series(url: str, device: str, note: Callable[[str], object]) -> Series:
@@ -71,30 +140,29 @@ def read_series(url: str, device: str, note: Callable[[str], object]) -> Series:
 
     Args:
         url: of the history.
-        device: as ``pins.device_of`` names it.
+        device: as ``anchors_file.device_of`` names it.
         note: takes the reason.
     """
-    from runner.history.database import History as Database
+    from runner.history.database import History
 
     try:
-        with Database.open(url) as database:
-            return {cell: points for _, cell, points in database.all_series(device=device)}
+        with History.open(url) as history:
+            return {cell: points for _, cell, points in history.all_series(device=device)}
     except HistoryError as error:
         note(f"no series are looked at: {error.problems[0].message}")
         return {}
 
 
-def _unchanged(candidate: Candidate) -> Change:
+def _unchanged(candidate: NightCandidate) -> NightChange:
     """Return a difference of times without a difference of environments, which nothing can confirm."""
-    reason = SAME_ENVIRONMENT.format(candidate.cell.environment, candidate.baseline.run)
-    return Change(
-        cell=candidate.cell,
+    return night_change(
+        candidate.cell,
+        candidate.row,
         before=candidate.baseline.run,
         against=candidate.against,
-        row=candidate.row,
         state="same-environment",
         digest=candidate.digest,
-        reason=reason,
+        reason=SAME_ENVIRONMENT.format(candidate.cell.environment, candidate.baseline.run),
     )
 
 

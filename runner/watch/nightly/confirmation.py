@@ -7,6 +7,7 @@ stays open for the next night.
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from runner.analysis.analyse import analyse_run
 from runner.analysis.comparison_model import Comparison, Row
@@ -14,16 +15,17 @@ from runner.analysis.model import MIN_ROUNDS
 from runner.backends import restored
 from runner.core.model import Cell, Past, Plan, PlannedCell, Provisioned, Survey
 from runner.core.progress import Progress
-from runner.nights.looks import FOLDER
+from runner.nights.files import nights_folder
+from runner.nights.night import NightChange, NightPair, State
 from runner.session import run as pipeline
 from runner.session.context import Context
 from runner.session.preparation import Prepared
 from runner.session.results import write_report
+from runner.watch.nightly.changes import night_change, night_pair
 from runner.watch.nightly.confirmed import confirming_night
-from runner.watch.nightly.night import Change, Pair, State
 from runner.watch.nightly.requests import (
     MAX_ROUNDS,
-    Candidate,
+    NightCandidate,
     groups_by_environment,
     in_order,
     next_batch,
@@ -61,8 +63,8 @@ class Confirmation:
         return max(self.first.plan.measurement.round_limit, MAX_ROUNDS)
 
     def confirm(
-        self, candidates: Sequence[Candidate], deadline: float
-    ) -> Iterator[tuple[Sequence[Change], Pair | None]]:
+        self, candidates: Sequence[NightCandidate], deadline: float
+    ) -> Iterator[tuple[Sequence[NightChange], NightPair | None]]:
         """Measure candidates in turns, the most urgent first; yield what each run in turns says, and the run.
 
         Batch after batch is measured that the remaining time brings to a verdict, at least one cell altogether. The
@@ -93,17 +95,17 @@ class Confirmation:
             is_first = False
         yield [self.change(candidate, "no-time", NO_TIME) for candidate in queue], None
 
-    def change(self, candidate: Candidate, state: State, reason: str, again: Row | None = None) -> Change:
+    def change(self, candidate: NightCandidate, state: State, reason: str, again: Row | None = None) -> NightChange:
         """Return a candidate as the night reports it, with the confirmation that stands."""
         against, margin = candidate.against, self.context.settings.margin
         confirmed_in = confirming_night(self.run, against, again, candidate.looks, margin, series_p=candidate.series_p)
         if again is not None and again.verdict == "slower" and not confirmed_in:
             reason = ONCE
-        return Change(
-            cell=candidate.cell,
+        return night_change(
+            candidate.cell,
+            candidate.row,
             before=candidate.baseline.run,
             against=against,
-            row=candidate.row,
             state=state,
             again=again,
             digest=candidate.digest,
@@ -112,11 +114,11 @@ class Confirmation:
         )
 
     def _earlier_environments(
-        self, candidates: Sequence[Candidate]
-    ) -> tuple[Mapping[tuple[str, str], Provisioned], Sequence[Candidate]]:
+        self, candidates: Sequence[NightCandidate]
+    ) -> tuple[Mapping[tuple[str, str], Provisioned], Sequence[NightCandidate]]:
         """Return (environment, earlier run) -> the environment as it was, and the candidates where it is gone."""
         kept: dict[tuple[str, str], Provisioned] = {}
-        gone: list[Candidate] = []
+        gone: list[NightCandidate] = []
         for group in groups_by_environment(candidates):
             environment, baseline = group[0].cell.environment, group[0].baseline
             earlier = restored(self.context.backend, environment, baseline.digest, baseline.facts)
@@ -133,8 +135,8 @@ class Confirmation:
         return {planned.cell: self.pace * planned.seconds / rounds for planned in self.first.plan.cells}
 
     def _measured(
-        self, group: Sequence[Candidate], earlier: Provisioned, seconds: float
-    ) -> tuple[Sequence[Change], Pair]:
+        self, group: Sequence[NightCandidate], earlier: Provisioned, seconds: float
+    ) -> tuple[Sequence[NightChange], NightPair]:
         """Measure an environment as it was and as it is, in turns, for the cells of a group."""
         environment, first = group[0].cell.environment, self.first
         plan = confirmation_plan(first.plan, [candidate.cell for candidate in group], earlier.environment, seconds)
@@ -142,8 +144,8 @@ class Confirmation:
         specs = tuple(spec for spec in first.specs if spec.environment == environment)
         built = Survey(cached=frozenset({environment}))  # the first run of the night has built it
         prepared = Prepared(plan=plan, specs=specs, survey=built, also={earlier.environment: earlier})
-        pair = self._pair(prepared, environment)
-        rows = {(row.implementation, row.case_id, row.phase, row.precision): row for row in pair.comparison.rows}
+        folder, comparison = self._compared(prepared, environment)
+        rows = {(row.implementation, row.case_id, row.phase, row.precision): row for row in comparison.rows}
         changes = []
         for candidate in group:
             cell = candidate.cell
@@ -151,11 +153,11 @@ class Confirmation:
             decided = row is not None and row.verdict in {"slower", "faster", "same"}
             reason = "neither side has a record" if row is None else "" if decided else row.reason
             changes.append(self.change(candidate, "measured-again", reason, row))
-        return changes, pair
+        return changes, night_pair(environment, folder, comparison)
 
-    def _pair(self, prepared: Prepared, environment: str) -> Pair:
+    def _compared(self, prepared: Prepared, environment: str) -> tuple[Path, Comparison]:
         """Measure a plan of two environments in a run of its own, stored below the night's."""
-        settings = replace(self.context.settings, reports=self.context.settings.reports / FOLDER / self.run)
+        settings = replace(self.context.settings, reports=nights_folder(self.context.settings.reports) / self.run)
         totals = pipeline.run(prepared, self.context.backend, settings, self.progress, self.context.gpus)
         analysis = analyse_run(totals.run, settings.margin)
         if totals.good:
@@ -164,14 +166,14 @@ class Confirmation:
         if comparison is None:
             (base,) = prepared.also
             comparison = Comparison(base=base, others=(environment,), device="", device_name="", rows=())
-        return Pair(environment=environment, folder=totals.run.path, comparison=comparison)
+        return totals.run.path, comparison
 
 
-def _pair_of(candidate: Candidate) -> tuple[str, str]:
+def _pair_of(candidate: NightCandidate) -> tuple[str, str]:
     return candidate.cell.environment, candidate.baseline.run
 
 
-def earlier_name(candidate: Candidate) -> str:
+def earlier_name(candidate: NightCandidate) -> str:
     """Return the name of a candidate's environment as it was: ``torch-2.x@20261120-023005-50a1``."""
     return "@".join(_pair_of(candidate))
 

@@ -9,10 +9,10 @@ References:
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 from runner.analysis.comparison_model import Row
 from runner.nights.looks import Look, last_in_turns
+from runner.nights.night import Against
 
 CLEAR = "beyond-margin"
 """The code of a verdict of which the entire interval is beyond the margin; chance hardly ever does that."""
@@ -24,9 +24,6 @@ By its rounds in turns alone, a cell whose rounds depend on each other (AR(1), 0
 """
 DENIAL_LEVEL = 0.1
 """The p-value above which a series denies a slow-down."""
-
-Against = Literal["baseline", "anchor", "series"]
-"""What a cell is compared with: its last good run, its pinned one, or the run before its series changed its level."""
 
 
 def confirming_night(

@@ -8,31 +8,31 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from runner.nights.looks import History
+from runner.nights.looks import EarlierNights
+from runner.nights.night import NightChange
 from runner.report import formatting
 from runner.stats.slower_level import slower_level
-from runner.watch.nightly.night import Change
 
 LEVEL = 0.01
 """The level of a night's test of a cell. Nights that did not take turns are not independent, so notes are more."""
 
 
 def drift_notes(
-    changes: Iterable[Change], seconds: Mapping[str, float], history: History, margin: float
+    changes: Iterable[NightChange], seconds: Mapping[str, float], earlier: EarlierNights, margin: float
 ) -> Iterator[str]:
     """Yield a sentence for each cell without the environment of its anchor whose medians became slower.
 
     Args:
         changes: tonight's.
         seconds: id of a cell -> tonight's median.
-        history: the earlier nights.
+        earlier: the earlier nights.
         margin: the relative change that counts as none.
     """
     for change in changes:
-        name = change.cell.id
+        name = change.cell
         if change.against != "anchor" or change.state != "environment-gone" or name not in seconds:
             continue
-        nights = [night for night in history.seconds.get(name, ()) if night[0] >= change.before]
+        nights = [night for night in earlier.seconds.get(name, ()) if night[0] >= change.before]
         medians = [*(median for _, median in nights), seconds[name]]
         slower = slower_level(np.log(medians), None, LEVEL)
         if slower and slower.ratio > 1 + margin:

@@ -4,25 +4,20 @@ While a night runs, its file says so, and what it does. The next night holds the
 still says ``running`` then is of a night that was killed.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from runner.core.errors import RecordError, RunnerError
-from runner.core.files import read_bounded
-from runner.core.json import parse_object
-from runner.nights.looks import EARLY_STAGES, FOLDER, MAX_BYTES
+from runner.nights.files import read_nights, write_night
+from runner.nights.looks import EARLY_STAGES
+from runner.nights.night import End, Night, Stage
 from runner.report.formatting import counted
 from runner.session.run.failures import run_name
-from runner.store.documents import save
 from runner.store.run import Run
-from runner.watch.nightly import night as result
-from runner.watch.nightly.night import Night, Stage
 
-ACTIVITY: dict[str, str] = {
+ACTIVITY: dict[Stage, str] = {
     "resolve": "looked for new releases",
     "measure": "measured",
     "compare": "compared with earlier runs",
@@ -50,7 +45,7 @@ class NightFile:
     def write(self, night: Night) -> Path:
         """Replace the night; return the path of its file."""
         self.night = night
-        return result.store(night, self.reports)
+        return write_night(night, self.reports)
 
     def enter(self, stage: Stage, *notes: str) -> None:
         """Note what the night does from now on."""
@@ -75,7 +70,7 @@ class NightFile:
             reason = "was interrupted" if interrupted else f"failed: {_reason(error)}"
             left = left_by(self.reports, self.night.run, self.night.stage)
             note = f"the night {reason} while it {ACTIVITY[self.night.stage]}; {left}"
-            state: result.End = "interrupted" if interrupted else "failed"
+            state: End = "interrupted" if interrupted else "failed"
             with suppress(RunnerError):  # the disk may be full
                 self.write(replace(self.night, state=state, notes=(*self.night.notes, note)))
             with suppress(RunnerError):
@@ -89,7 +84,7 @@ def _reason(error: BaseException) -> str:
     return " ".join(text.split()).rstrip(".")
 
 
-def left_by(reports: Path, run: str, stage: str) -> str:
+def left_by(reports: Path, run: str, stage: Stage) -> str:
     """Return what a night left that ended too early, as the end of a sentence."""
     stored = Run(reports / "runs" / run)
     good = _good_cells(stored)
@@ -117,17 +112,8 @@ def killed_nights(reports: Path, tonight: str) -> Iterator[tuple[str, str]]:
     Raises:
         RecordError: a file cannot be written.
     """
-    for path in sorted((reports / FOLDER).glob("[!.]*.json")):
-        try:
-            stored: dict[str, Any] = parse_object(read_bounded(path, MAX_BYTES), path, 1)
-        except (OSError, ValueError, RecordError):
-            continue
-        if stored.get("state") != "running" or path.stem == tonight:
-            continue
-        stage = str(stored.get("stage"))
-        left = left_by(reports, path.stem, stage)
-        note = f"night {path.stem} was killed while it {ACTIVITY.get(stage, 'ran')}; {left}"
-        notes = stored.get("notes")
-        notes = [*notes, note] if isinstance(notes, list) else [note]
-        save(path, json.dumps({**stored, "state": "killed", "notes": notes}, indent=1) + "\n")
-        yield path.stem, note
+    for run, night in read_nights(reports).items():
+        if night.state == "running" and run != tonight:
+            note = f"night {run} was killed while it {ACTIVITY[night.stage]}; {left_by(reports, run, night.stage)}"
+            write_night(replace(night, state="killed", notes=(*night.notes, note)), reports)
+            yield run, note

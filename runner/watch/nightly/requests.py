@@ -8,15 +8,15 @@ from typing import NamedTuple
 from runner.analysis.comparison_model import Row
 from runner.core.model import Cell
 from runner.nights.looks import Look, is_confirmed, is_slower_once, last_in_turns, nights_waiting
+from runner.nights.night import Against
 from runner.watch.nightly.baseline import Baseline
-from runner.watch.nightly.confirmed import Against
 
 MAX_ROUNDS = 20  # in turns, while the verdict is open
 MIN_VERDICT_ROUNDS = 9
 """Rounds that are reserved for a verdict at the least: earlier looks of a night decide little."""
 
 
-class Candidate(NamedTuple):
+class NightCandidate(NamedTuple):
     """A cell that is to be measured in turns: tonight's row against an earlier run, and what nights said of the pair.
 
     Attributes:
@@ -43,7 +43,7 @@ class Candidate(NamedTuple):
         return self.row.ratio or 1.0
 
 
-def in_order(candidates: Iterable[Candidate], margin: float) -> list[Candidate]:
+def in_order(candidates: Iterable[NightCandidate], margin: float) -> list[NightCandidate]:
     """Return candidates in the order in which they are measured.
 
     First come those that were ``slower`` in a night, which another night has to confirm. The others come in the order
@@ -58,13 +58,13 @@ def in_order(candidates: Iterable[Candidate], margin: float) -> list[Candidate]:
     return sorted(candidates, key=lambda candidate: (not is_slower_once(candidate.looks), -_urgency(candidate, margin)))
 
 
-def _urgency(candidate: Candidate, margin: float) -> float:
+def _urgency(candidate: NightCandidate, margin: float) -> float:
     """Return the suspicion in margins, plus the number of nights without time."""
     suspicion = 0.0 if is_confirmed(candidate.looks) else log(candidate.suspicion) / log1p(margin)
     return nights_waiting(candidate.looks) + suspicion
 
 
-def verdict_rounds(candidate: Candidate, limit: int) -> int:
+def verdict_rounds(candidate: NightCandidate, limit: int) -> int:
     """Return the rounds to reserve for a verdict: a forecast, at least MIN_VERDICT_ROUNDS and at most ``limit``."""
     last = last_in_turns(candidate.looks)
     forecast = last.rounds + last.more_rounds if last and last.more_rounds else _forecast(candidate.row)
@@ -77,7 +77,7 @@ def _forecast(row: Row) -> int:
 
 
 @dataclass(slots=True)
-class Turns:
+class TurnSeconds:
     """The estimated seconds until each of some candidates has a verdict.
 
     Attributes:
@@ -93,24 +93,26 @@ class Turns:
     total: float = 0.0
     _of_twins: dict[tuple[str, str, str], float] = field(default_factory=dict)
 
-    def cost(self, candidate: Candidate) -> float:
+    def cost(self, candidate: NightCandidate) -> float:
         """Return the seconds that a further candidate takes."""
         side = verdict_rounds(candidate, self.limit) * self.seconds[candidate.cell]
         of_twin = max(side - self._of_twins.get(_block(candidate), 0.0), 0.0)
         return 2 * side + of_twin * self.twins
 
-    def add(self, candidate: Candidate) -> None:
+    def add(self, candidate: NightCandidate) -> None:
         """Count a candidate."""
         self.total += self.cost(candidate)
         side = verdict_rounds(candidate, self.limit) * self.seconds[candidate.cell]
         self._of_twins[_block(candidate)] = max(self._of_twins.get(_block(candidate), 0.0), side)
 
 
-def _block(candidate: Candidate) -> tuple[str, str, str]:
+def _block(candidate: NightCandidate) -> tuple[str, str, str]:
     return candidate.cell.environment, candidate.baseline.run, candidate.cell.case_id
 
 
-def turn_seconds(candidates: Collection[Candidate], seconds: Mapping[Cell, float], limit: int, *, twins: bool) -> float:
+def turn_seconds(
+    candidates: Collection[NightCandidate], seconds: Mapping[Cell, float], limit: int, *, twins: bool
+) -> float:
     """Return the estimated seconds until each of some candidates has a verdict.
 
     Args:
@@ -119,15 +121,15 @@ def turn_seconds(candidates: Collection[Candidate], seconds: Mapping[Cell, float
         limit: the largest number of rounds.
         twins: whether each case of a pair of environments has an A/A pair: a third cell.
     """
-    turns = Turns(seconds, limit, twins)
+    turns = TurnSeconds(seconds, limit, twins)
     for candidate in candidates:
         turns.add(candidate)
     return turns.total
 
 
 def affordable(
-    candidates: Sequence[Candidate], seconds: Mapping[Cell, float], limit: int, budget: float, *, twins: bool
-) -> list[Candidate]:
+    candidates: Sequence[NightCandidate], seconds: Mapping[Cell, float], limit: int, budget: float, *, twins: bool
+) -> list[NightCandidate]:
     """Return the candidates, in their order, that a budget brings to a verdict together; may be empty.
 
     A candidate that does not fit is passed over for those after it.
@@ -139,8 +141,8 @@ def affordable(
         budget: seconds.
         twins: as for ``turn_seconds``.
     """
-    chosen: list[Candidate] = []
-    turns = Turns(seconds, limit, twins)
+    chosen: list[NightCandidate] = []
+    turns = TurnSeconds(seconds, limit, twins)
     for candidate in candidates:
         if turns.total + turns.cost(candidate) <= budget:
             turns.add(candidate)
@@ -149,14 +151,14 @@ def affordable(
 
 
 def next_batch(
-    queue: Sequence[Candidate],
+    queue: Sequence[NightCandidate],
     seconds: Mapping[Cell, float],
     limit: int,
     budget: float,
     *,
     twins: bool,
     is_first: bool,
-) -> list[Candidate]:
+) -> list[NightCandidate]:
     """Return what to measure now, the most urgent first; empty when the rest has to wait for the next night.
 
     Args:
@@ -171,12 +173,12 @@ def next_batch(
     return chosen or list(queue[: int(is_first)])
 
 
-def groups_by_environment(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+def groups_by_environment(candidates: Sequence[NightCandidate]) -> list[list[NightCandidate]]:
     """Return candidates in groups of an environment and an earlier run, which a single run in turns confirms.
 
     Groups and their candidates stay in the order in which they first occur.
     """
-    groups: dict[tuple[str, str], list[Candidate]] = {}
+    groups: dict[tuple[str, str], list[NightCandidate]] = {}
     for candidate in candidates:
         groups.setdefault((candidate.cell.environment, candidate.baseline.run), []).append(candidate)
     return list(groups.values())

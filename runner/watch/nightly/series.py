@@ -28,7 +28,7 @@ REFERENCE = 8
 """Points up to the earlier run with which tonight is compared."""
 
 
-class LevelChange(NamedTuple):
+class SeriesChange(NamedTuple):
     """A cell that became slower, by its series.
 
     Attributes:
@@ -74,25 +74,25 @@ def _circumstances(point: Point) -> tuple[str, ...]:
 
 
 def level_changes(
-    series: Iterable[tuple[str, str, Sequence[Point]]], night: str, accepted: Mapping[str, str], margin: float
-) -> dict[str, LevelChange]:
+    series: Iterable[tuple[str, Sequence[Point]]], night: str, accepted: Mapping[str, str], margin: float
+) -> dict[str, SeriesChange]:
     """Return id of a cell -> how its level became slower, for each cell whose series shows that.
 
     Args:
-        series: device, id of a cell, and its points, oldest first; of tonight's device (``History.all_series``).
+        series: id of a cell, and its points on tonight's device, oldest first.
         night: tonight's run, which the series hold.
         accepted: id of a cell -> the run whose level a person accepted; points before it are not used.
         margin: the relative change that counts as none.
     """
     changes = {}
-    for _, cell, points in series:
+    for cell, points in series:
         change = level_change(comparable_points(points, night, accepted.get(cell, "")), margin)
         if change:
             changes[cell] = change
     return changes
 
 
-def level_change(points: Sequence[Point], margin: float) -> LevelChange | None:
+def level_change(points: Sequence[Point], margin: float) -> SeriesChange | None:
     """Return how the level of tonight is slower than the fastest level before; None if the series does not show that.
 
     Args:
@@ -104,7 +104,7 @@ def level_change(points: Sequence[Point], margin: float) -> LevelChange | None:
         return None
     before, since = points[slower.before], points[slower.since]
     nights = len(points) - slower.since
-    return LevelChange(before.run, before.digest, since.run, *slower[2:], nights)
+    return SeriesChange(before.run, before.digest, since.run, *slower[2:], nights)
 
 
 def log_ratios(points: Sequence[Point]) -> Floats:

@@ -1,6 +1,6 @@
 """Candidates from the series: cells whose level changed (``series``), and the runs to compare them with in turns."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -9,22 +9,24 @@ from runner.analysis.comparison_model import Row
 from runner.core.errors import RecordError
 from runner.core.model import Cell
 from runner.history.entries import Point
-from runner.nights.looks import History, is_confirmed, last_in_turns
+from runner.nights.looks import EarlierNights, is_confirmed, last_in_turns
 from runner.store.run import Run, runs
 from runner.watch.nightly.anchors import ANCHOR_EVERY
 from runner.watch.nightly.baseline import Baseline, same_circumstances, side_of_run
-from runner.watch.nightly.requests import Candidate
-from runner.watch.nightly.series import LevelChange, comparable_points, slow_down_p
+from runner.watch.nightly.requests import NightCandidate
+from runner.watch.nightly.series import SeriesChange, comparable_points, slow_down_p
+
+MeasuredBefore = Callable[[Sequence[tuple[Cell, SeriesChange]]], Mapping[Cell, Baseline]]
 
 
 def against_series(
-    changes: Mapping[str, LevelChange],
+    changes: Mapping[str, SeriesChange],
     cells: Collection[Cell],
-    reports: Path,
-    tonight: Run,
-    candidates: Collection[Candidate],
-    history: History,
-) -> Iterator[Candidate]:
+    digests: Mapping[str, str],
+    candidates: Collection[NightCandidate],
+    nights: EarlierNights,
+    read: MeasuredBefore,
+) -> Iterator[NightCandidate]:
     """Yield the cells that their series suspect, with the run to compare with, where no other candidate says the same.
 
     A candidate whose ``baseline.digest`` is its ``digest`` cannot be measured in turns: the environment is the same.
@@ -32,23 +34,25 @@ def against_series(
     Args:
         changes: of ``level_changes``.
         cells: those with a good record tonight.
-        reports: the folder that holds the runs.
-        tonight: tonight's run.
+        digests: environment -> what pins its content tonight.
         candidates: those against baselines and anchors.
-        history: the earlier nights.
+        nights: the earlier nights.
+        read: returns what the runs before the changes measured of the cells.
     """
-    suspected = suspects(changes, cells, candidates, history)
-    baselines = dict(_measured_before(suspected, reports, tonight))
-    digests = tonight.journal().header["digests"]
+    suspected = suspects(changes, cells, candidates, nights)
+    baselines = read(suspected)
     for cell, change in suspected:
         if cell in baselines:
-            looks, digest = history.of(cell.id, change.before), digests.get(cell.environment, "")
-            yield Candidate(cell, series_row(cell, change), baselines[cell], "series", digest, looks)
+            looks, digest = nights.of(cell.id, change.before), digests.get(cell.environment, "")
+            yield NightCandidate(cell, series_row(cell, change), baselines[cell], "series", digest, looks)
 
 
 def suspects(
-    changes: Mapping[str, LevelChange], cells: Collection[Cell], candidates: Collection[Candidate], history: History
-) -> list[tuple[Cell, LevelChange]]:
+    changes: Mapping[str, SeriesChange],
+    cells: Collection[Cell],
+    candidates: Collection[NightCandidate],
+    nights: EarlierNights,
+) -> list[tuple[Cell, SeriesChange]]:
     """Return the cells whose level changed and that no candidate compares with the same environment anyway.
 
     A cell that is a confirmed regression is left out: it is reported anyway.
@@ -61,16 +65,16 @@ def suspects(
         if (change := changes.get(cell.id))
         and cell not in reported
         and not known & {(cell, change.before), (cell, change.digest)}
-        and is_due(history, cell, change.before)
+        and is_due(nights, cell, change.before)
     ]
 
 
 def with_support(
-    candidates: Iterable[Candidate],
+    candidates: Iterable[NightCandidate],
     series: Mapping[str, Sequence[Point]],
     night: str,
     accepted: Mapping[str, str] = MappingProxyType({}),
-) -> list[Candidate]:
+) -> list[NightCandidate]:
     """Return candidates with what their series say of them, for ``confirmed.confirming_night``.
 
     Args:
@@ -86,15 +90,15 @@ def with_support(
     ]
 
 
-def is_due(history: History, cell: Cell, before: str) -> bool:
+def is_due(nights: EarlierNights, cell: Cell, before: str) -> bool:
     """Return True unless one of the last nights called the cell ``same`` or ``faster`` in turns with an earlier run."""
-    last = last_in_turns(history.of(cell.id, before))
+    last = last_in_turns(nights.of(cell.id, before))
     if last is None or last.verdict not in ("same", "faster"):
         return True
-    return sum(night > last.night for night in history.nights) + 1 >= ANCHOR_EVERY
+    return sum(night > last.night for night in nights.nights) + 1 >= ANCHOR_EVERY
 
 
-def series_row(cell: Cell, change: LevelChange) -> Row:
+def series_row(cell: Cell, change: SeriesChange) -> Row:
     """Return what a series shows of a cell, as a row: tonight's level over that of the earlier run."""
     return Row(
         base=cell,
@@ -110,10 +114,11 @@ def series_row(cell: Cell, change: LevelChange) -> Row:
     )
 
 
-def _measured_before(
-    suspected: Sequence[tuple[Cell, LevelChange]], reports: Path, tonight: Run
-) -> Iterator[tuple[Cell, Baseline]]:
-    """Yield what the earlier runs measured of the cells; runs that are gone or damaged are left out."""
+def measured_before(
+    reports: Path, tonight: Run, suspected: Sequence[tuple[Cell, SeriesChange]]
+) -> dict[Cell, Baseline]:
+    """Return what the earlier runs measured of the cells; runs that are gone or damaged are left out."""
+    baselines: dict[Cell, Baseline] = {}
     stored = {run.id: run for run in runs(reports)}
     by_run: dict[str, list[Cell]] = {}
     for cell, change in suspected:
@@ -129,4 +134,5 @@ def _measured_before(
         for cell in by_run[name]:
             baseline = side_of_run(results, journal, cell.environment)
             if cell in baseline.side.measured:
-                yield cell, baseline
+                baselines[cell] = baseline
+    return baselines

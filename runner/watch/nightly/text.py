@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from runner.analysis.comparison_model import Row
+from runner.nights.night import Against, Night, NightChange, NightPair, NightRatio
 from runner.report import differences, formatting
-from runner.watch.nightly.confirmed import Against
-from runner.watch.nightly.night import Change, Night, Pair
 
 BETWEEN: Mapping[Against, str] = {
     "baseline": "between the runs",
@@ -16,13 +16,29 @@ BETWEEN: Mapping[Against, str] = {
 """What a cell was compared with -> what its ratio is the ratio of, when it did not take turns."""
 
 
+@dataclass(frozen=True, slots=True)
+class PrintedNight:
+    """A night as a command prints it."""
+
+    night: Night
+
+    def json(self) -> dict[str, Any]:
+        """Return the night as docs/how-to/nightly.md describes it."""
+        return self.night.json()
+
+    def text(self, width: int = 100, *, colour: bool = False) -> str:  # noqa: ARG002  its lines are not laid out
+        """Return the night as text for a terminal or a mail."""
+        return night_text(self.night)
+
+
 def night_text(night: Night) -> str:
     """Return the night: the changes of each environment since each earlier run, the notes, and a summary."""
+    measured = f"{night.measured} cells measured, {len(night.failed)} failed"
     lines = [
         f"night of {formatting.date(night.run) or night.at}, run {night.run}, on {night.device_name}, {night.backend}",
-        f"{night.good} cells measured, {len(night.bad)} failed; {night.compared} compared with their last good run",
+        f"{measured}; {night.compared} compared with their last good run",
     ]
-    for environment, before in dict.fromkeys((change.cell.environment, change.before) for change in night.changes):
+    for environment, before in dict.fromkeys((change.environment, change.before) for change in night.changes):
         lines += ["", *_environment_lines(night, environment, before)]
     lines += ["", *(f"note: {note}" for note in night.notes)] if night.notes else []
     return "\n".join([*lines, "", _summary(night)])
@@ -30,18 +46,18 @@ def night_text(night: Night) -> str:
 
 def _environment_lines(night: Night, environment: str, before: str) -> list[str]:
     """Return the lines about the changes of one environment since one run."""
-    changes = [change for change in night.changes if (change.cell.environment, change.before) == (environment, before)]
+    changes = [change for change in night.changes if (change.environment, change.before) == (environment, before)]
     against = "anchor" if all(change.against == "anchor" for change in changes) else "run"
     lines = [f"{environment} against {against} {before}, {formatting.date(before)}"]
     lines += [
         f"  {_line(change)}"
         for change in changes
-        if change.again or change.confirmed_in or change.row.verdict != "inconclusive"
+        if change.again or change.confirmed_in or change.verdict != "inconclusive"
     ]
-    reasons = Counter(change.reason for change in changes if change.reason)
+    reasons = Counter(change.reason for change in changes if change.reason and not change.is_decided)
     lines += [f"  {count} cell{'s' * (count > 1)}: {reason}" for reason, count in reasons.items()]
     name = f"{environment}@{before}"
-    return lines + [f"  {_pair_line(pair)}" for pair in night.pairs if pair.comparison.base == name]
+    return lines + [f"  {_pair_line(pair)}" for pair in night.pairs if pair.base == name]
 
 
 def _summary(night: Night) -> str:
@@ -53,15 +69,15 @@ def _summary(night: Night) -> str:
     return text if night.state == "done" else f"{text}; the night was interrupted"
 
 
-def _line(change: Change) -> str:
+def _line(change: NightChange) -> str:
     """Return a change as one line: its verdict in turns, then the ratio of the two runs."""
-    cell, row, again = change.cell, change.row, change.again
-    name = f"{cell.implementation} {cell.case_id} {cell.phase} {cell.precision}"
-    between = _between(row).replace("between the runs", BETWEEN[change.against].format(row.rounds))
+    again = change.again
+    name = f"{change.implementation} {change.workload}/{change.case} {change.phase} {change.precision}"
+    between = f"{_interval(change)} {BETWEEN[change.against].format(change.rounds)}"
     word = "creep" if change.against == "anchor" else "slower"
     if again is None:
         confirmed = f"{word}: {name}: confirmed by night {change.confirmed_in}"
-        return f"{confirmed}; {between}" if change.confirmed_in else f"looks {row.verdict}: {name}: {between}"
+        return f"{confirmed}; {between}" if change.confirmed_in else f"looks {change.verdict}: {name}: {between}"
     in_turns = f"{_interval(again)} in turns, {again.rounds} rounds"
     if change.is_regression and change.against == "anchor":
         slower = f"{(again.ratio or 1.0) - 1:.1%} slower than the anchor of {formatting.date(change.before)[:10]}"
@@ -72,13 +88,10 @@ def _line(change: Change) -> str:
     return f"{again.verdict}: {name}: {in_turns}; {between}"
 
 
-def _between(row: Row) -> str:
-    return f"{_interval(row)} between the runs"
+def _interval(ratio: NightRatio) -> str:
+    return f"{formatting.ratio(ratio.ratio)} ({formatting.interval(ratio.ratio_low, ratio.ratio_high)})"
 
 
-def _interval(row: Row) -> str:
-    return f"{formatting.ratio(row.ratio)} ({formatting.interval(row.ratio_low, row.ratio_high)})"
-
-
-def _pair_line(pair: Pair) -> str:
-    return "; ".join([*differences.sentences(pair.comparison), f"measured in turns in {pair.folder}"])
+def _pair_line(pair: NightPair) -> str:
+    different = [differences.sentence_of(pair.base, pair.environment, pair.differences)] if pair.differences else []
+    return "; ".join([*different, f"measured in turns in {pair.folder}"])

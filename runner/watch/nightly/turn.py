@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.core.errors import NightRunningError, UsageError, file_problem
 from runner.core.locks import hold
-from runner.nights.looks import FOLDER
+from runner.nights.files import night_names, nights_folder
 
 LOCK = ".lock"
 _RUN = re.compile(r"(\d{8}-\d{6})-[0-9a-f]{4}")
@@ -22,7 +22,7 @@ def only_night(reports: Path) -> Iterator[None]:
         NightRunningError: another night is running; it names the process and the run.
         UsageError: the folder cannot be made.
     """
-    folder = reports / FOLDER
+    folder = nights_folder(reports)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -36,7 +36,7 @@ def only_night(reports: Path) -> Iterator[None]:
 
 def started(reports: Path) -> list[tuple[datetime, str]]:
     """Return (time in UTC, run) of each night that has started, however it ended, oldest first."""
-    runs = (_RUN.fullmatch(path.stem) for path in (reports / FOLDER).glob("[!.]*.json"))
+    runs = map(_RUN.fullmatch, night_names(reports))
     times = ((datetime.strptime(match[1], "%Y%m%d-%H%M%S").replace(tzinfo=UTC), match[0]) for match in runs if match)
     return sorted(times)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from runner.core.errors import HistoryError, NothingSelectedError, Problem, UsageError
 from runner.core.model.cells import is_twin
-from runner.history.entries import LevelEntry
+from runner.history.entries import Acceptance
 from runner.history.location import url_name
-from runner.nights.anchors_file import Acceptance, Pin, acceptances, device_of, read_pins, write_pins
+from runner.nights.anchors_file import CellAnchor, device_of, read_anchors, write_anchors
 from runner.session.results import find_run
 from runner.store.run import Run, runs
 
@@ -18,7 +18,7 @@ MAX_REASON = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class AcceptanceRequest:
     """What a person accepts.
 
     Attributes:
@@ -36,7 +36,7 @@ class Request:
     at: str
 
 
-def accept(reports: Path, request: Request) -> Acceptance:
+def accept(reports: Path, request: AcceptanceRequest) -> Acceptance:
     """Accept the times of cells in a run, in ``reports/anchors.json``.
 
     Later nights compare the cells with this run, and no longer report what they confirmed against earlier ones.
@@ -57,44 +57,25 @@ def accept(reports: Path, request: Request) -> Acceptance:
     run = find_run(reports, request.run)
     accepted = _accepted_cells(reports, run, request.patterns)
     device = device_of(run.journal().header)
-    pins = read_pins(reports, device)
+    anchors = read_anchors(reports, device)
     acceptance = Acceptance(
         device=device, run=run.id, cells=accepted, at=request.at, reason=reason, person=request.person
     )
-    write_pins(reports, device, {**pins, **dict.fromkeys(accepted, Pin(run.id, accepted=True))}, acceptance)
+    anchors |= dict.fromkeys(accepted, CellAnchor(run.id, accepted=True))
+    write_anchors(reports, device, anchors, acceptance)
     return acceptance
 
 
-def add_levels(levels: Sequence[LevelEntry], url: str, note: Callable[[str], object]) -> None:
+def add_levels(acceptance: Acceptance, url: str, note: Callable[[str], object]) -> None:
     """Add accepted levels to the history; a history that cannot be written is a note, for the reports have them."""
     from runner.history.database import History
 
     try:
         with History.open(url) as history:
-            history.accept(*levels)
+            history.accept(acceptance)
     except HistoryError as error:
         reason = error.problems[0].message
         note(f"the history {url_name(url)} has no note of it: {reason}; `runner history rebuild` adds it later")
-
-
-def stored_levels(reports: Path) -> tuple[LevelEntry, ...]:
-    """Return every level that was ever accepted in a reports folder; raises RunnerError if its file is damaged."""
-    return tuple(level for acceptance in acceptances(reports) for level in levels_of(acceptance))
-
-
-def levels_of(acceptance: Acceptance) -> tuple[LevelEntry, ...]:
-    """Return an acceptance as a level of each of its cells."""
-    return tuple(
-        LevelEntry(
-            cell=cell,
-            device=acceptance.device,
-            run=acceptance.run,
-            at=acceptance.at,
-            reason=acceptance.reason,
-            person=acceptance.person,
-        )
-        for cell in acceptance.cells
-    )
 
 
 def _accepted_cells(reports: Path, run: Run, patterns: Sequence[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from runner.core.errors import HistoryError, RecordError, RunnerError
 from runner.history.location import database_url, url_name
+from runner.nights.files import night_of, run_kind
 from runner.store.run import Run, runs
 
 REBUILD = "`runner history rebuild` adds it later"
@@ -42,11 +43,9 @@ def add_run(run: Run, margin: float, url: str, note: Callable[[str], object]) ->
 
 def with_confirmations(run: Run) -> Iterator[Run]:
     """Yield a run, and the runs that confirmed its changes if it was a night, oldest first."""
-    from runner.watch.series.entries import night_file
-
     yield run
-    if night_file(run).exists():
-        yield from reversed(runs(night_file(run).with_suffix("")))
+    if run_kind(run) == "night":
+        yield from reversed(runs(night_of(run).with_suffix("")))
 
 
 def history_url(reports: Path, option: str | None) -> str:

@@ -7,11 +7,7 @@ the intervals. A/A twins are left out, and so are environments as they were (``t
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NotRequired
-
-from pydantic import TypeAdapter, with_config
-from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
+from typing import Any
 
 from runner.analysis.analyse import Analysis
 from runner.analysis.boards import boards_of
@@ -24,53 +20,16 @@ from runner.analysis.time_intervals import Ends, time_intervals
 from runner.core.errors import Problem, RecordError
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin
-from runner.history.entries import BoardEntry, CellEntry, ChangeEntry, Kind, RunEntry
-from runner.store.documents import read_shaped
-from runner.store.run import NIGHTS, Run
-from runner.store.shapes import CONFIG, Count, Number
+from runner.history.entries import BoardEntry, CellEntry, ChangeEntry, RunEntry
+from runner.nights.files import night_of, read_night, run_kind
+from runner.nights.night import NightChange
+from runner.store.run import Run
 
 RUN_ID = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-")
 
 
-@with_config(CONFIG)
-class StoredRatio(TypedDict):
-    """A ratio with its verdict, as a stored night has it."""
-
-    verdict: str
-    ratio: NotRequired[Number | None]
-    ratio_low: NotRequired[Number | None]
-    ratio_high: NotRequired[Number | None]
-    rounds: NotRequired[Count]
-
-
-@with_config(CONFIG)
-class StoredChange(StoredRatio):
-    """A change: its ratio is that of the two runs, and ``again`` the one in turns."""
-
-    cell: str
-    before: str
-    state: str
-    again: StoredRatio | None
-    against: NotRequired[str]
-    confirmed_in: NotRequired[str]
-    digest: NotRequired[str]
-
-
-@with_config(CONFIG)
-class StoredNight(TypedDict):
-    """What the history has of a stored night."""
-
-    changes: list[StoredChange]
-
-
-NIGHT = TypeAdapter[Any](StoredNight)
-
-
 def run_entry(analysis: Analysis, run: Run) -> RunEntry:
     """Return a run as an entry of the history.
-
-    Its place says what kind of run it is: below ``nights/<night>/runs`` it confirms changes of a night, and where
-    ``nights/<run>.json`` exists it is a night itself.
 
     Args:
         analysis: the run.
@@ -82,8 +41,7 @@ def run_entry(analysis: Analysis, run: Run) -> RunEntry:
     results = analysis.dataset
     header = results.provenance
     boards = _boards(results)
-    night = night_file(run)
-    kind: Kind = "confirmation" if is_confirmation(run) else "night" if night.exists() else "run"
+    kind = run_kind(run)
     return RunEntry(
         run=run.id,
         at=_started(run, header),
@@ -93,7 +51,7 @@ def run_entry(analysis: Analysis, run: Run) -> RunEntry:
         harness=_text(header, "harness"),
         source=str(run.path.absolute()),
         cells=tuple(replace(cell, board=boards.get(cell.cell)) for cell in _cells(analysis)),
-        changes=stored_changes(night) if kind == "night" else (),
+        changes=tuple(map(change_entry, read_night(night_of(run)).changes)) if kind == "night" else (),
     )
 
 
@@ -131,39 +89,21 @@ def _boards(results: Dataset) -> dict[str, BoardEntry]:
     }
 
 
-def night_file(run: Run) -> Path:
-    """Return the file of the night whose first run this is; it exists only if there was such a night."""
-    return run.path.parent.parent / NIGHTS / f"{run.id}.json"
-
-
-def is_confirmation(run: Run) -> bool:
-    """Return whether a run confirms changes of a night, by its path: ``nights/<night>/runs/<run>``."""
-    night = run.path.parent.parent
-    return night.parent.name == NIGHTS and night.with_name(f"{night.name}.json").exists()
-
-
-def stored_changes(path: Path) -> tuple[ChangeEntry, ...]:
-    """Return the changes of a stored night; raises RecordError if its file cannot be read."""
-    return tuple(_change(change, path.stem) for change in read_shaped(path, NIGHT)["changes"])
-
-
-def _change(change: Mapping[str, Any], night: str) -> ChangeEntry:
-    """Return a change; version 1 had no ``confirmed_in`` for what a night confirmed itself."""
-    again = change["again"]
-    ratio = again if again and again.get("ratio") else change
-    confirmed_before = "against" not in change and again is not None and again["verdict"] == "slower"
+def change_entry(change: NightChange) -> ChangeEntry:
+    """Return a change of a night as the history has it: its ratio is that in turns where that was measured."""
+    ratio = change.again if change.again and change.again.ratio else change
     return ChangeEntry(
-        cell=change["cell"],
-        before=change["before"],
-        against=change.get("against", "baseline"),
-        state=change["state"],
-        verdict=again["verdict"] if again else "",
-        ratio=ratio.get("ratio"),
-        ratio_low=ratio.get("ratio_low"),
-        ratio_high=ratio.get("ratio_high"),
-        rounds=ratio.get("rounds", 0),
-        confirmed_in=night if confirmed_before else change.get("confirmed_in", ""),
-        digest=change.get("digest", ""),
+        cell=change.cell,
+        before=change.before,
+        against=change.against,
+        state=change.state,
+        verdict=change.again.verdict if change.again else "",
+        ratio=ratio.ratio,
+        ratio_low=ratio.ratio_low,
+        ratio_high=ratio.ratio_high,
+        rounds=ratio.rounds,
+        confirmed_in=change.confirmed_in,
+        digest=change.digest,
     )
 
 

@@ -1,18 +1,19 @@
 """`runner history rebuild`: add every run of a reports folder to the history again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner.analysis.analyse import analyse_run
 from runner.core.errors import RecordError
 from runner.history.database import History
+from runner.history.entries import RunEntry
+from runner.history.location import sqlite_path
 from runner.history.writes import EntryError
+from runner.nights.anchors_file import acceptances
 from runner.report.formatting import counted
 from runner.session.results import warn_unreadable
 from runner.store.run import Run, runs
-from runner.watch.imports.stored import stored_entries
-from runner.watch.series.accept import stored_levels
 from runner.watch.series.add import with_confirmations
 from runner.watch.series.entries import run_entry
 
@@ -50,7 +51,9 @@ class Rebuilt:
         return "\n".join(lines)
 
 
-def rebuild(reports: Path, history: History, margin: float, note: Callable[[str], object]) -> Rebuilt:
+def rebuild(
+    reports: Path, history: History, margin: float, note: Callable[[str], object], imported: Iterable[RunEntry]
+) -> Rebuilt:
     """Add every run of a reports folder to a history, and what was imported into that; other runs stay as they are.
 
     Each run is one transaction, so that a rebuild that is interrupted keeps what it added, and the next one goes on.
@@ -60,6 +63,7 @@ def rebuild(reports: Path, history: History, margin: float, note: Callable[[str]
         history: an open history.
         margin: the relative change that counts as none.
         note: takes a sentence about the progress every hundred runs.
+        imported: what was imported into the folder, see ``watch.imports.stored_entries``.
 
     Raises:
         HistoryError: the history cannot be written.
@@ -86,7 +90,7 @@ def rebuild(reports: Path, history: History, margin: float, note: Callable[[str]
             changed, unchanged = changed + is_new, unchanged + (not is_new)
         if count % 100 == 0:
             note(f"{count} runs read")
-    for entry in stored_entries(reports, margin):
+    for entry in imported:
         seen.add(entry.run)
         try:
             is_new = history.add(entry)
@@ -103,9 +107,26 @@ def rebuild(reports: Path, history: History, margin: float, note: Callable[[str]
         unchanged=unchanged,
         damaged=tuple(damaged),
         empty=empty,
-        levels=history.accept(*stored_levels(reports)),
+        levels=history.accept(*acceptances(reports)),
         gone=gone,
     )
+
+
+def rebuild_missing(
+    reports: Path, url: str, margin: float, note: Callable[[str], object], imported: Iterable[RunEntry]
+) -> None:
+    """Make a history whose file does not exist; the arguments are those of ``rebuild``, with the URL of the history.
+
+    A server's database is never missing.
+
+    Raises:
+        HistoryError: the history cannot be written.
+        RunnerError: the file of the anchors is damaged.
+    """
+    path = sqlite_path(url)
+    if path is not None and not path.exists():
+        with History.open(url) as history:
+            rebuild(reports, history, margin, note, imported)
 
 
 def stored_runs(reports: Path) -> Iterator[Run]:

@@ -4,13 +4,12 @@ import csv
 import io
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.history.database import History
-from runner.history.entries import LevelEntry, Point
+from runner.history.entries import Point
 from runner.history.location import sqlite_path
 from runner.report.history import SHOWN, Trend, list_text, trend_text
 
@@ -18,7 +17,7 @@ LEVEL_FIELDS = ("run", "at", "reason", "person")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownTrends:
     """What `runner history` shows.
 
     Attributes:
@@ -55,7 +54,7 @@ class Shown:
         return stream.getvalue()
 
 
-def shown(history: History, pattern: str, *, device: str = "", last: int = SHOWN) -> Shown:
+def shown(history: History, pattern: str, *, device: str = "", last: int = SHOWN) -> ShownTrends:
     """Return the trends of the cells that match, without those that have never been measured.
 
     Args:
@@ -68,17 +67,16 @@ def shown(history: History, pattern: str, *, device: str = "", last: int = SHOWN
         HistoryError: the history cannot be read.
         NothingSelectedError: no cell matches.
     """
-    levels: dict[tuple[str, str], tuple[LevelEntry, ...]] = {}
-    by_series = sorted(history.levels(pattern), key=_series)
-    for key, group in groupby(by_series, key=_series):
-        levels[key] = tuple(sorted(group, key=lambda level: level.at))
+    levels = history.levels(pattern)
     trends = tuple(
         Trend(cell=cell, device=of, points=points, levels=levels.get((cell, of), ()))
         for of, cell, points in history.all_series(pattern, device=device)
     )
     if not trends:
         raise NothingSelectedError(_nothing(history, pattern, device))
-    return Shown(pattern=pattern, trends=tuple(sorted(trends, key=lambda each: (each.cell, each.device))), last=last)
+    return ShownTrends(
+        pattern=pattern, trends=tuple(sorted(trends, key=lambda each: (each.cell, each.device))), last=last
+    )
 
 
 def existing(url: str) -> str:
@@ -92,10 +90,6 @@ def existing(url: str) -> str:
         hint = "`runner history rebuild` makes it of the stored runs; every `runner run` adds to it"
         raise UsageError(Problem(f"there is no history {path}", hint=hint))
     return url
-
-
-def _series(level: LevelEntry) -> tuple[str, str]:
-    return level.cell, level.device
 
 
 def _nothing(history: History, pattern: str, device: str) -> Problem:
