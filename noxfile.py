@@ -42,10 +42,17 @@ def matrix(session: nox.Session) -> None:
 
 
 @nox.session
+def quick(session: nox.Session) -> None:
+    """Run ruff, mypy and the unit tests, those of what changed first, without simulations and whole matrices."""
+    install(session, "lint", "test")
+    session.run("python", "tests/quick.py", *session.posargs)
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """Run all tests that need no GPU and no framework, two files at a time.
 
-    With ``-- --run-docker`` a missing engine is a failure; ``-- -n 0`` runs one test at a time.
+    With ``-- --need docker`` a missing engine is a failure; ``-- -n 0`` runs one test at a time.
     """
     install(session, "test")
     session.run("pytest", "--ignore=tests/frameworks", *PARALLEL, *session.posargs)
@@ -77,21 +84,21 @@ def harness(session: nox.Session) -> None:
 def frameworks(session: nox.Session) -> None:
     """Check every implementation, and planted errors, in the real framework environments (downloads 3 GB)."""
     install(session, "test")
-    session.run("pytest", "tests/frameworks", "--run-frameworks", *session.posargs)
+    session.run("pytest", "tests/frameworks", "--need", "frameworks", *session.posargs)
 
 
 @nox.session
 def integration(session: nox.Session) -> None:
     """Run the tests that need an engine; a missing one is a failure."""
     install(session, "test")
-    session.run("pytest", "tests/integration", "--run-docker", *PARALLEL, *session.posargs)
+    session.run("pytest", "tests/integration", "--need", "docker", *PARALLEL, *session.posargs)
 
 
 @nox.session
 def faults(session: nox.Session) -> None:
     """Run the real program and break it, in every way of docs/faults.md; ``-- -k disk`` chooses."""
     install(session, "test")
-    session.run("pytest", "tests/faults", "--run-faults", "-n", "3", *session.posargs)
+    session.run("pytest", "tests/faults", "--need", "faults", "-n", "3", *session.posargs)
 
 
 @nox.session

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
+from runner.watch.nightly.night import Night
 
 from benchmarks.simulated_turns import (
     ENVIRONMENT,
@@ -38,7 +39,6 @@ from runner.stats.intervals import MARGIN
 from runner.watch.nightly import night as result
 from runner.watch.nightly.baseline import Baseline
 from runner.watch.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
-from runner.watch.nightly.night import Night
 from runner.watch.nightly.requests import Candidate
 from runner.watch.nightly.series import level_changes
 from runner.watch.nightly.series_candidates import series_row, suspects, with_support

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from runner.watch.nightly.night import Pair
 
 from runner.analysis.compare.drafts import Draft
 from runner.analysis.compare.noise_floor import Floor, Work, apply_noise_floors
@@ -25,7 +26,6 @@ from runner.stats import intervals
 from runner.stats.independence import serial_correlation
 from runner.stats.intervals import MARGIN
 from runner.watch.nightly.confirmation import Confirmation
-from runner.watch.nightly.night import Pair
 
 Floats = NDArray[np.float64]
 ENVIRONMENT = "torch-2.x"

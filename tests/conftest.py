@@ -9,24 +9,13 @@ from typing import NoReturn
 
 import pytest
 
-from tests.support import private_folders
+from tests.support import needs, private_folders
 
 UNIT = Path(__file__).parent / "unit"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--run-docker", action="store_true", help="tests that need an engine fail where none answers")
-    parser.addoption(
-        "--run-postgresql", action="store_true", help="tests that need PostgreSQL fail where it is missing"
-    )
-    parser.addoption("--run-slurm", action="store_true", help="tests that need Slurm fail where it is missing")
-    parser.addoption(
-        "--run-networks", action="store_true", help="tests that need network namespaces fail where there are none"
-    )
-    parser.addoption("--run-browser", action="store_true", help="tests that need Chromium fail where there is none")
-    parser.addoption("--run-frameworks", action="store_true", help="make the framework environments where they miss")
-    parser.addoption("--run-faults", action="store_true", help="run every fault, where CI runs a dozen")
-    parser.addoption("--run-slow", action="store_true", help="run the tests that take minutes each, too")
+    needs.add_option(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -35,6 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
     A session below ``nohup`` ignores SIGHUP, and a session in the background of a script ignores SIGINT;
     programs that it starts inherit that.
     """
+    needs.named(config.getoption("--need"))  # an unknown name ends the session here
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = private_folders.enter(os.environ)
@@ -43,14 +33,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def docker_engine(request: pytest.FixtureRequest) -> str:
-    """The version of the engine; without one the test is skipped, or fails where --run-docker was given."""
+    """The version of the engine; without one the test is skipped, or fails with ``--need docker``."""
     from runner.backends.docker.backend import reachable
 
     answers = reachable()
     if answers is None:
-        if request.config.getoption("--run-docker"):
-            pytest.fail("--run-docker was given and no container engine answers")
-        pytest.skip("no container engine answers")
+        needs.missing(request.config, "docker", "no container engine answers")
     return answers
 
 
@@ -62,8 +50,8 @@ def _needs_its_engine(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True)
 def _takes_its_time(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("slow") and not request.config.getoption("--run-slow"):
-        pytest.skip("takes minutes: --run-slow runs it")
+    if request.node.get_closest_marker("slow") and not needs.given(request.config, "slow"):
+        pytest.skip("takes minutes: --need slow runs it")
 
 
 @pytest.fixture(autouse=True)

@@ -36,7 +36,8 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
     """
     measurement = _measurement(matrix, request)
     judged = _judgements(matrix, request, unavailable, gpu)
-    decision = _Decision(matrix, request, measurement, unavailable, judged, gpu, rates(gpu, measurement.threads))
+    start = replace(measurement, seconds=0.0)
+    decision = _Decision(matrix, request, measurement, start, unavailable, judged, gpu, rates(gpu, measurement.threads))
     planned = tuple(decision.planned_cell(cell) for cell in selected_cells(matrix, request))
     planned = estimate.defer_over_budget(planned, measurement, request.devices)
     if not planned:
@@ -117,6 +118,7 @@ class _Decision:
         matrix: the checked matrix.
         request: what was asked for.
         measurement: how the run measures.
+        start: the same with no second of measuring.
         unavailable: environment -> why it cannot be built.
         judgements: environment -> what it does on the GPU; empty on a CPU.
         gpu: stands for all GPUs of the run; None on a CPU.
@@ -126,6 +128,7 @@ class _Decision:
     matrix: Matrix
     request: Request
     measurement: Measurement
+    start: Measurement
     unavailable: Mapping[str, Skip]
     judgements: Mapping[str, Judgement]
     gpu: Gpu | None
@@ -161,8 +164,8 @@ class _Decision:
         fastest = fastest_rates(self.gpu.name) if self.gpu else None
         if fastest is None:
             return 0.0
-        measurement = replace(self.measurement, seconds=0.0)
-        return estimate.cell_seconds(cell, replace(program, compiling=(0.0, 0.0)), measurement, fastest)
+        program = Program(framework=program.framework, kind=program.kind, compiling=(0.0, 0.0))
+        return estimate.cell_seconds(cell, program, self.start, fastest)
 
     def _skip(self, cell: Cell, implementation: type[Implementation], min_seconds: float) -> Skip | None:
         """Return why a cell does not run, None if it does; of several reasons the first that the user can change.
@@ -170,8 +173,9 @@ class _Decision:
         The order: a rule of the matrix, what the implementation lacks, the precision on the GPU, the build on the GPU,
         whether it can be made, the cost.
         """
+        cell_id = cell.id
         for rule in self.matrix.exclude:
-            if fnmatchcase(cell.id, rule.select):
+            if fnmatchcase(cell_id, rule.select):
                 return Skip("excluded", rule.reason)
         environment = self.matrix.environments[cell.environment]
         protocol, device = cell.protocol, (self.request.device, cell.precision)

@@ -17,6 +17,7 @@ from runner.catalog.cases import CASES
 from runner.core.model import Skip
 from runner.history.database import History
 from runner.history.entries import CellEntry, ChangeEntry, LevelEntry, RunEntry
+from tests.support import needs
 from tests.support.fake_runs import bad, cell, good, make, realistic
 
 EVIL = "<script>document.title='owned'</script>\"'&" + "x" * 200 + "\u202eabc"
@@ -30,12 +31,10 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 @pytest.fixture(scope="package")
 def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
-    """A headless Chromium; without one the test is skipped, or fails where --run-browser was given."""
+    """A headless Chromium; without one the test is skipped, or fails with ``--need browser``."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
-        if request.config.getoption("--run-browser"):
-            pytest.fail("--run-browser was given and there is no Chromium: install Debian's package chromium")
-        pytest.skip("there is no Chromium")
+        needs.missing(request.config, "browser", "there is no Chromium: install Debian's package chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser

@@ -13,6 +13,7 @@ import pytest
 from tests.faults.bench import HOST, SMALL, Bench, variables
 from tests.faults.fault import Fault, Kept
 from tests.integration.conftest import ROOT
+from tests.support import needs
 from tests.support.engine_socket import EngineSocket
 
 MATRIX = """\
@@ -36,7 +37,7 @@ def beside_matrix(folder: Path) -> Path:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what CI runs, and leave out the rest without --run-faults."""
+    """Mark what CI runs, and leave out the rest without ``--need faults``."""
     left_out = []
     for item in items:
         fault = item.callspec.params.get("fault") if hasattr(item, "callspec") else None
@@ -44,7 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             continue
         if fault.smoke:
             item.add_marker(pytest.mark.faults_smoke)
-        elif not config.getoption("--run-faults"):
+        elif not needs.given(config, "faults"):
             left_out.append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]

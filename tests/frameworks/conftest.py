@@ -11,14 +11,14 @@ from runner.core.paths import cache_folder
 from runner.matrix import load
 from runner.plan.environments import specs
 from tests.frameworks import drive
-from tests.support import private_folders
+from tests.support import needs, private_folders
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def python(environment: str, request: pytest.FixtureRequest) -> Path:
-    """The interpreter of an environment; one that is not made yet is made with --run-frameworks, else skipped."""
+    """The interpreter of an environment; one that is not made yet is made with --need frameworks, else skipped."""
     return interpreter(environment, request)
 
 
@@ -30,11 +30,11 @@ def interpreter(environment: str, request: pytest.FixtureRequest) -> Path:
     users = VenvBackend(private_folders.users_cache())
     if environment not in survey.skips and (users.home(spec) / READY).exists():
         return users.home(spec) / "bin" / "python"
-    if not request.config.getoption("--run-frameworks"):
+    if not needs.given(request.config, "frameworks"):
         if environment in survey.skips:
             pytest.skip(survey.skips[environment].reason)
         if environment not in survey.cached:
-            pytest.skip(f"{environment} is not made yet: --run-frameworks makes it")
+            pytest.skip(f"{environment} is not made yet: --need frameworks makes it")
     return Path(backend.provision(spec, print).handle)
 
 

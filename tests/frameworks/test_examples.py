@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.support import needs
+
 pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
 
 ROOT = Path(__file__).parents[2]
@@ -42,8 +44,8 @@ def planted(folder: Path, name: str) -> Path:
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     """Cell -> record, of a run of one round."""
-    if not request.config.getoption("--run-frameworks"):
-        pytest.skip("--run-frameworks builds the images")
+    if not needs.given(request.config, "frameworks"):
+        pytest.skip("--need frameworks builds the images")
     folder = tmp_path_factory.mktemp("examples")
     models = [word for name in PLANTED for word in ("--model", str(planted(folder, name)))]
     cells = [f"{name}/*/*/small/train" for name in ENVIRONMENTS]

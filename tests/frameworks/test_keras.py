@@ -14,6 +14,7 @@ import pytest
 
 from runner.harness import adapters
 from tests.frameworks import drive
+from tests.support import needs
 
 pytestmark = pytest.mark.frameworks
 
@@ -72,10 +73,10 @@ def names(environment: str, *, slow: bool) -> list[str]:
 @pytest.fixture(scope="module")
 def answers(python: Path, environment: str, request: pytest.FixtureRequest) -> dict[str, Any]:
     """What the check reports for each case, implementation and planted error, in one process: importing is slow."""
-    if environment == "keras-2.1-theano" and not request.config.getoption("--run-slow"):
-        pytest.skip("Theano takes minutes to compile it, and the code is that of keras-2.1-tf: --run-slow runs it")
+    if environment == "keras-2.1-theano" and not needs.given(request.config, "slow"):
+        pytest.skip("Theano takes minutes to compile it, and the code is that of keras-2.1-tf: --need slow runs it")
     questions = {}
-    for name in names(environment, slow=request.config.getoption("--run-slow")):
+    for name in names(environment, slow=needs.given(request.config, "slow")):
         planted = ["nothing", *plants(environment, name)]
         questions[name] = {"case": SHAPES[name], "slugs": able(environment, SHAPES[name]), "plants": planted}
     return ask(python, questions)
@@ -99,7 +100,7 @@ def test_planted_errors_are_detected(answers: dict[str, Any], environment: str) 
 
 def test_every_implementation_is_checked(answers: dict[str, Any], environment: str) -> None:
     if environment == "keras-2.1-theano" and set(answers) != set(ON_THEANO):
-        pytest.skip("Theano runs one shape; --run-slow runs all")
+        pytest.skip("Theano runs one shape; --need slow runs all")
     slugs = {slug for by_slug in answers.values() for slug in by_slug}
     assert slugs == {kind.slug for kind in adapters.implementations("keras") if "cpu" in kind.devices}
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.support import needs
+
 pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
 
 ROOT = Path(__file__).parents[2]
@@ -15,7 +17,7 @@ QUICK = (
     *("torch-1.0", "torch-1.12", "torch-2.x", "tf-1.8", "tf-1.15", "tf-2.x"),
     *("theano-1.0", "keras-2.1-tf", "keras-3", "jax"),
 )
-SLOW = ("theano-0.8", "keras-2.1-theano")  # they compile C for minutes; theano-1.0 stands for them without --run-slow
+SLOW = ("theano-0.8", "keras-2.1-theano")  # they compile C for minutes; theano-1.0 stands for them without --need slow
 ABSENT = "torch-0.4"  # an image that has to be pulled
 
 
@@ -27,7 +29,7 @@ def runner(*arguments: str) -> "subprocess.CompletedProcess[str]":
 @pytest.fixture(scope="module")
 def environments(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """The environments that are measured."""
-    return (*QUICK, *SLOW) if request.config.getoption("--run-slow") else QUICK
+    return (*QUICK, *SLOW) if needs.given(request.config, "slow") else QUICK
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +37,8 @@ def reports(
     tmp_path_factory: pytest.TempPathFactory, environments: tuple[str, ...], request: pytest.FixtureRequest
 ) -> Path:
     """A run of every environment on the smallest case, two rounds."""
-    if not request.config.getoption("--run-frameworks"):
-        pytest.skip("--run-frameworks builds the images of all shipped environments")
+    if not needs.given(request.config, "frameworks"):
+        pytest.skip("--need frameworks builds the images of all shipped environments")
     folder = tmp_path_factory.mktemp("reports")
     options = ("--backend", "docker", "--device", "cpu", "--rounds", "2", "--seconds", "0.05")
     cells = [f"{name}/*/rnn-step/rnn-b32-h128/*" for name in (*environments, ABSENT)]

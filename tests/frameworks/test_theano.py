@@ -1,6 +1,6 @@
 """Every Theano implementation in every environment: it agrees with the reference, and planted errors are detected.
 
-Theano compiles each network anew: with --run-slow expect about half an hour on two cores. See conftest.py for the
+Theano compiles each network anew: with --need slow expect about half an hour on two cores. See conftest.py for the
 environments.
 """
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.frameworks import drive
+from tests.support import needs
 
 pytestmark = pytest.mark.frameworks
 
@@ -27,7 +28,7 @@ LASAGNE = (
 SCAN = (*LASAGNE, "rnn-step", "gru-step", "rnn-step-l3", "gru-step-l3", "lm")
 QUICK = ("ce",)
 PLANTED = ("theano-0.8", "lasagne-lstm-layer")
-"""Where errors are planted without --run-slow: the one class that converts weights, in addition to the shared code."""
+"""Where errors are planted without --need slow: the one class that converts weights, in addition to the shared code."""
 PATIENCE = 900.0  # seconds: four bidirectional layers, with nothing in the cache
 
 # Run by the environment's Python. Arguments: parent of the harness, case, compiler cache, slugs.
@@ -140,11 +141,11 @@ def test_planted_errors_are_detected(
     The cache is that of the server, which has compiled the same case in a test above.
     """
     slugs = able(environment, "ce")
-    if not request.config.getoption("--run-slow"):
+    if not needs.given(request.config, "slow"):
         slugs = [slug for slug in slugs if (environment, slug) == PLANTED]
         if not slugs:
             pytest.skip(
-                "PLANTED runs all code that plants errors: --run-slow plants in each implementation and release"
+                "PLANTED runs all code that plants errors: --need slow plants in each implementation and release"
             )
     arguments = [str(drive.ROOT / "runner"), json.dumps(drive.SHAPES["ce"]), client.cache, *slugs]
     command = [str(python), "-c", PLANT, *arguments]

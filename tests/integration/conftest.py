@@ -18,7 +18,7 @@ import pytest
 
 from runner.core.paths import cache_folder
 from tests.fakes import driver
-from tests.support import slurm
+from tests.support import needs, slurm
 
 ROOT = Path(__file__).parents[2]
 MATRIX = """\
@@ -187,13 +187,11 @@ def standin(driver_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture(scope="session")
 def started_slurm(request: pytest.FixtureRequest) -> Iterator[slurm.Cluster]:
-    """A Slurm with one node; without its packages the test is skipped, or fails where --run-slurm was given."""
+    """A Slurm with one node; without its packages the test is skipped, or fails with ``--need slurm``."""
     missing = slurm.missing()
     if missing or os.geteuid():
         reason = f"Slurm needs {', '.join(missing)}" if missing else "Slurm's daemons need root"
-        if request.config.getoption("--run-slurm"):
-            pytest.fail(f"--run-slurm was given, and {reason}")
-        pytest.skip(reason)
+        needs.missing(request.config, "slurm", reason)
     with slurm.cluster() as cluster:
         yield cluster
 

@@ -19,6 +19,7 @@ import pytest
 from runner.hosts import task_process
 from runner.hosts.certificates import make
 from runner.store.run import runs
+from tests.support import needs
 from tests.support.dask_hosts import (
     CASES,
     IMPATIENT,
@@ -58,9 +59,7 @@ def far(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A Dask without processes, on hosts with a network between: ``head``, ``driver`` and HOSTS."""
     reason = missing()
     if reason:
-        if request.config.getoption("--run-networks"):
-            pytest.fail(f"--run-networks was given, and there are no network namespaces: {reason}")
-        pytest.skip(f"there are no network namespaces: {reason}")
+        needs.missing(request.config, "networks", f"there are no network namespaces: {reason}")
     make(tmp_path / "certificates")
     network = Network(("head", "driver", *HOSTS))
     try:

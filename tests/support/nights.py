@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from runner.watch.nightly.night import Change, Night, Pair
+
 from runner.analysis.comparison_model import Comparison, Difference, Row, Verdict
 from runner.core.model import Cell
 from runner.watch.alerts.delivery import Delivery
 from runner.watch.alerts.sending import Message
 from runner.watch.alerts.targets import Target
 from runner.watch.nightly.confirmed import Against
-from runner.watch.nightly.night import Change, Night, Pair
 from runner.watch.nightly.night_record import NightFile
 from tests.support.fake_runs import cell
 

@@ -6,10 +6,12 @@ order the releases of the matrix by PEP 440 instead, see ``runner.matrix.select.
 
 import math
 import re
+from functools import lru_cache
 
 Capability = tuple[int, int]
 
 
+@lru_cache(maxsize=1024)
 def version_numbers(text: str) -> tuple[float, ...]:
     """Return the numbers of a version: ``1.12.1`` is (1, 12, 1), and ``2.*``, which floats, is (2, inf).
 

@@ -5,17 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import postgresql
+from tests.support import needs, postgresql
 
 
 @pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest) -> Iterator[postgresql.Server]:
-    """A PostgreSQL server; without its programs the test is skipped, or fails where --run-postgresql was given."""
+    """A PostgreSQL server; without its programs the test is skipped, or fails with ``--need postgresql``."""
     folder = postgresql.binaries()
     if folder is None:
-        if request.config.getoption("--run-postgresql"):
-            pytest.fail("--run-postgresql was given and there is no PostgreSQL server: apt-get install postgresql")
-        pytest.skip("there is no PostgreSQL server")
+        needs.missing(request.config, "postgresql", "there is no PostgreSQL server: apt-get install postgresql")
     yield from postgresql.serve(folder)
 
 

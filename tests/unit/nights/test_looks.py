@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from runner.watch.nightly.night import Change, Night
 
 from runner.analysis.comparison_model import Row
 from runner.nights.looks import FOLDER, History, Look, nights_waiting, read_history
 from runner.watch.nightly import night as result
 from runner.watch.nightly.drift import drift_notes
-from runner.watch.nightly.night import Change, Night
 from tests.support.fake_runs import cell
 
 ROW = Row(base=cell(), other=cell(), ratio=1.05, ratio_low=1.01, ratio_high=1.09, rounds=9, verdict="slower")

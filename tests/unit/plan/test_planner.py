@@ -277,6 +277,7 @@ def test_a_selector_adds_precisions_to_those_of_its_preset_on_the_devices_that_i
     assert measured(gpu=H200, precisions=("fp16",)) == {("forward", "fp16"), ("train", "fp16")}
 
 
+@pytest.mark.whole_matrix
 @pytest.mark.parametrize("preset", ["quick", "standard"])
 def test_shipped_presets_have_networks_in_16_bits_on_a_gpu_alone(preset: str) -> None:
     def of_networks(gpu: Gpu | None) -> set[str]:
@@ -287,6 +288,7 @@ def test_shipped_presets_have_networks_in_16_bits_on_a_gpu_alone(preset: str) ->
     assert of_networks(H200) >= {"fp32", "fp16", "bf16"}
 
 
+@pytest.mark.whole_matrix
 def test_the_published_protocol_is_in_the_id_and_of_what_was_published_alone() -> None:
     result = shipped_plan("published")
     assert {entry.cell.protocol for entry in result.cells if entry.cell.phase != "compile"} == {"published"}
@@ -360,6 +362,7 @@ def test_nothing_selected_names_the_selection() -> None:
     )
 
 
+@pytest.mark.whole_matrix
 def test_estimates_are_positive_and_grow_with_rounds_and_seconds() -> None:
     assert all(entry.seconds > 0 for entry in shipped_plan().cells)
     few = ("torch-2.x", "torch-1.0", "tf-2.x", "tf-1.8")
@@ -372,6 +375,7 @@ def test_estimates_are_positive_and_grow_with_rounds_and_seconds() -> None:
     assert by_case["lstm-b128-h1024"] > by_case["lstm-b32-h128"]
 
 
+@pytest.mark.whole_matrix
 def test_the_shipped_matrix_plans_with_known_codes_and_unique_ids() -> None:
     for gpu in (None, H200):
         for preset in (None, *shipped().presets):
@@ -469,6 +473,7 @@ def test_a_kind_may_change_with_the_release() -> None:
     assert {entry.kind for entry in planned(small()).cells} == {"flexible", "fused", "vendor"}
 
 
+@pytest.mark.whole_matrix
 def test_ten_thousand_cells_are_planned() -> None:
     names = [f"torch-1.0-{number}" for number in range(250)]
     lines = "".join(f'  {name}: {{framework: torch, release: "1.0.0", image: x, cuda: "9.0"}}\n' for name in names)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runner.watch.nightly.night import store
 
 from runner.watch.alerts import overview, sending
 from runner.watch.alerts.message import TEST_MESSAGE
-from runner.watch.nightly.night import store
 from tests.support.nights import MAIL, SLACK, Receivers, change, ended, many, night, run_of
 from tests.unit.watch.alerts.history import CELLS, CLOSED, OPENED, slower, stored
 

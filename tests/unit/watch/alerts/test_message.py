@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from runner.watch.nightly.night import Change
 
 from runner.core.errors import UsageError
 from runner.watch.alerts import overview
 from runner.watch.alerts.evidence import Evidence
 from runner.watch.alerts.message import commands, opened_message
-from runner.watch.nightly.night import Change
 from tests.support.nights import BEFORE, Receivers, change, ended, many, night, run_of
 
 CELLS = many(8)

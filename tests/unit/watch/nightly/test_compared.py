@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runner.watch.nightly.night import Night
 
 from runner.analysis import dataset
 from runner.matrix import parse
@@ -13,7 +14,6 @@ from runner.session.preparation import RunSettings
 from runner.session.run.recorder import Totals
 from runner.store.run import Run
 from runner.watch.nightly.compared import compare, read_series
-from runner.watch.nightly.night import Night
 from runner.watch.nightly.requests import Candidate
 from tests.support.changed_runs import change_header
 from tests.support.fake_runs import cell, make, rounds

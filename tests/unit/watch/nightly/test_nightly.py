@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runner.watch.nightly.night import Change, Night, Pair, State
 
 from runner.analysis import dataset
 from runner.analysis.comparison_model import Comparison, Row, Verdict
@@ -18,7 +19,6 @@ from runner.store.run import Run
 from runner.watch.nightly import baseline
 from runner.watch.nightly import night as result
 from runner.watch.nightly.confirmation import confirmation_plan
-from runner.watch.nightly.night import Change, Night, Pair, State
 from runner.watch.nightly.requests import MAX_ROUNDS
 from tests.support.changed_runs import change_header
 from tests.support.fake_runs import bad, cell, make, rounds

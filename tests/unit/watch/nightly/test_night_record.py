@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runner.watch.nightly.night import Night, Stage
 
 from runner.core.errors import EngineError, RecordError
 from runner.core.model import Cell
 from runner.nights.looks import read_history
-from runner.watch.nightly.night import Night, Stage
 from runner.watch.nightly.night_record import NightFile, killed_nights
 from tests.support.fake_runs import cell, make, rounds
 

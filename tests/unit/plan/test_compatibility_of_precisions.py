@@ -42,6 +42,7 @@ def precisions(name: str, gpu: Gpu | None = None) -> collections.Counter[str]:
     return collections.Counter(each.cell.precision for each in products(name, gpu).cells if each.skip is None)
 
 
+@pytest.mark.whole_matrix
 @pytest.mark.parametrize("name", ["v100-sxm2-580", "gtx-1080-580", "v100-sxm2-384"])
 def test_before_ampere_nothing_is_measured_in_tf32_or_bf16(name: str) -> None:
     counts = precisions(name)
@@ -50,6 +51,7 @@ def test_before_ampere_nothing_is_measured_in_tf32_or_bf16(name: str) -> None:
     assert counts["fp16"] > 0
 
 
+@pytest.mark.whole_matrix
 @pytest.mark.parametrize("name", ["a100-sxm4-595", "h200-595", "rtx-5090-595"])
 def test_from_ampere_on_every_precision_is_measured(name: str) -> None:
     assert {precision for precision, count in precisions(name).items() if count} == {
@@ -84,6 +86,7 @@ def test_a_cpu_and_the_host_backend_follow_their_own_rules() -> None:
     assert skips == {"precision-lacks"}
 
 
+@pytest.mark.whole_matrix
 @pytest.mark.parametrize(
     ("name", "gpu", "refused"),
     [
@@ -104,11 +107,13 @@ def test_where_cudnn_does_not_serve_the_gpu_all_but_convolutions_and_its_network
     assert {"sparse-coo", "sparse-dense"} <= running or "tf-2.x" not in environments
 
 
+@pytest.mark.whole_matrix
 def test_products_run_on_kepler() -> None:
     runs = {each.cell.implementation for each in products("gtx-1080-580", K80).cells if each.skip is None}
     assert {"matmul", "sparse-coo", "sparse-dense"} <= runs
 
 
+@pytest.mark.whole_matrix
 def test_products_in_int8_are_planned_from_ampere_on_in_every_layout() -> None:
     def layouts(name: str) -> dict[str, collections.Counter[str]]:
         counts: dict[str, collections.Counter[str]] = {}

@@ -180,7 +180,7 @@ def test_the_parts_of_a_draw_are_the_bits_of_the_whole() -> None:
 
 @pytest.mark.parametrize("preset", ["quick", "standard"])
 def test_no_preset_asks_a_case_for_a_phase_that_it_has_not(preset: str) -> None:
-    matrix = load(Path(__file__).parents[3] / "matrix.yaml")
+    matrix = load(Path(__file__).parents[4] / "matrix.yaml")
     planned = plan(matrix, Request(environments=tuple(matrix.environments), backend="docker", preset=preset), {})
     for entry in planned.cells:
         has = CASES[entry.cell.case_id].get("phases", ("compile", "compile-warm", "forward", "gradient", "train"))
@@ -189,7 +189,7 @@ def test_no_preset_asks_a_case_for_a_phase_that_it_has_not(preset: str) -> None:
 
 
 def test_a_phase_that_a_workload_has_not_is_named() -> None:
-    text = (Path(__file__).parents[3] / "matrix.yaml").read_text()
+    text = (Path(__file__).parents[4] / "matrix.yaml").read_text()
     wrong = text.replace("deepbench-gemm: {phases: [forward]", "deepbench-gemm: {phases: [forward, train]")
     matrix = parse(wrong.encode(), "matrix.yaml")
     with pytest.raises(UsageError, match="deepbench-gemm has no phase 'train'") as caught:

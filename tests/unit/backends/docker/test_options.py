@@ -203,7 +203,7 @@ def test_pinned_replaces_the_tag_by_the_digest(tmp_path: Path) -> None:
 
 
 def test_shipped_pins_are_digests() -> None:
-    digests = image_names.pins(Path(__file__).parents[3] / "docker" / "pins.toml")
+    digests = image_names.pins(Path(__file__).parents[4] / "docker" / "pins.toml")
     assert all(len(digest) == 71 and digest.startswith("sha256:") for digest in digests.values())
 
 

@@ -1,6 +1,6 @@
 """Runs with confused types or accidental damage: each command ends with a sentence, and no sample changes unnoticed.
 
-``DAMAGED_RUNS=1500 pytest tests/unit/store/test_damaged_runs.py`` tries that many of each kind, and CI a few.
+``DAMAGED_RUNS=1500 pytest tests/unit/store/test_run_damaged.py`` tries that many of each kind, and CI a few.
 """
 
 import os

@@ -248,7 +248,7 @@ def test_the_canary_is_compared_by_parts_of_the_run(
 
 
 def test_every_code_and_figure_of_a_grade_is_explained() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "doubts.md").read_text("utf-8").partition("## The grade of a run")[2]
+    page = (Path(__file__).parents[4] / "docs" / "doubts.md").read_text("utf-8").partition("## The grade of a run")[2]
     for code in (
         "busy",
         "load",
@@ -264,7 +264,7 @@ def test_every_code_and_figure_of_a_grade_is_explained() -> None:
     thresholds = (grades.FAIR_AA_MEDIAN, grades.POOR_AA_MEDIAN, grades.FAIR_CANARY, grades.POOR_CANARY)
     for share in (*thresholds, grades.FAIR_DECIDED, grades.POOR_DECIDED, grades.POOR_SERIOUS_CELLS):
         assert f"{share:.0%}".replace("%", " %") in page
-    records = (Path(__file__).parents[3] / "docs" / "reference" / "records.md").read_text("utf-8")
+    records = (Path(__file__).parents[4] / "docs" / "reference" / "records.md").read_text("utf-8")
     for name in asdict(GOOD):
         assert f"`{name}`" in records
 
