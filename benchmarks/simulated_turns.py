@@ -25,7 +25,6 @@ from runner.stats import intervals
 from runner.stats.independence import serial_correlation
 from runner.stats.intervals import MARGIN
 from runner.watch.nightly.confirmation import Confirmation
-from runner.watch.nightly.night import Pair
 
 Floats = NDArray[np.float64]
 ENVIRONMENT = "torch-2.x"
@@ -133,7 +132,7 @@ class SimulatedConfirmation(Confirmation):
     differences: Mapping[tuple[str, Cell], float]
     made_clock: Clock
 
-    def _pair(self, prepared: Prepared, environment: str) -> Pair:
+    def _compared(self, prepared: Prepared, environment: str) -> tuple[Path, Comparison]:
         """Draw the rounds of a plan until it is decided or its budget is used up."""
         plan = with_twins(prepared.plan) if self.scenario.controls else prepared.plan
         rule, (base,) = StoppingRule.of_plan(plan), prepared.also
@@ -162,7 +161,7 @@ class SimulatedConfirmation(Confirmation):
                 chosen, _ = rule.decide([comparison], number, deadline - self.made_clock.now)
             if not chosen:
                 break
-        return Pair(environment=environment, folder=Path("nowhere"), comparison=comparison)
+        return Path("nowhere"), comparison
 
     def _rows(
         self,

@@ -19,8 +19,8 @@ from typing import Any, get_args
 
 import pytest
 
+from runner.nights.night import Stage
 from runner.store.run import Run
-from runner.watch.nightly.night import Stage
 from tests.integration.conftest import Runner, alive, children, containers, wait_for
 from tests.integration.test_following_nights import NIGHT, index, nights, served
 from tests.support.package_index import PackageIndex, wheel

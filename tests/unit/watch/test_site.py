@@ -14,7 +14,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.history.entries import ChangeEntry, LevelEntry, Point
+from runner.history.entries import Acceptance, ChangeEntry, Point
 from runner.report import report
 from runner.report import site as pages
 from runner.report.site import site
@@ -73,9 +73,9 @@ def trend(points: list[Point], **changes: Any) -> Trend:
     return Trend(cell=CELL, device="venv CPU", host="here", points=tuple(points), **changes)
 
 
-def level(night: int, reason: str = "a new check") -> LevelEntry:
+def level(night: int, reason: str = "a new check") -> Acceptance:
     at = f"{FIRST + timedelta(days=night):%Y-%m-%dT%H:%M:%SZ}"
-    return LevelEntry(cell=CELL, device="venv CPU", run=run_of(night), at=at, reason=reason, person="ann")
+    return Acceptance(cells=(CELL,), device="venv CPU", run=run_of(night), at=at, reason=reason, person="ann")
 
 
 def summary(run: str, **changes: object) -> dict[str, object]:

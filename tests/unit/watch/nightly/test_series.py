@@ -8,16 +8,16 @@ import pytest
 
 from runner.analysis.compare.pairing import Side
 from runner.history.entries import Point
-from runner.nights.looks import History, Look
+from runner.nights.looks import EarlierNights, Look
 from runner.watch.nightly.baseline import Baseline
-from runner.watch.nightly.requests import Candidate
-from runner.watch.nightly.series import LevelChange, comparable_points, level_change, level_changes, slow_down_p
+from runner.watch.nightly.requests import NightCandidate
+from runner.watch.nightly.series import SeriesChange, comparable_points, level_change, level_changes, slow_down_p
 from runner.watch.nightly.series_candidates import series_row, suspects, with_support
 from tests.support.fake_runs import cell
 
 MARGIN = 0.02
-NO_HISTORY = History((), {}, {}, {})
-CHANGE = LevelChange("night-19", "digest-19", "night-20", 1.05, 1.03, 1.07, 0.001, 3)
+NO_HISTORY = EarlierNights((), {}, {}, {})
+CHANGE = SeriesChange("night-19", "digest-19", "night-20", 1.05, 1.03, 1.07, 0.001, 3)
 
 
 def point(number: int, ratio: float | None, **different: str) -> Point:
@@ -73,7 +73,7 @@ def test_a_step_that_went_back_is_no_suspicion() -> None:
 
 def test_points_before_an_accepted_run_are_not_used() -> None:
     night, name = STEP[-1].run, cell().id
-    series = [("docker CPU", name, STEP)]
+    series = [(name, STEP)]
     assert name in level_changes(series, night, {}, MARGIN)
     assert level_changes(series, night, {name: "night-20"}, MARGIN) == {}
     assert [each.run for each in comparable_points(STEP, night, "night-20")] == ["night-20", "night-21", "night-22"]
@@ -122,10 +122,10 @@ def test_a_short_series_bears_nothing_out(series: tuple[Point, ...], before: str
     assert slow_down_p(series, before) is None
 
 
-def candidate(before: str, *looks: Look) -> Candidate:
+def candidate(before: str, *looks: Look) -> NightCandidate:
     """Return a candidate against a baseline."""
     baseline = Baseline(run=before, side=Side(environment="torch-2.x"), digest=f"digest of {before}", facts={})
-    return Candidate(cell(), series_row(cell(), CHANGE), baseline, "baseline", "tonight", looks)
+    return NightCandidate(cell(), series_row(cell(), CHANGE), baseline, "baseline", "tonight", looks)
 
 
 def test_candidates_get_the_support_of_their_series() -> None:
@@ -148,8 +148,8 @@ def test_a_cell_is_suspected_once() -> None:
 def test_what_was_the_same_in_turns_rests_for_two_nights() -> None:
     same = Look("night-21", "measured-again", "same")
 
-    def history(*nights: str) -> History:
-        return History(nights, {(cell().id, CHANGE.before): (same,)}, {}, {})
+    def history(*nights: str) -> EarlierNights:
+        return EarlierNights(nights, {(cell().id, CHANGE.before): (same,)}, {}, {})
 
     changes = {cell().id: CHANGE}
     assert suspects(changes, [cell()], [], history("night-20", "night-21", "night-22")) == []
