@@ -29,10 +29,10 @@ from runner.analysis.compare.verdicts import with_verdicts
 from runner.analysis.comparison_model import Row
 from runner.core.model import Cell, Survey
 from runner.core.progress import Progress
-from runner.history.entries import Point
-from runner.nights.files import write_night
+from runner.history.entries import SeriesPoint
 from runner.nights.looks import EarlierNights, earlier_nights
 from runner.nights.night import Night
+from runner.nights.night_files import write_night
 from runner.session.context import Context
 from runner.session.preparation import Prepared
 from runner.stats import intervals
@@ -91,7 +91,7 @@ class Simulation:
             return np.zeros((nights, count))
 
         self.outcome = Outcome(empty(), empty(), empty(), empty(), empty(), np.zeros(nights))
-        self.points: dict[str, list[Point]] = {cell.id: [] for cell in self.cells}
+        self.points: dict[str, list[SeriesPoint]] = {cell.id: [] for cell in self.cells}
         self._add_points(0)
         write_night(self._night(0), reports)
 
@@ -212,9 +212,9 @@ class Simulation:
         )
 
 
-def _point(run: str, ratio: float, low: float, high: float) -> Point:
+def _point(run: str, ratio: float, low: float, high: float) -> SeriesPoint:
     """Return a point of a series: a night of ROUNDS rounds in turns with the pinned base."""
-    return Point(
+    return SeriesPoint(
         run=run,
         at="",
         kind="night",

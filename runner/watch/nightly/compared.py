@@ -8,7 +8,7 @@ from pathlib import Path
 from runner.analysis.model import Dataset
 from runner.core.errors import HistoryError, RunnerError
 from runner.core.model import Cell
-from runner.history.entries import Point
+from runner.history.entries import SeriesPoint
 from runner.history.location import url_name
 from runner.nights.anchors_file import CellAnchor
 from runner.nights.looks import EarlierNights
@@ -22,7 +22,7 @@ from runner.watch.nightly.requests import NightCandidate, in_order
 from runner.watch.nightly.series import level_changes
 from runner.watch.nightly.series_candidates import MeasuredBefore, against_series, with_support
 
-Series = Mapping[str, Sequence[Point]]
+Series = Mapping[str, Sequence[SeriesPoint]]
 """Id of a cell -> its points in the history, oldest first."""
 SAME_ENVIRONMENT = "{} is the same as in run {}: the machine has changed, or is noisy"
 

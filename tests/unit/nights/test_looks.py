@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from runner.analysis.comparison_model import Row
-from runner.nights.files import nights_folder, write_night
 from runner.nights.looks import EarlierNights, Look, earlier_nights, nights_waiting
 from runner.nights.night import Night, NightChange, State
+from runner.nights.night_files import nights_folder, write_night
 from runner.watch.nightly.changes import night_change
 from runner.watch.nightly.drift import drift_notes
 from tests.support.fake_runs import cell

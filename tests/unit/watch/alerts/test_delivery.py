@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.nights.files import write_night
+from runner.nights.night_files import write_night
 from runner.watch.alerts import overview, sending
 from runner.watch.alerts.message import TEST_MESSAGE
 from tests.support.nights import MAIL, SLACK, Receivers, change, ended, many, night, run_of

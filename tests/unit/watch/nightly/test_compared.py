@@ -26,7 +26,9 @@ STEP = [1.0] * 10 + [1.08] * 3
 def ended(reports: Path, digest: str, later: int) -> Run:
     """Make a run that ended, of one cell in an environment of a certain content."""
     run = make(reports, rounds(cell(), [1.0, 1.05, 0.97]), later=later)
-    change_header(run, digests={"torch-2.x": digest}, device="cpu", device_name="EPYC", backend="venv", at="2026-11-20T02:30:00Z")
+    change_header(
+        run, digests={"torch-2.x": digest}, device="cpu", device_name="EPYC", backend="venv", at="2026-11-20T02:30:00Z"
+    )
     run.note("ended", how="done")
     return run
 

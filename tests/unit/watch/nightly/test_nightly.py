@@ -13,9 +13,9 @@ from runner.analysis.comparison_model import Comparison, Row, Verdict
 from runner.backends import restored
 from runner.backends.venv import VenvBackend
 from runner.core.model import Block, Measurement, Plan, PlannedCell, Skip
-from runner.nights.files import nights_folder, write_night
 from runner.nights.looks import earlier_nights
 from runner.nights.night import End, Night, NightChange, Stage, State
+from runner.nights.night_files import nights_folder, write_night
 from runner.store.run import Run
 from runner.watch.nightly import baseline
 from runner.watch.nightly.changes import night_change, night_pair

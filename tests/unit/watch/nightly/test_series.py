@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from runner.analysis.compare.pairing import Side
-from runner.history.entries import Point
+from runner.history.entries import SeriesPoint
 from runner.nights.looks import EarlierNights, Look
 from runner.watch.nightly.baseline import Baseline
 from runner.watch.nightly.requests import NightCandidate
@@ -20,16 +20,16 @@ NO_HISTORY = EarlierNights((), {}, {}, {})
 CHANGE = SeriesChange("night-19", "digest-19", "night-20", 1.05, 1.03, 1.07, 0.001, 3)
 
 
-def point(number: int, ratio: float | None, **different: str) -> Point:
+def point(number: int, ratio: float | None, **different: str) -> SeriesPoint:
     """Return the point of a night."""
-    fields: dict[str, object] = dict.fromkeys(Point._fields, "")
+    fields: dict[str, object] = dict.fromkeys(SeriesPoint._fields, "")
     interval = (ratio and ratio * 0.98, ratio and ratio * 1.02)
     numbers = {"seconds": 1.0, "rounds": 3, "ratio": ratio, "ratio_low": interval[0], "ratio_high": interval[1]}
     names = {"run": f"night-{number:02}", "digest": f"digest-{number:02}", "kind": "night", "base": "torch-1.0/..."}
-    return Point(**{**fields, **numbers, **names, **different})  # type: ignore[arg-type]
+    return SeriesPoint(**{**fields, **numbers, **names, **different})  # type: ignore[arg-type]
 
 
-def points(ratios: Sequence[float], sd: float = 0.005, seed: int = 0) -> tuple[Point, ...]:
+def points(ratios: Sequence[float], sd: float = 0.005, seed: int = 0) -> tuple[SeriesPoint, ...]:
     """Return the points of nights with ratios and normal noise."""
     noise = np.exp(np.random.default_rng(seed).normal(0, sd, len(ratios)))
     return tuple(point(number, ratio * error) for number, (ratio, error) in enumerate(zip(ratios, noise, strict=True)))
@@ -63,7 +63,7 @@ def test_a_creep_from_the_first_night_is_to_be_compared_with_that_night() -> Non
 
 
 @pytest.mark.parametrize("series", [EQUAL, points([1.0] * 20 + [0.9] * 3), points([1.0] * 20 + [1.005] * 3, sd=0.0001)])
-def test_equal_faster_and_negligible_levels_are_no_suspicion(series: tuple[Point, ...]) -> None:
+def test_equal_faster_and_negligible_levels_are_no_suspicion(series: tuple[SeriesPoint, ...]) -> None:
     assert level_change(series, MARGIN) is None
 
 
@@ -90,7 +90,7 @@ def test_points_before_an_accepted_run_are_not_used() -> None:
         point(0, 1.0, base="other"),
     ],
 )
-def test_points_of_other_circumstances_are_left_out(different: Point) -> None:
+def test_points_of_other_circumstances_are_left_out(different: SeriesPoint) -> None:
     changed = (different, *STEP[1:])
     assert comparable_points(changed, STEP[-1].run) == STEP[1:]
 
@@ -110,7 +110,7 @@ def test_a_series_without_a_ratio_of_tonight_is_not_used() -> None:
     ],
 )
 def test_a_series_bears_out_what_is_slower_in_it(
-    series: tuple[Point, ...], before: str, low: float, high: float
+    series: tuple[SeriesPoint, ...], before: str, low: float, high: float
 ) -> None:
     p_value = slow_down_p(series, before)
     assert p_value is not None
@@ -118,7 +118,7 @@ def test_a_series_bears_out_what_is_slower_in_it(
 
 
 @pytest.mark.parametrize(("series", "before"), [(EQUAL[:3], "night-01"), (STEP, "night-")])
-def test_a_short_series_bears_nothing_out(series: tuple[Point, ...], before: str) -> None:
+def test_a_short_series_bears_nothing_out(series: tuple[SeriesPoint, ...], before: str) -> None:
     assert slow_down_p(series, before) is None
 
 
