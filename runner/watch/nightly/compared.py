@@ -89,19 +89,19 @@ def suspects(
     """
     baselines, nights, accepted = earlier.baselines.by_cell, earlier.nights, earlier.accepted
     rows = dict(compare_with_baselines(tonight, baselines, margin))
-    found = [*against_baselines(rows, baselines, nights, digests)]
+    suspected = [*against_baselines(rows, baselines, nights, digests)]
     anchors = anchors_to_compare(earlier.anchors.by_cell, baselines)
     anchor_rows = dict(compare_with_baselines(tonight, anchors, margin))
-    found += [*against_anchors(anchor_rows, anchors, found, nights, digests, margin)]
+    suspected += [*against_anchors(anchor_rows, anchors, suspected, nights, digests, margin)]
     changes = level_changes(earlier.series.items(), tonight.run, accepted, margin)
-    found += against_series(changes, measured_cells(tonight), digests, found, nights, read)
-    return with_support(found, earlier.series, tonight.run, accepted), frozenset(cell.id for cell in rows)
+    suspected += against_series(changes, measured_cells(tonight), digests, suspected, nights, read)
+    return with_support(suspected, earlier.series, tonight.run, accepted), frozenset(cell.id for cell in rows)
 
 
 def compared(
     night: Night, cells: Collection[Cell], earlier: EarlierRuns, unchanged: Iterable[NightCandidate], margin: float
 ) -> Night:
-    """Return a night with what its comparisons found, before anything is measured in turns.
+    """Return a night with what its comparisons suspected, before anything is measured in turns.
 
     Args:
         night: tonight.
