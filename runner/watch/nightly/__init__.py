@@ -72,7 +72,7 @@ def nightly(
     bases: Sequence[str] | None = None,
     update: bool = True,
 ) -> Night:
-    """Measure a night within its budget, and store what it suspected.
+    """Measure a night within its budget, and store what it found.
 
     What was measured is kept, however the night ends; the first run of an interrupted night can be resumed.
 

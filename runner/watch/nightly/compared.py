@@ -10,7 +10,6 @@ from runner.core.errors import HistoryError, RunnerError
 from runner.core.model import Cell
 from runner.history.entries import SeriesPoint
 from runner.history.location import url_name
-from runner.nights.anchors_file import CellAnchor
 from runner.nights.looks import EarlierNights
 from runner.nights.night import Night, NightChange
 from runner.session.run.recorder import Totals
@@ -43,16 +42,6 @@ class EarlierRuns:
     nights: EarlierNights
     series: Series
 
-    @property
-    def accepted(self) -> dict[str, str]:
-        """Id of a cell -> the run that a person accepted."""
-        return accepted_runs(self.anchors.pins)
-
-
-def accepted_runs(anchors: Mapping[str, CellAnchor]) -> dict[str, str]:
-    """Return id of a cell -> its anchor, of those that a person accepted."""
-    return {cell: anchor.run for cell, anchor in anchors.items() if anchor.accepted}
-
 
 def read_earlier(reports: Path, totals: Totals, results: Dataset, nights: EarlierNights, series: Series) -> EarlierRuns:
     """Read the anchors and the baselines of the cells of a night's first run.
@@ -68,8 +57,7 @@ def read_earlier(reports: Path, totals: Totals, results: Dataset, nights: Earlie
         RunnerError: the file of the anchors is damaged.
     """
     anchors = find_anchors(reports, totals.run, measured_cells(results), nights)
-    accepted = accepted_runs(anchors.pins)
-    baselines = find_baselines(reports, totals.run, results, totals.bad, nights.open_cells, accepted)
+    baselines = find_baselines(reports, totals.run, results, totals.bad, nights.open_cells, anchors.accepted)
     return EarlierRuns(anchors=anchors, baselines=baselines, nights=nights, series=series)
 
 
@@ -87,21 +75,21 @@ def suspects(
         read: returns what earlier runs measured of cells that their series suspect.
         margin: the relative change that counts as none.
     """
-    baselines, nights, accepted = earlier.baselines.by_cell, earlier.nights, earlier.accepted
+    baselines, nights, accepted = earlier.baselines.by_cell, earlier.nights, earlier.anchors.accepted
     rows = dict(compare_with_baselines(tonight, baselines, margin))
     suspected = [*against_baselines(rows, baselines, nights, digests)]
     anchors = anchors_to_compare(earlier.anchors.by_cell, baselines)
     anchor_rows = dict(compare_with_baselines(tonight, anchors, margin))
     suspected += [*against_anchors(anchor_rows, anchors, suspected, nights, digests, margin)]
     changes = level_changes(earlier.series.items(), tonight.run, accepted, margin)
-    suspected += against_series(changes, measured_cells(tonight), digests, suspected, nights, read)
+    suspected += [*against_series(changes, measured_cells(tonight), digests, suspected, nights, read)]
     return with_support(suspected, earlier.series, tonight.run, accepted), frozenset(cell.id for cell in rows)
 
 
 def compared(
     night: Night, cells: Collection[Cell], earlier: EarlierRuns, unchanged: Iterable[NightCandidate], margin: float
 ) -> Night:
-    """Return a night with what its comparisons suspected, before anything is measured in turns.
+    """Return a night with what its comparisons found, before anything is measured in turns.
 
     Args:
         night: tonight.

@@ -287,6 +287,8 @@ def test_the_site_has_the_page_of_each_run_and_no_link_to_what_it_lacks(tmp_path
         assert "basic-lstm-cell/asr-lstm/1x320-ce-short/train/fp32" in page.read_text()
         assert f'href="runs/{page.parent.name}/index.html"' in index.read_text()
         assert (page.parent / "report.md").exists()
+        of_run = tmp_path / "reports/runs" / page.parent.name / "index.html"
+        assert {"samples.csv", "logs/"} <= set(re.findall(r'href="([^"#]+)"', of_run.read_text()))
 
 
 def test_a_folder_without_runs_is_an_error(tmp_path: Path) -> None:
