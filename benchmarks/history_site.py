@@ -46,7 +46,7 @@ def rows() -> Iterator[Row]:
 def fill(folder: Path, cells: int = CELLS, nights: int = NIGHTS) -> float:
     """Fill a history with simulated nights; return the seconds that took."""
     from runner.history.database import History
-    from runner.history.entries import CellEntry, LevelEntry, RunEntry
+    from runner.history.entries import Acceptance, CellEntry, RunEntry
 
     draw = random.Random(0)
     names = [f"torch-2.x/nn-lstm/rnn-step/lstm-b{number}-h128/train/fp32" for number in range(1, cells + 1)]
@@ -91,8 +91,8 @@ def fill(folder: Path, cells: int = CELLS, nights: int = NIGHTS) -> float:
                 )
             )
         accepted = FIRST + timedelta(days=nights * 3 // 4)
-        level = LevelEntry(
-            cell=names[0],
+        level = Acceptance(
+            cells=(names[0],),
             device="docker H200",
             run=f"{accepted:%Y%m%d-%H%M%S}-0000",
             at=f"{accepted:%Y-%m-%dT%H:%M:%SZ}",

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
-from runner.watch.nightly.night import Night
 
 from benchmarks.simulated_turns import (
     ENVIRONMENT,
@@ -30,16 +29,17 @@ from runner.analysis.compare.verdicts import with_verdicts
 from runner.analysis.comparison_model import Row
 from runner.core.model import Cell, Survey
 from runner.core.progress import Progress
-from runner.history.entries import Point
-from runner.nights.looks import History, read_history
+from runner.history.entries import SeriesPoint
+from runner.nights.looks import EarlierNights, earlier_nights
+from runner.nights.night import Night
+from runner.nights.night_files import write_night
 from runner.session.context import Context
 from runner.session.preparation import Prepared
 from runner.stats import intervals
 from runner.stats.intervals import MARGIN
-from runner.watch.nightly import night as result
 from runner.watch.nightly.baseline import Baseline
 from runner.watch.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
-from runner.watch.nightly.requests import Candidate
+from runner.watch.nightly.requests import NightCandidate
 from runner.watch.nightly.series import level_changes
 from runner.watch.nightly.series_candidates import series_row, suspects, with_support
 
@@ -91,13 +91,13 @@ class Simulation:
             return np.zeros((nights, count))
 
         self.outcome = Outcome(empty(), empty(), empty(), empty(), empty(), np.zeros(nights))
-        self.points: dict[str, list[Point]] = {cell.id: [] for cell in self.cells}
+        self.points: dict[str, list[SeriesPoint]] = {cell.id: [] for cell in self.cells}
         self._add_points(0)
-        result.store(self._night(0), reports)
+        write_night(self._night(0), reports)
 
     def measure(self, night: int) -> None:
         """Measure a night after the first, and store it."""
-        history = read_history(self.reports)
+        history = earlier_nights(self.reports)
         baselines = {
             cell: next(
                 self.baselines[name]
@@ -117,9 +117,9 @@ class Simulation:
             for changes, _ in self._confirmation(night, clock).confirm(candidates, deadline)
             for change in changes
         ]
-        result.store(dataclasses.replace(self._night(night), changes=tuple(changes)), self.reports)
+        write_night(dataclasses.replace(self._night(night), changes=tuple(changes)), self.reports)
         self.outcome.seconds[night] = clock.now
-        positions = {cell: position for position, cell in enumerate(self.cells)}
+        positions = {cell.id: position for position, cell in enumerate(self.cells)}
         for change in changes:
             at = night, positions[change.cell]
             self.outcome.slower[at] = max(self.outcome.slower[at], change.is_regression)
@@ -136,26 +136,34 @@ class Simulation:
             ratio, low, high = np.exp([float(interval.estimate), float(interval.low), float(interval.high)]).tolist()
             self.points[cell.id].append(_point(self.ids[night], ratio, low, high))
 
-    def _with_series(self, night: int, candidates: list[Candidate], history: History) -> list[Candidate]:
+    def _with_series(
+        self, night: int, candidates: list[NightCandidate], history: EarlierNights
+    ) -> list[NightCandidate]:
         """Return candidates with those of the series, each with what its series says of it."""
         self._add_points(night)
         if not self.scenario.base:
             return candidates
-        series = [("docker CPU", name, tuple(points)) for name, points in self.points.items()]
+        series = [(name, tuple(points)) for name, points in self.points.items()]
         changes = level_changes(series, self.ids[night], {}, MARGIN)
         suspected = suspects(changes, self.cells, candidates, history)
         digest = self.ids[night]
         for cell, change in suspected:
             looks = history.of(cell.id, change.before)
             baseline = self.baselines[change.before]
-            candidates.append(Candidate(cell, series_row(cell, change), baseline, "series", digest, looks))
+            candidates.append(NightCandidate(cell, series_row(cell, change), baseline, "series", digest, looks))
         for position, cell in enumerate(self.cells):
             self.outcome.suspected[night, position] = cell.id in changes
         return with_support(candidates, self.points, self.ids[night])
 
     def _night(self, night: int) -> Night:
         return Night(
-            run=self.ids[night], at="", device="cpu", device_name="CPU", backend="docker", good=len(self.cells)
+            run=self.ids[night],
+            at="",
+            device="cpu",
+            device_name="CPU",
+            backend="docker",
+            measured=len(self.cells),
+            changes=(),
         )
 
     def _difference(self, night: int, before: str, position: int) -> float:
@@ -204,9 +212,9 @@ class Simulation:
         )
 
 
-def _point(run: str, ratio: float, low: float, high: float) -> Point:
+def _point(run: str, ratio: float, low: float, high: float) -> SeriesPoint:
     """Return a point of a series: a night of ROUNDS rounds in turns with the pinned base."""
-    return Point(
+    return SeriesPoint(
         run=run,
         at="",
         kind="night",

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from runner.watch.nightly.night import Pair
 
 from runner.analysis.compare.drafts import Draft
 from runner.analysis.compare.noise_floor import Floor, Work, apply_noise_floors
@@ -133,7 +132,7 @@ class SimulatedConfirmation(Confirmation):
     differences: Mapping[tuple[str, Cell], float]
     made_clock: Clock
 
-    def _pair(self, prepared: Prepared, environment: str) -> Pair:
+    def _compared(self, prepared: Prepared, environment: str) -> tuple[Path, Comparison]:
         """Draw the rounds of a plan until it is decided or its budget is used up."""
         plan = with_twins(prepared.plan) if self.scenario.controls else prepared.plan
         rule, (base,) = StoppingRule.of_plan(plan), prepared.also
@@ -162,7 +161,7 @@ class SimulatedConfirmation(Confirmation):
                 chosen, _ = rule.decide([comparison], number, deadline - self.made_clock.now)
             if not chosen:
                 break
-        return Pair(environment=environment, folder=Path("nowhere"), comparison=comparison)
+        return Path("nowhere"), comparison
 
     def _rows(
         self,

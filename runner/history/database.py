@@ -14,7 +14,7 @@ from sqlalchemy.orm import aliased
 from runner.core.errors import HistoryError, Problem
 from runner.history import writes
 from runner.history.engine import engine_of, reading, writing
-from runner.history.entries import Acceptance, ChangeEntry, Point, RunEntry, RunRow
+from runner.history.entries import Acceptance, ChangeEntry, RunEntry, RunRow, SeriesPoint
 from runner.history.location import url_name
 from runner.history.retention import Policy, Pruned, removable
 from runner.history.schema import BoardTable, BuildTable, CellTable, ChangeTable, LevelTable, MeasurementTable, RunTable
@@ -86,7 +86,7 @@ class History:
         with self._writing() as connection:
             return writes.add_run(connection, checked)
 
-    def series(self, cell: str, *, device: str = "", backend: str = "") -> tuple[Point, ...]:
+    def series(self, cell: str, *, device: str = "", backend: str = "") -> tuple[SeriesPoint, ...]:
         """Return the points of a cell, oldest first.
 
         Args:
@@ -97,11 +97,11 @@ class History:
         query = _narrowed(_points().where(CellTable.cell == cell), device, backend)
         with self._reading() as connection:
             rows = connection.execute(query.order_by(RunTable.at, RunTable.run)).all()
-        return tuple(Point._make(row[1:]) for row in rows)
+        return tuple(SeriesPoint._make(row[1:]) for row in rows)
 
     def all_series(
         self, pattern: str = "*", *, device: str = "", backend: str = ""
-    ) -> Iterator[tuple[str, str, tuple[Point, ...]]]:
+    ) -> Iterator[tuple[str, str, tuple[SeriesPoint, ...]]]:
         """Yield (device, cell, points) of each series with at least one point, its points oldest first.
 
         All of it is one query. The order of the cells is that in which they were first added.
@@ -121,7 +121,7 @@ class History:
             rows = connection.execute(query.execution_options(yield_per=5000))
             for (cell, of), group in groupby(rows, key=lambda row: (row[0], row[4])):
                 if cell in wanted_names:
-                    yield of, cell, tuple(Point._make(row[1:]) for row in group)
+                    yield of, cell, tuple(SeriesPoint._make(row[1:]) for row in group)
 
     def cells(self, pattern: str = "*") -> tuple[str, ...]:
         """Return the ids of the cells that have been measured, sorted.

@@ -164,7 +164,7 @@ class Acceptance:
     person: str
 
 
-class Point(NamedTuple):
+class SeriesPoint(NamedTuple):
     """A cell in one run, as a point of its series; the fields are those of ``CellEntry`` and ``RunEntry``.
 
     ``device`` is the device as ``series_device`` names it, and ``device_uuid`` is ``cpu`` or the UUID of the GPU. Both,

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runner.core.errors import RecordError
-from runner.nights.files import read_nights
 from runner.nights.night import Night, NightChange, State
+from runner.nights.night_files import read_nights
 from runner.store.run import Run
 
 OPEN_STATES = frozenset({"no-time", "interrupted", "environment-gone"})

@@ -143,12 +143,12 @@ class Night:
     __pydantic_config__ = NEWER_FIELDS_IGNORED
 
     run: str
-    at: str
-    device: str
-    device_name: str
-    backend: str
-    state: End
-    stage: Stage
+    at: str = ""
+    device: str = ""
+    device_name: str = ""
+    backend: str = ""
+    state: End = "interrupted"
+    stage: Stage = "compare"
     measured: Count = 0
     failed: tuple[str, ...] = ()
     compared: Count = 0

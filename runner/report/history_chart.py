@@ -24,7 +24,7 @@ PAD = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class ChartMark:
     """A point of a chart: its value, the ends of its interval or None, its verdict, date and release."""
 
     value: float
@@ -35,7 +35,7 @@ class Mark:
     release: str
 
 
-def chart(marks: Sequence[Mark], width: int, scale: float = 1.0) -> list[Text]:
+def chart(marks: Sequence[ChartMark], width: int, scale: float = 1.0) -> list[Text]:
     """Return a chart as lines of at most ``width`` columns: the newest point is on the right.
 
     Where there are more points than columns, a column is the median of its points.
@@ -76,7 +76,7 @@ def sparkline(values: Sequence[float], width: int) -> str:
     return "".join(BARS[int(((value - middle) / span + 0.5) * steps)] for value in binned)
 
 
-def _range(marks: Sequence[Mark]) -> tuple[float, float]:
+def _range(marks: Sequence[ChartMark]) -> tuple[float, float]:
     """Return the values at the ends of the axis; wide intervals of few points are cut off, above 0."""
     values = [mark.value for mark in marks]
     widths = [max(mark.high - mark.value, mark.value - mark.low) for mark in marks if mark.low and mark.high]
@@ -86,14 +86,14 @@ def _range(marks: Sequence[Mark]) -> tuple[float, float]:
     return max(middle - half, min(values) / 2), middle + half
 
 
-def _columns(marks: Sequence[Mark], width: int) -> list[tuple[int, Mark]]:
+def _columns(marks: Sequence[ChartMark], width: int) -> list[tuple[int, ChartMark]]:
     """Return (column, mark), from column 0 on; where points share a column, a point with their median value."""
     bins = _bins(marks, width)
     step = max(1, min(STEP, (width - 1) // max(len(bins) - 1, 1)))
     return [(step * number, _middle(some)) for number, some in enumerate(bins)]
 
 
-def _middle(marks: Sequence[Mark]) -> Mark:
+def _middle(marks: Sequence[ChartMark]) -> ChartMark:
     """Return the mark of the median value; of an even number, the upper one."""
     return sorted(marks, key=lambda mark: mark.value)[len(marks) // 2]
 
@@ -103,7 +103,7 @@ def _bins(values: Sequence[T], count: int) -> list[Sequence[T]]:
     return [values[len(values) * number // count : len(values) * (number + 1) // count] for number in range(count)]
 
 
-def _draw(rows: list[list[tuple[str, str]]], column: int, mark: Mark, low: float, high: float) -> None:
+def _draw(rows: list[list[tuple[str, str]]], column: int, mark: ChartMark, low: float, high: float) -> None:
     """Draw the interval and the mark of a point; an interval that is cut off ends at the edge."""
 
     def row(value: float) -> int:
@@ -115,7 +115,7 @@ def _draw(rows: list[list[tuple[str, str]]], column: int, mark: Mark, low: float
     rows[row(mark.value)][column] = (MARKS.get(mark.verdict, DOT), STYLES.get(mark.verdict, ""))
 
 
-def _captions(columns: Sequence[tuple[int, Mark]], width: int) -> list[str]:
+def _captions(columns: Sequence[tuple[int, ChartMark]], width: int) -> list[str]:
     """Return the line of releases, each where it first ran if it fits, and the line of the first and the last date."""
     releases, previous = "", ""
     for column, mark in columns:

@@ -9,8 +9,8 @@ from runner.core import units
 from runner.report import wording
 from runner.report.formatting import date
 from runner.report.page_templates import environment
-from runner.report.trend_charts import Chart, chart, percent, spark
-from runner.report.trend_rows import Row, Week, is_within, row_of
+from runner.report.trend_charts import TrendChart, chart, percent, spark
+from runner.report.trend_rows import TrendRow, Week, is_within, row_of
 from runner.report.trends import Trend, device_title
 from runner.stats.intervals import MARGIN
 
@@ -41,7 +41,7 @@ def site(
         newest: when the newest run of the history started; None without a run.
         margin: the relative change that counts as none.
     """
-    rows: list[Row] = []
+    rows: list[TrendRow] = []
     week = Week.before(newest, margin) if newest else None
     for trend in trends:
         row = row_of(trend)
@@ -49,7 +49,7 @@ def site(
         if week:
             week.add(trend, row)
         yield f"{FOLDER}/{row.page}", _page("trend", **_trend_content(trend))
-    by_device: dict[str, list[Row]] = {}
+    by_device: dict[str, list[TrendRow]] = {}
     for row in sorted(rows, key=lambda row: row.rank):
         by_device.setdefault(row.device_page, []).append(row)
     for of_device in by_device.values():
@@ -81,7 +81,7 @@ def _trend_content(trend: Trend) -> dict[str, Any]:
     releases = trend.releases[-MAX_RELEASES:]
     following = [index for index, _ in releases[1:]] + [len(trend.points)]
     bases = list(dict.fromkeys(point.base.partition("/")[0] for point in trend.points if point.base))
-    charts: list[Chart] = [chart(trend, "ratio")] if any(point.ratio for point in trend.points) else []
+    charts: list[TrendChart] = [chart(trend, "ratio")] if any(point.ratio for point in trend.points) else []
     return {
         "trend": trend,
         "device": device_title(trend.device, trend.host),
@@ -102,7 +102,7 @@ def _breaks(trend: Trend) -> Iterator[tuple[int, int]]:
         yield before[-1], after[0]
 
 
-def _device_pages(rows: Sequence[Row], margin: float) -> Iterator[tuple[str, str]]:
+def _device_pages(rows: Sequence[TrendRow], margin: float) -> Iterator[tuple[str, str]]:
     stem = rows[0].device_page.removesuffix(".html")
     parts = [rows[start : start + PAGE_ROWS] for start in range(0, len(rows), PAGE_ROWS)]
     names = [rows[0].device_page, *(f"{stem}-{number}.html" for number in range(2, len(parts) + 1))]

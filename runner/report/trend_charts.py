@@ -11,7 +11,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from runner.core import units
-from runner.history.entries import Point
+from runner.history.entries import SeriesPoint
 from runner.report.chart_axes import HEIGHT, Axis, Kind, Label, spaced, ticks_of
 from runner.report.formatting import escape
 from runner.report.trends import Trend, time_of
@@ -26,7 +26,7 @@ MAX_LINES = 60
 """Releases that are marked, the newest ones."""
 
 
-class Chart(NamedTuple):
+class TrendChart(NamedTuple):
     """A chart: the picture, and the labels of its axes, of the releases above it, and of the changes of level."""
 
     kind: Kind
@@ -46,7 +46,7 @@ class _Value(NamedTuple):
     high: float | None
 
 
-def chart(trend: Trend, kind: Kind) -> Chart:
+def chart(trend: Trend, kind: Kind) -> TrendChart:
     """Return the chart of a trend; of ``kind`` ratio the trend has to have at least one."""
     values = [each for index, point in enumerate(trend.points) if (each := _value(index, point, kind))]
     across, up = _across(trend), _up(values)
@@ -73,7 +73,7 @@ def chart(trend: Trend, kind: Kind) -> Chart:
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{escape(label)}">'
         f"{''.join(parts)}</svg>"
     )
-    return Chart(
+    return TrendChart(
         kind=kind,
         svg=Markup(svg),  # noqa: S704  numbers, and names that are escaped
         ticks=tuple(Label(100 * up(value) / HEIGHT, text) for value, text in ticks),
@@ -90,7 +90,7 @@ def chart(trend: Trend, kind: Kind) -> Chart:
     )
 
 
-def _value(index: int, point: Point, kind: Kind) -> _Value | None:
+def _value(index: int, point: SeriesPoint, kind: Kind) -> _Value | None:
     if kind == "seconds":
         return _Value(index, point.seconds, point.seconds_low, point.seconds_high)
     return None if point.ratio is None else _Value(index, point.ratio, point.ratio_low, point.ratio_high)
@@ -157,7 +157,7 @@ def _dots(trend: Trend, values: Sequence[_Value], across: Callable[[int], float]
     ]
 
 
-def _title(point: Point, each: _Value, kind: Kind) -> str:
+def _title(point: SeriesPoint, each: _Value, kind: Kind) -> str:
     shown = f"{each.value:.3f}" if kind == "ratio" else units.step_time(each.value)
     ends = (
         ""

@@ -15,7 +15,7 @@ SPARK_POINTS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class TrendRow:
     """A trend in short, for lists; ``spark`` has the values of at most 60 points.
 
     Attributes:
@@ -44,10 +44,10 @@ class Row:
     spark: tuple[float, ...]
 
 
-def row_of(trend: Trend) -> Row:
+def row_of(trend: Trend) -> TrendRow:
     """Return a trend in short."""
     last = trend.last
-    return Row(
+    return TrendRow(
         cell=trend.cell,
         device=device_title(trend.device, trend.host),
         page=trend.page,
@@ -98,18 +98,18 @@ class Week:
 
     since: datetime
     margin: float
-    slower: list[tuple[Row, LevelChange]] = field(default_factory=list)
-    faster: list[tuple[Row, LevelChange]] = field(default_factory=list)
+    slower: list[tuple[TrendRow, LevelChange]] = field(default_factory=list)
+    faster: list[tuple[TrendRow, LevelChange]] = field(default_factory=list)
     small: int = 0
     releases: dict[tuple[str, str, str, str], None] = field(default_factory=dict)
-    accepted: list[tuple[Row, Acceptance]] = field(default_factory=list)
+    accepted: list[tuple[TrendRow, Acceptance]] = field(default_factory=list)
 
     @classmethod
     def before(cls, newest: datetime, margin: float) -> "Week":
         """Return the week that ends with the newest run."""
         return cls(newest - WEEK, margin)
 
-    def add(self, trend: Trend, row: Row) -> None:
+    def add(self, trend: Trend, row: TrendRow) -> None:
         """Add what changed in a trend."""
         for change in trend.changes_since(self.since):
             if is_within(change.ratio, self.margin):

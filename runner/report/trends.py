@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 
 from scipy.special import stdtrit
 
-from runner.history.entries import Acceptance, ChangeEntry, Point
+from runner.history.entries import Acceptance, ChangeEntry, SeriesPoint
 from runner.stats.change_points import change_points
 
 MAX_POINTS = 1000
@@ -31,7 +31,7 @@ class LevelChange:
     """
 
     index: int
-    point: Point
+    point: SeriesPoint
     release_before: str
     ratio: float
     ratio_low: float
@@ -55,7 +55,7 @@ class Trend:
     cell: str
     device: str
     host: str
-    points: tuple[Point, ...]
+    points: tuple[SeriesPoint, ...]
     left_out: int = 0
     levels: tuple[Acceptance, ...] = ()
     regression: ChangeEntry | None = None
@@ -76,7 +76,7 @@ class Trend:
         return self.cell.partition("/")[2]
 
     @property
-    def last(self) -> Point:
+    def last(self) -> SeriesPoint:
         """The newest point."""
         return self.points[-1]
 
@@ -122,7 +122,7 @@ class Trend:
             point.ratio_low and point.ratio_high and point.rounds > 1 for point in self.points if point.ratio
         )
 
-    def value(self, point: Point) -> float | None:
+    def value(self, point: SeriesPoint) -> float | None:
         """Return the value of a point of which the levels are."""
         return point.ratio if self.has_ratios else point.seconds
 
@@ -170,7 +170,7 @@ class Trend:
 
 
 def trends_of(
-    series: Iterable[tuple[str, str, Sequence[Point]]],
+    series: Iterable[tuple[str, str, Sequence[SeriesPoint]]],
     levels: Mapping[tuple[str, str], Sequence[Acceptance]],
     regressions: Mapping[tuple[str, str, str], ChangeEntry],
 ) -> Iterator[Trend]:
@@ -182,7 +182,7 @@ def trends_of(
         regressions: (cell, device, host) -> the confirmed change that still stands.
     """
     for device, cell, points in series:
-        hosts: dict[str, list[Point]] = {}
+        hosts: dict[str, list[SeriesPoint]] = {}
         for point in points:
             if point.kind != "confirmation":
                 hosts.setdefault(point.host, []).append(point)
@@ -218,7 +218,7 @@ def _digits(*names: str) -> str:
     return hashlib.sha256("\0".join(names).encode(errors="replace")).hexdigest()[:10]
 
 
-def time_of(point: Point) -> datetime:
+def time_of(point: SeriesPoint) -> datetime:
     """Return when a point was measured, in UTC."""
     return instant(point.at)
 
@@ -228,11 +228,11 @@ def instant(at: str) -> datetime:
     return datetime.fromisoformat(at)
 
 
-def _circumstances(point: Point) -> tuple[str, ...]:
+def _circumstances(point: SeriesPoint) -> tuple[str, ...]:
     return point.base, point.base_digest, point.base_release, point.harness, point.device_uuid
 
 
-def _variance(point: Point) -> float:
+def _variance(point: SeriesPoint) -> float:
     """Return the squared standard error of a log ratio, by its interval."""
     if not point.ratio_low or not point.ratio_high or point.rounds < 2:
         return 0.0

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from runner.catalog.cases import CASES
 from runner.core.model import Skip
 from runner.history.database import History
-from runner.history.entries import CellEntry, ChangeEntry, LevelEntry, RunEntry
+from runner.history.entries import Acceptance, CellEntry, ChangeEntry, RunEntry
 from tests.support import needs
 from tests.support.fake_runs import bad, cell, good, make, realistic
 
@@ -69,8 +69,8 @@ def add_nights(reports: Path) -> None:
         for night in range(FIRST_NIGHT, 60):
             history.add(simulated_night(night))
         history.accept(
-            LevelEntry(
-                cell=NIGHTLY,
+            Acceptance(
+                cells=(NIGHTLY,),
                 device="docker H200",
                 run=simulated_night(20).run,
                 at="2026-09-21T08:00:00Z",

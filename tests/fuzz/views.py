@@ -118,12 +118,13 @@ def site(reports: Path) -> None:
 
 def accept(reports: Path) -> None:
     """Accept a run as baseline."""
-    from runner.watch.series.accept import Request, stored_levels
+    from runner.nights.anchors_file import acceptances
+    from runner.watch.series.accept import AcceptanceRequest
     from runner.watch.series.accept import accept as accept_cells
 
     at = "2026-11-24T12:00:00Z"
-    accept_cells(reports, Request(patterns=("torch-*", OTHER), run=None, reason="why", person="ann", at=at))
-    assert stored_levels(reports)
+    accept_cells(reports, AcceptanceRequest(patterns=("torch-*", OTHER), run=None, reason="why", person="ann", at=at))
+    assert acceptances(reports)
 
 
 def resume(reports: Path) -> None:
@@ -169,10 +170,10 @@ def nightly(reports: Path) -> None:
     from runner.watch.nightly import anchors, baseline, candidates, drift
 
     tonight = find_run(reports, TONIGHT)
-    results, nights = dataset.load_dataset(tonight), history.read_history(reports)
+    results, nights = dataset.load_dataset(tonight), history.earlier_nights(reports)
     cells, header = baseline.measured_cells(results), tonight.journal().header
     anchored = anchors.find_anchors(reports, tonight, cells, nights)
-    pins.write_pins(reports, pins.device_of(header), anchored.pins)
+    pins.write_anchors(reports, pins.device_of(header), anchored.pins)
     pins.anchor_digests(reports)
     accepted = {name: pin.run for name, pin in anchored.pins.items() if pin.accepted}
     failed = ("torch-1.0/lstm-cell-fused/asr-lstm/1x320-ce-short/train/fp32",)

@@ -18,6 +18,7 @@ from runner.watch.alerts.delivery import Delivery
 from runner.watch.alerts.sending import Message, send
 from runner.watch.alerts.targets import Target
 from runner.watch.nightly.night_record import NightFile
+from runner.watch.nightly.text import night_text
 from tests.integration.conftest import Runner, children
 from tests.integration.test_secrets import MARK, USER, content_of, in_command_lines, leaking_files, leaks, watched
 from tests.support.nights import change, many, night, run_of
@@ -191,7 +192,8 @@ def test_a_night_delivers_and_stores_no_address(http: Received, tmp_path: Path) 
     reports = tmp_path / "reports"
     cells = many(3)
     tonight = night(1, [change(of, run_of(1)) for of in cells], cells)
-    delivery = Delivery(file=NightFile(tonight, reports), targets=receivers, note=notes.append)
+    file = NightFile(tonight, reports)
+    delivery = Delivery(reports=reports, write=file.write, targets=receivers, note=notes.append)
     tonight = delivery.of(tonight, frozenset(tonight.seconds), {})
     assert json.loads(http.requests[0][1])["title"] == "torch-2.x up to 10.0 % slower: 3 cells, on NVIDIA H200"
     assert [*tonight.alerts[0].targets.values()] == ["", "it answered with HTTP status 500"]
@@ -199,4 +201,4 @@ def test_a_night_delivers_and_stores_no_address(http: Received, tmp_path: Path) 
     hashes = [hashlib.sha256(address.encode()).hexdigest()[:8] for address in addresses]
     assert not any(digits in (reports / "nights" / f"{tonight.run}.json").read_text() for digits in hashes)
     assert not leaking_files(reports)
-    assert not leaks("\n".join([*notes, tonight.text(), repr(receivers), overview.overview(reports).text()]))
+    assert not leaks("\n".join([*notes, night_text(tonight), repr(receivers), overview.overview(reports).text()]))

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from runner.watch.nightly.night import Stage
 
+from runner.nights.night import Stage
 from runner.store.run import Run
 from tests.integration.conftest import Runner, alive, children, containers, wait_for
 from tests.integration.test_following_nights import NIGHT, index, nights, served

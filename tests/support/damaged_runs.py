@@ -17,7 +17,7 @@ from runner.analysis.analyse import analyse_run
 from runner.backends import harness_archive
 from runner.core.errors import RunnerError
 from runner.core.model import Measurement, Record
-from runner.nights.looks import read_history
+from runner.nights.looks import earlier_nights
 from runner.plan.document import fingerprint
 from runner.report import FORMATS, accuracy, render
 from runner.session.check import check
@@ -183,7 +183,7 @@ def commands(reports: Path, run: Run, other: Run) -> Mapping[str, Callable[[], o
         return stored_plan(run, journal, header, print), past(run, journal)
 
     def night() -> object:
-        return find_baselines(reports, other, dataset.load_dataset(other), (), read_history(reports).open_cells)
+        return find_baselines(reports, other, dataset.load_dataset(other), (), earlier_nights(reports).open_cells)
 
     return {
         "merge": lambda: dataset.merge([run]),

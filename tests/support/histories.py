@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from runner.history.entries import BoardEntry, CellEntry, ChangeEntry, LevelEntry, RunEntry
+from runner.history.entries import Acceptance, BoardEntry, CellEntry, ChangeEntry, RunEntry
 
 CELL = "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32"
 BASE = "torch-1.0/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32"
@@ -80,9 +80,9 @@ def change(cell: str = CELL, **changes: Any) -> ChangeEntry:
     return replace(entry, **changes)
 
 
-def level(run: str, **changes: Any) -> LevelEntry:
+def level(run: str, **changes: Any) -> Acceptance:
     """Return an accepted level of CELL."""
-    entry = LevelEntry(
-        cell=CELL, device=DEVICE, run=run, at="2026-03-01T08:00:00Z", reason="a new kernel", person="ann"
+    entry = Acceptance(
+        cells=(CELL,), device=DEVICE, run=run, at="2026-03-01T08:00:00Z", reason="a new kernel", person="ann"
     )
     return replace(entry, **changes)

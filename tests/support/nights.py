@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.watch.nightly.night import Change, Night, Pair
-
 from runner.analysis.comparison_model import Comparison, Difference, Row, Verdict
 from runner.core.model import Cell
+from runner.nights.night import Against, Night, NightChange
 from runner.watch.alerts.delivery import Delivery
 from runner.watch.alerts.sending import Message
 from runner.watch.alerts.targets import Target
-from runner.watch.nightly.confirmed import Against
+from runner.watch.nightly.changes import night_change, night_pair
 from runner.watch.nightly.night_record import NightFile
 from tests.support.fake_runs import cell
 
@@ -54,10 +53,10 @@ def change(
     before: str = BEFORE,
     against: Against = "baseline",
     stands: bool = True,
-) -> Change:
+) -> NightChange:
     """Return a change that was measured in turns."""
-    return Change(
-        cell=of,
+    return night_change(
+        of,
         before=before,
         against=against,
         row=row(of, ratio),
@@ -69,10 +68,10 @@ def change(
 
 
 def night(
-    day: int, changes: Sequence[Change], cells: Sequence[Cell], *, facts: Mapping[str, str] | None = None
+    day: int, changes: Sequence[NightChange], cells: Sequence[Cell], *, facts: Mapping[str, str] | None = None
 ) -> Night:
     """Return the night of a day that measured some cells."""
-    names = {changed.cell.environment: changed.before for changed in changes}
+    names = {changed.environment: changed.before for changed in changes}
     different = (
         Difference(name="torch", base="2.9.0", other="2.9.1", kind="framework"),
         *(Difference(name=name, base="1", other=value, kind="speed") for name, value in (facts or {}).items()),
@@ -96,10 +95,10 @@ def night(
         device_name="NVIDIA H200",
         backend="docker",
         state="done",
-        good=len(cells),
+        measured=len(cells),
         seconds={of.id: 1.0 for of in cells},
         changes=tuple(changes),
-        pairs=tuple(Pair(environment=pair.others[0], folder=Path("folder"), comparison=pair) for pair in pairs),
+        pairs=tuple(night_pair(pair.others[0], Path("folder"), pair) for pair in pairs),
     )
 
 
@@ -135,5 +134,7 @@ def ended(
     file.write(tonight)
     compared = context.pop("compared", frozenset(tonight.seconds))
     digests = context.pop("digests", {"torch-2.x": "sha256:new"})
-    delivery = Delivery(file=file, targets=tuple(targets), note=lambda _: None, send=receivers, **context)
+    delivery = Delivery(
+        reports=reports, write=file.write, targets=tuple(targets), note=lambda _: None, send=receivers, **context
+    )
     return delivery.of(tonight, compared, digests)

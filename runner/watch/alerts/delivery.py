@@ -13,8 +13,8 @@ from pathlib import Path
 from runner.core.errors import RecordError, RunnerError
 from runner.nights.alert_entry import INTENDED, AlertEntry
 from runner.nights.anchors_file import acceptances
-from runner.nights.files import read_nights
 from runner.nights.night import Night
+from runner.nights.night_files import read_nights
 from runner.report import formatting
 from runner.store.run import runs
 from runner.watch.alerts.actions import Tonight, actions

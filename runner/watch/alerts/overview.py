@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.core.errors import Problem, UsageError
 from runner.core.text import printable
-from runner.nights.files import read_nights
+from runner.nights.night_files import read_nights
 from runner.report import formatting
 from runner.watch.alerts.evidence import AlertEvidence, evidence, ratio_of, ratio_text
 from runner.watch.alerts.message import TEST_MESSAGE, issue, title

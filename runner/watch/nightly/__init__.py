@@ -180,9 +180,9 @@ def _compared(
     earlier = read_earlier(reports, totals, results, nights, series)
     write_anchors(reports, device_of(header), earlier.anchors.pins, read=read)
     before = functools.partial(measured_before, reports, totals.run)
-    found, cells = suspects(results, header["digests"], earlier, before, margin)
-    unchanged = [candidate for candidate in found if candidate.baseline.digest == candidate.digest]
-    candidates = [candidate for candidate in found if candidate.baseline.digest != candidate.digest]
+    suspected, cells = suspects(results, header["digests"], earlier, before, margin)
+    unchanged = [candidate for candidate in suspected if candidate.baseline.digest == candidate.digest]
+    candidates = [candidate for candidate in suspected if candidate.baseline.digest != candidate.digest]
     return compared(night, measured_cells(results), earlier, unchanged, margin), candidates, cells
 
 

@@ -38,6 +38,11 @@ class Anchors:
     pins: dict[str, CellAnchor] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def accepted(self) -> dict[str, str]:
+        """Id of a cell -> its anchor, of those that a person accepted."""
+        return {cell: pin.run for cell, pin in self.pins.items() if pin.accepted}
+
 
 def find_anchors(reports: Path, tonight: Run, cells: Collection[Cell], nights: EarlierNights) -> Anchors:
     """Return the anchor of each cell that was measured tonight; a cell without one gets its first good run.

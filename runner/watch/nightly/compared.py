@@ -8,9 +8,8 @@ from pathlib import Path
 from runner.analysis.model import Dataset
 from runner.core.errors import HistoryError, RunnerError
 from runner.core.model import Cell
-from runner.history.entries import Point
+from runner.history.entries import SeriesPoint
 from runner.history.location import url_name
-from runner.nights.anchors_file import CellAnchor
 from runner.nights.looks import EarlierNights
 from runner.nights.night import Night, NightChange
 from runner.session.run.recorder import Totals
@@ -22,7 +21,7 @@ from runner.watch.nightly.requests import NightCandidate, in_order
 from runner.watch.nightly.series import level_changes
 from runner.watch.nightly.series_candidates import MeasuredBefore, against_series, with_support
 
-Series = Mapping[str, Sequence[Point]]
+Series = Mapping[str, Sequence[SeriesPoint]]
 """Id of a cell -> its points in the history, oldest first."""
 SAME_ENVIRONMENT = "{} is the same as in run {}: the machine has changed, or is noisy"
 
@@ -43,16 +42,6 @@ class EarlierRuns:
     nights: EarlierNights
     series: Series
 
-    @property
-    def accepted(self) -> dict[str, str]:
-        """Id of a cell -> the run that a person accepted."""
-        return accepted_runs(self.anchors.pins)
-
-
-def accepted_runs(anchors: Mapping[str, CellAnchor]) -> dict[str, str]:
-    """Return id of a cell -> its anchor, of those that a person accepted."""
-    return {cell: anchor.run for cell, anchor in anchors.items() if anchor.accepted}
-
 
 def read_earlier(reports: Path, totals: Totals, results: Dataset, nights: EarlierNights, series: Series) -> EarlierRuns:
     """Read the anchors and the baselines of the cells of a night's first run.
@@ -68,8 +57,7 @@ def read_earlier(reports: Path, totals: Totals, results: Dataset, nights: Earlie
         RunnerError: the file of the anchors is damaged.
     """
     anchors = find_anchors(reports, totals.run, measured_cells(results), nights)
-    accepted = accepted_runs(anchors.pins)
-    baselines = find_baselines(reports, totals.run, results, totals.bad, nights.open_cells, accepted)
+    baselines = find_baselines(reports, totals.run, results, totals.bad, nights.open_cells, anchors.accepted)
     return EarlierRuns(anchors=anchors, baselines=baselines, nights=nights, series=series)
 
 
@@ -87,15 +75,15 @@ def suspects(
         read: returns what earlier runs measured of cells that their series suspect.
         margin: the relative change that counts as none.
     """
-    baselines, nights, accepted = earlier.baselines.by_cell, earlier.nights, earlier.accepted
+    baselines, nights, accepted = earlier.baselines.by_cell, earlier.nights, earlier.anchors.accepted
     rows = dict(compare_with_baselines(tonight, baselines, margin))
-    found = [*against_baselines(rows, baselines, nights, digests)]
+    suspected = [*against_baselines(rows, baselines, nights, digests)]
     anchors = anchors_to_compare(earlier.anchors.by_cell, baselines)
     anchor_rows = dict(compare_with_baselines(tonight, anchors, margin))
-    found += [*against_anchors(anchor_rows, anchors, found, nights, digests, margin)]
+    suspected += [*against_anchors(anchor_rows, anchors, suspected, nights, digests, margin)]
     changes = level_changes(earlier.series.items(), tonight.run, accepted, margin)
-    found += against_series(changes, measured_cells(tonight), digests, found, nights, read)
-    return with_support(found, earlier.series, tonight.run, accepted), frozenset(cell.id for cell in rows)
+    suspected += [*against_series(changes, measured_cells(tonight), digests, suspected, nights, read)]
+    return with_support(suspected, earlier.series, tonight.run, accepted), frozenset(cell.id for cell in rows)
 
 
 def compared(

@@ -15,8 +15,8 @@ from runner.analysis.model import MIN_ROUNDS
 from runner.backends import restored
 from runner.core.model import Cell, Past, Plan, PlannedCell, Provisioned, Survey
 from runner.core.progress import Progress
-from runner.nights.files import nights_folder
 from runner.nights.night import NightChange, NightPair, State
+from runner.nights.night_files import nights_folder
 from runner.session import run as pipeline
 from runner.session.context import Context
 from runner.session.preparation import Prepared

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.core.errors import RecordError, RunnerError
-from runner.nights.files import read_nights, write_night
 from runner.nights.looks import EARLY_STAGES
 from runner.nights.night import End, Night, Stage
+from runner.nights.night_files import read_nights, write_night
 from runner.report.formatting import counted
 from runner.session.run.failures import run_name
 from runner.store.run import Run

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.history.entries import Point
+from runner.history.entries import SeriesPoint
 from runner.stats.change_points import Floats
 from runner.stats.slower_level import slower_level
 
@@ -50,7 +50,7 @@ class SeriesChange(NamedTuple):
     nights: int
 
 
-def comparable_points(points: Sequence[Point], night: str, accepted: str = "") -> tuple[Point, ...]:
+def comparable_points(points: Sequence[SeriesPoint], night: str, accepted: str = "") -> tuple[SeriesPoint, ...]:
     """Return the points of a series that may be compared with tonight's, which is the last; empty without tonight's.
 
     Those are the points with a ratio to the same content of the same base, measured by the same harness on the same
@@ -69,12 +69,12 @@ def comparable_points(points: Sequence[Point], night: str, accepted: str = "") -
     return tuple(point for point in usable if point.ratio and _circumstances(point) == circumstances)
 
 
-def _circumstances(point: Point) -> tuple[str, ...]:
+def _circumstances(point: SeriesPoint) -> tuple[str, ...]:
     return point.base, point.base_digest, point.base_release, point.harness, point.host, point.device_uuid
 
 
 def level_changes(
-    series: Iterable[tuple[str, Sequence[Point]]], night: str, accepted: Mapping[str, str], margin: float
+    series: Iterable[tuple[str, Sequence[SeriesPoint]]], night: str, accepted: Mapping[str, str], margin: float
 ) -> dict[str, SeriesChange]:
     """Return id of a cell -> how its level became slower, for each cell whose series shows that.
 
@@ -92,7 +92,7 @@ def level_changes(
     return changes
 
 
-def level_change(points: Sequence[Point], margin: float) -> SeriesChange | None:
+def level_change(points: Sequence[SeriesPoint], margin: float) -> SeriesChange | None:
     """Return how the level of tonight is slower than the fastest level before; None if the series does not show that.
 
     Args:
@@ -107,12 +107,12 @@ def level_change(points: Sequence[Point], margin: float) -> SeriesChange | None:
     return SeriesChange(before.run, before.digest, since.run, *slower[2:], nights)
 
 
-def log_ratios(points: Sequence[Point]) -> Floats:
+def log_ratios(points: Sequence[SeriesPoint]) -> Floats:
     """Return the log ratios (N,) of points to their base."""
     return np.log(np.array([point.ratio for point in points], dtype=np.float64))
 
 
-def variances(points: Sequence[Point]) -> list[float] | None:
+def variances(points: Sequence[SeriesPoint]) -> list[float] | None:
     """Return the squared standard errors of the log ratios, from their intervals; None if one has no interval."""
     from scipy.special import stdtrit
 
@@ -125,7 +125,7 @@ def variances(points: Sequence[Point]) -> list[float] | None:
     return squares
 
 
-def slow_down_p(points: Sequence[Point], before: str) -> float | None:
+def slow_down_p(points: Sequence[SeriesPoint], before: str) -> float | None:
     """Return the one-sided p-value that tonight is no slower than an earlier run; None if the series is too short.
 
     Tonight, or the mean of the last two nights, is compared with the nights up to the earlier run, by the scatter of

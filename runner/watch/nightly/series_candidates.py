@@ -8,7 +8,7 @@ from runner.analysis import dataset
 from runner.analysis.comparison_model import Row
 from runner.core.errors import RecordError
 from runner.core.model import Cell
-from runner.history.entries import Point
+from runner.history.entries import SeriesPoint
 from runner.nights.looks import EarlierNights, is_confirmed, last_in_turns
 from runner.store.run import Run, runs
 from runner.watch.nightly.anchors import ANCHOR_EVERY
@@ -71,7 +71,7 @@ def suspects(
 
 def with_support(
     candidates: Iterable[NightCandidate],
-    series: Mapping[str, Sequence[Point]],
+    series: Mapping[str, Sequence[SeriesPoint]],
     night: str,
     accepted: Mapping[str, str] = MappingProxyType({}),
 ) -> list[NightCandidate]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.core.errors import NightRunningError, UsageError, file_problem
 from runner.core.locks import hold
-from runner.nights.files import night_names, nights_folder
+from runner.nights.night_files import night_names, nights_folder
 
 LOCK = ".lock"
 _RUN = re.compile(r"(\d{8}-\d{6})-[0-9a-f]{4}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from runner.core.errors import HistoryError, RecordError, RunnerError
 from runner.history.location import database_url, url_name
-from runner.nights.files import night_of, run_kind
+from runner.nights.night_files import night_of, run_kind
 from runner.store.run import Run, runs
 
 REBUILD = "`runner history rebuild` adds it later"

@@ -21,8 +21,8 @@ from runner.core.errors import Problem, RecordError
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin
 from runner.history.entries import BoardEntry, CellEntry, ChangeEntry, RunEntry
-from runner.nights.files import night_of, read_night, run_kind
 from runner.nights.night import NightChange
+from runner.nights.night_files import night_of, read_night, run_kind
 from runner.store.run import Run
 
 RUN_ID = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-")

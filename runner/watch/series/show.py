@@ -9,9 +9,9 @@ from typing import Any
 
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.history.database import History
-from runner.history.entries import Point
+from runner.history.entries import SeriesPoint
 from runner.history.location import sqlite_path
-from runner.report.history import SHOWN, Trend, list_text, trend_text
+from runner.report.history_text import SHOWN, CellSeries, list_text, trend_text
 
 LEVEL_FIELDS = ("run", "at", "reason", "person")
 
@@ -27,7 +27,7 @@ class ShownTrends:
     """
 
     pattern: str
-    trends: tuple[Trend, ...]
+    trends: tuple[CellSeries, ...]
     last: int = SHOWN
 
     @property
@@ -49,7 +49,7 @@ class ShownTrends:
         """Return a row for each point of each trend."""
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(("cell", *Point._fields))
+        writer.writerow(("cell", *SeriesPoint._fields))
         writer.writerows((trend.cell, *point) for trend in self.trends for point in trend.points)
         return stream.getvalue()
 
@@ -69,7 +69,7 @@ def shown(history: History, pattern: str, *, device: str = "", last: int = SHOWN
     """
     levels = history.levels(pattern)
     trends = tuple(
-        Trend(cell=cell, device=of, points=points, levels=levels.get((cell, of), ()))
+        CellSeries(cell=cell, device=of, points=points, levels=levels.get((cell, of), ()))
         for of, cell, points in history.all_series(pattern, device=device)
     )
     if not trends:
@@ -105,7 +105,7 @@ def _nothing(history: History, pattern: str, device: str) -> Problem:
     return Problem(f"the history {history.name} has no cell {pattern!r}", hint=hint)
 
 
-def _trend_json(trend: Trend) -> dict[str, Any]:
+def _trend_json(trend: CellSeries) -> dict[str, Any]:
     return {
         "cell": trend.cell,
         "device": trend.device,

@@ -176,9 +176,10 @@ def test_a_level_is_kept_once_with_its_reason(history: History) -> None:
     first, second = level("run-a"), level("run-b", at="2026-04-01T10:00:00+02:00", reason="driver 590")
     assert history.accept(first, second, first) == 2
     assert history.accept(first) == 0
-    assert [each.reason for each in history.levels()] == ["a new kernel", "driver 590"]
-    assert history.levels("torch-2.x")[1].at == "2026-04-01T08:00:00Z"
-    assert history.levels("torch-1.0") == ()
+    ((_, levels),) = history.levels().items()
+    assert [each.reason for each in levels] == ["a new kernel", "driver 590"]
+    assert history.levels("torch-2.x")[CELL, first.device][1].at == "2026-04-01T08:00:00Z"
+    assert history.levels("torch-1.0") == {}
 
 
 def test_pruning_keeps_the_newest_a_run_a_week_and_the_evidence(history: History) -> None:

@@ -17,7 +17,7 @@ from runner.core.model import Leftover
 from runner.machine import clean
 from runner.matrix import load
 from runner.measure.references import code_hash
-from runner.nights.anchors_file import Pin, write_pins
+from runner.nights.anchors_file import CellAnchor, write_anchors
 from runner.plan.environments import specs
 from runner.session.context import IN_USE, cache_in_use
 from tests.support.fake_runs import cell, make, rounds
@@ -94,7 +94,7 @@ def test_the_environment_of_an_anchor_stays_unless_all_may_go(tmp_path: Path) ->
     run = make(tmp_path / "reports", rounds(cell("torch-2.x"), [1.0, 1.0]))
     run.note("begun", digests={"torch-2.x": "sha256:" + 32 * "ab"})
     assert len(leftovers_by_name(tmp_path)) == 2
-    write_pins(tmp_path / "reports", "venv EPYC", {cell("torch-2.x").id: Pin(run.id)})
+    write_anchors(tmp_path / "reports", "venv EPYC", {cell("torch-2.x").id: CellAnchor(run.id)})
     assert list(leftovers_by_name(tmp_path)) == ["cache/venvs/torch-2.x-cdcdcdcdcdcd"]
     assert len(leftovers_by_name(tmp_path, everything=True)) == 2
 

@@ -6,19 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runner.watch.nightly.night import Change, Night
 
 from runner.analysis.comparison_model import Row
-from runner.nights.looks import FOLDER, History, Look, nights_waiting, read_history
-from runner.watch.nightly import night as result
+from runner.nights.looks import EarlierNights, Look, earlier_nights, nights_waiting
+from runner.nights.night import Night, NightChange, State
+from runner.nights.night_files import nights_folder, write_night
+from runner.watch.nightly.changes import night_change
 from runner.watch.nightly.drift import drift_notes
 from tests.support.fake_runs import cell
 
 ROW = Row(base=cell(), other=cell(), ratio=1.05, ratio_low=1.01, ratio_high=1.09, rounds=9, verdict="slower")
-GONE = Change(cell=cell(), before="20260100-000000-ab12", against="anchor", row=ROW, state="environment-gone")
+GONE = night_change(cell(), before="20260100-000000-ab12", against="anchor", row=ROW, state="environment-gone")
 
 
-def the_night(run: str, *changes: Change, seconds: float = 1.0) -> Night:
+def the_night(run: str, *changes: NightChange, seconds: float = 1.0) -> Night:
     """Return a night of a cell."""
     return Night(
         run=run,
@@ -26,7 +27,7 @@ def the_night(run: str, *changes: Change, seconds: float = 1.0) -> Night:
         device="cpu",
         device_name="CPU",
         backend="venv",
-        good=1,
+        measured=1,
         changes=changes,
         seconds={cell().id: seconds},
     )
@@ -34,10 +35,11 @@ def the_night(run: str, *changes: Change, seconds: float = 1.0) -> Night:
 
 def test_a_stored_change_is_read_as_a_look(tmp_path: Path) -> None:
     again = replace(ROW, verdict="inconclusive", more_rounds=7)
-    change = replace(GONE, state="measured-again", again=again, digest="sha256:ab", confirmed_in="a")
-    result.store(the_night("b", change), tmp_path)
-    result.store(the_night("a", replace(GONE, state="no-time")), tmp_path)
-    history = read_history(tmp_path)
+    options = {"before": GONE.before, "against": "anchor", "digest": "sha256:ab", "confirmed_in": "a"}
+    change = night_change(cell(), ROW, state="measured-again", again=again, **options)
+    write_night(the_night("b", change), tmp_path)
+    write_night(the_night("a", replace(GONE, state="no-time")), tmp_path)
+    history = earlier_nights(tmp_path)
     assert history.nights == ("a", "b")
     assert history.of(cell().id, GONE.before) == (
         Look("a", "no-time"),
@@ -48,18 +50,18 @@ def test_a_stored_change_is_read_as_a_look(tmp_path: Path) -> None:
 
 
 def test_a_change_against_an_anchor_does_not_keep_a_baseline_from_moving(tmp_path: Path) -> None:
-    result.store(the_night("a", GONE), tmp_path)
-    result.store(the_night("b", replace(GONE, against="baseline")), tmp_path)
-    assert read_history(tmp_path).open_cells == {"a": frozenset(), "b": frozenset({cell().id})}
+    write_night(the_night("a", GONE), tmp_path)
+    write_night(the_night("b", replace(GONE, against="baseline")), tmp_path)
+    assert earlier_nights(tmp_path).open_cells == {"a": frozenset(), "b": frozenset({cell().id})}
 
 
 def test_nights_of_version_1_confirmed_what_they_found_slower(tmp_path: Path) -> None:
-    folder = tmp_path / FOLDER
+    folder = nights_folder(tmp_path)
     folder.mkdir()
     change = {"cell": cell().id, "before": "run-a", "state": "measured-again", "again": {"verdict": "slower"}}
     (folder / "night.json").write_text(json.dumps({"changes": [change]}))
     (folder / "notes.json").write_text('{"changes": [{"cell": "a"}, 3]}')
-    (look,) = read_history(tmp_path).of(cell().id, "run-a")
+    (look,) = earlier_nights(tmp_path).of(cell().id, "run-a")
     assert look.confirmed_in == "night"
 
 
@@ -67,7 +69,7 @@ def test_nights_of_version_1_confirmed_what_they_found_slower(tmp_path: Path) ->
     ("states", "waiting"),
     [((), 0), (("no-time",), 1), (("no-time", "interrupted"), 2), (("no-time", "measured-again", "no-time"), 1)],
 )
-def test_only_the_last_nights_without_time_count(states: tuple[str, ...], waiting: int) -> None:
+def test_only_the_last_nights_without_time_count(states: tuple[State, ...], waiting: int) -> None:
     assert nights_waiting([Look("night", state) for state in states]) == waiting
 
 
@@ -79,7 +81,7 @@ def medians(draw: np.random.Generator, count: int, creep: float) -> list[float]:
 def test_a_creep_of_the_medians_is_a_note_where_the_anchor_is_gone(creep: float, count: int) -> None:
     *earlier, tonight = medians(np.random.default_rng(1), 20, creep)
     nights = tuple((f"202601{day:02}-023000-ab12", seconds) for day, seconds in enumerate(earlier, start=1))
-    history = History((), {}, {}, {cell().id: nights})
+    history = EarlierNights((), {}, {}, {cell().id: nights})
     notes = [*drift_notes([GONE], {cell().id: tonight}, history, 0.02)]
     assert len(notes) == count
     assert all("the medians of 20 nights are " in note and " slower since 2026-01-" in note for note in notes)

@@ -6,28 +6,28 @@ from typing import Any
 
 import pytest
 
-from runner.history.entries import Point, RunEntry
+from runner.history.entries import RunEntry, SeriesPoint
 from runner.report.formatting import DASH
-from runner.report.history import Trend, list_text, trend_text
-from runner.report.history_chart import HEIGHT, Mark, chart, sparkline
+from runner.report.history_chart import HEIGHT, ChartMark, chart, sparkline
+from runner.report.history_text import CellSeries, list_text, trend_text
 from tests.support.histories import CELL, DEVICE, level, measured, night
 
 
-def point(entry: RunEntry) -> Point:
+def point(entry: RunEntry) -> SeriesPoint:
     """Return the point of the only cell of a run."""
     (cell,) = entry.cells
-    fields: dict[str, Any] = {name: getattr(cell, name, getattr(entry, name, None)) for name in Point._fields}
-    return Point(**{**fields, "device": DEVICE})
+    fields: dict[str, Any] = {name: getattr(cell, name, getattr(entry, name, None)) for name in SeriesPoint._fields}
+    return SeriesPoint(**{**fields, "device": DEVICE})
 
 
-def trend(*seconds: float, **changes: Any) -> Trend:
+def trend(*seconds: float, **changes: Any) -> CellSeries:
     """Return the trend of nights with such ratios."""
     points = tuple(point(night(number, measured(seconds=value, **changes))) for number, value in enumerate(seconds))
-    return Trend(cell=CELL, device=DEVICE, points=points)
+    return CellSeries(cell=CELL, device=DEVICE, points=points)
 
 
-def mark(value: float, **changes: Any) -> Mark:
-    plain = Mark(value=value, low=None, high=None, verdict="", date="2026-01-01", release="2.9.1")
+def mark(value: float, **changes: Any) -> ChartMark:
+    plain = ChartMark(value=value, low=None, high=None, verdict="", date="2026-01-01", release="2.9.1")
     return replace(plain, **changes)
 
 

@@ -11,8 +11,8 @@ from runner.analysis.analyse import analyse_run
 from runner.cli import console
 from runner.core.errors import DamagedRunWarning, RecordError, RunnerError
 from runner.core.progress import Progress
-from runner.nights.anchors_file import read_pins, write_pins
-from runner.nights.looks import read_history
+from runner.nights.anchors_file import read_anchors, write_anchors
+from runner.nights.looks import earlier_nights
 from runner.session.check import check
 from runner.session.listing import listing
 from runner.session.results import comparison, find_run, write_report
@@ -112,18 +112,18 @@ def test_a_stored_night_of_another_shape_is_ignored(tmp_path: Path, change: dict
     path = tmp_path / "nights" / "20261120-104500-ab12.json"
     stored = {"cell": "a/b/c/d/e/f", "before": "x", "state": "no-time", "again": None}
     path.write_text(json.dumps({"changes": [stored]}))
-    assert read_history(tmp_path).nights == (path.stem,)
+    assert earlier_nights(tmp_path).nights == (path.stem,)
     path.write_text(json.dumps({"changes": [{**stored, **change}]}))
-    assert read_history(tmp_path).nights == ()
+    assert earlier_nights(tmp_path).nights == ()
     path.write_text("[" * 100_000)
-    assert read_history(tmp_path).nights == ()
+    assert earlier_nights(tmp_path).nights == ()
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, "[]", '{"devices": 5}', '{"devices": {"a": {"b": {"run": 5}}}}'])
 def test_anchors_of_another_shape_are_an_error_and_stay(tmp_path: Path, content: str) -> None:
     path = tmp_path / "anchors.json"
     path.write_text(content)
-    for use in (lambda: read_pins(tmp_path, "a"), lambda: write_pins(tmp_path, "a", {})):
+    for use in (lambda: read_anchors(tmp_path, "a"), lambda: write_anchors(tmp_path, "a", {})):
         with pytest.raises(Exception, match=r"anchors\.json") as caught:
             use()
         assert caught.type.__name__ == "RunnerError"
@@ -151,7 +151,7 @@ def test_a_report_that_cannot_be_written_is_a_sentence(run: Run, code: int, monk
         write_report(analyse_run(run, 0.03), run)
     assert ("make room" in str(caught.value)) == (code == errno.ENOSPC)
     with pytest.raises(RecordError, match=r"anchors\.json cannot be written: refused"):
-        write_pins(run.path, "a", {})
+        write_anchors(run.path, "a", {})
     with pytest.raises(RecordError, match=r"cannot be written: refused"):
         write_site(run.path.parent.parent, run.path / "site", 0.03, print)
 

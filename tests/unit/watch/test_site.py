@@ -14,7 +14,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse
-from runner.history.entries import ChangeEntry, LevelEntry, Point
+from runner.history.entries import Acceptance, ChangeEntry, SeriesPoint
 from runner.report import report
 from runner.report import site as pages
 from runner.report.site import site
@@ -34,7 +34,7 @@ def run_of(night: int) -> str:
     return f"{FIRST + timedelta(days=night):%Y%m%d-%H%M%S}-0000"
 
 
-def point(night: int, ratio: float | None = 0.8, seconds: float = 0.01, **changes: Any) -> Point:
+def point(night: int, ratio: float | None = 0.8, seconds: float = 0.01, **changes: Any) -> SeriesPoint:
     known: dict[str, Any] = {
         "run": run_of(night),
         "at": f"{FIRST + timedelta(days=night):%Y-%m-%dT%H:%M:%SZ}",
@@ -57,10 +57,10 @@ def point(night: int, ratio: float | None = 0.8, seconds: float = 0.01, **change
         "ratio_high": ratio and ratio * 1.01,
         "verdict": "faster",
     }
-    return Point(**{**known, **changes})
+    return SeriesPoint(**{**known, **changes})
 
 
-def nights(count: int = 30, step: float = 1.08, at: int = 26, **changes: Any) -> list[Point]:
+def nights(count: int = 30, step: float = 1.08, at: int = 26, **changes: Any) -> list[SeriesPoint]:
     """Return points whose ratio is ``step`` times as large from a night on, with a noise of half a per cent."""
     draw = random.Random(1)
     return [
@@ -69,13 +69,13 @@ def nights(count: int = 30, step: float = 1.08, at: int = 26, **changes: Any) ->
     ]
 
 
-def trend(points: list[Point], **changes: Any) -> Trend:
+def trend(points: list[SeriesPoint], **changes: Any) -> Trend:
     return Trend(cell=CELL, device="venv CPU", host="here", points=tuple(points), **changes)
 
 
-def level(night: int, reason: str = "a new check") -> LevelEntry:
+def level(night: int, reason: str = "a new check") -> Acceptance:
     at = f"{FIRST + timedelta(days=night):%Y-%m-%dT%H:%M:%SZ}"
-    return LevelEntry(cell=CELL, device="venv CPU", run=run_of(night), at=at, reason=reason, person="ann")
+    return Acceptance(cells=(CELL,), device="venv CPU", run=run_of(night), at=at, reason=reason, person="ann")
 
 
 def summary(run: str, **changes: object) -> dict[str, object]:
@@ -218,7 +218,7 @@ def test_without_a_base_the_trend_is_of_times_and_without_an_interval_none_is_dr
     ],
     ids=["one", "same time", "21 orders", "some ratios", "wide intervals"],
 )
-def test_charts_of_unusual_series_have_numbers_within_the_picture(points: list[Point]) -> None:
+def test_charts_of_unusual_series_have_numbers_within_the_picture(points: list[SeriesPoint]) -> None:
     of_cell = trend(points)
     for kind in ("ratio", "seconds") if any(each.ratio for each in points) else ("seconds",):
         drawn = chart(of_cell, kind)
@@ -287,6 +287,8 @@ def test_the_site_has_the_page_of_each_run_and_no_link_to_what_it_lacks(tmp_path
         assert "basic-lstm-cell/asr-lstm/1x320-ce-short/train/fp32" in page.read_text()
         assert f'href="runs/{page.parent.name}/index.html"' in index.read_text()
         assert (page.parent / "report.md").exists()
+        of_run = tmp_path / "reports/runs" / page.parent.name / "index.html"
+        assert {"samples.csv", "logs/"} <= set(re.findall(r'href="([^"#]+)"', of_run.read_text()))
 
 
 def test_a_folder_without_runs_is_an_error(tmp_path: Path) -> None:

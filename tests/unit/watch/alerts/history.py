@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from runner.watch.nightly.night import Night
-
+from runner.nights.night import Night
 from tests.support.nights import change, many, night, run_of
 
 CELLS = many(200)

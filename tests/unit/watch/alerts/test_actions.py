@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from runner.nights.anchors_file import Acceptance, Pin, write_pins
+from runner.history.entries import Acceptance
+from runner.nights.anchors_file import CellAnchor, write_anchors
 from runner.watch.alerts import overview
 from tests.support.fake_runs import make, rounds
 from tests.support.nights import Receivers, change, ended, many, night, run_of
@@ -19,7 +20,7 @@ def accept(reports: Path, run: str, reason: str) -> None:
     """Accept all cells of a run, as `runner history accept` does."""
     cells = tuple(of.id for of in CELLS)
     acceptance = Acceptance(device=DEVICE, run=run, cells=cells, at="", reason=reason, person="ann")
-    write_pins(reports, DEVICE, dict.fromkeys(cells, Pin(run, accepted=True)), acceptance)
+    write_anchors(reports, DEVICE, dict.fromkeys(cells, CellAnchor(run, accepted=True)), acceptance)
 
 
 def test_200_slower_cells_are_one_message_and_nights_do_not_repeat_it(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner.watch.nightly.night import store
 
+from runner.nights.night_files import write_night
 from runner.watch.alerts import overview, sending
 from runner.watch.alerts.message import TEST_MESSAGE
 from tests.support.nights import MAIL, SLACK, Receivers, change, ended, many, night, run_of
@@ -110,7 +110,7 @@ def test_a_night_killed_while_it_sends_loses_no_message(tmp_path: Path, *, kill_
 
 def test_a_night_killed_before_its_alerts_is_reported_by_the_next(tmp_path: Path) -> None:
     receivers = Receivers()
-    store(slower(1), tmp_path)
+    write_night(slower(1), tmp_path)
     ended(tmp_path, slower(2), receivers)
     assert receivers.titles()[0] == f"1 slack: {OPENED}"
 

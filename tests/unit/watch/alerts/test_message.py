@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from runner.watch.nightly.night import Change
 
 from runner.core.errors import UsageError
+from runner.nights.night import NightChange
 from runner.watch.alerts import overview
-from runner.watch.alerts.evidence import Evidence
+from runner.watch.alerts.evidence import AlertEvidence
 from runner.watch.alerts.message import commands, opened_message
 from tests.support.nights import BEFORE, Receivers, change, ended, many, night, run_of
 
@@ -19,7 +19,7 @@ KEY = f"torch-2.x-{run_of(1)}"
 LARGEST = "torch-2.x/nn-lstm/asr-lstm/7x320/train/fp32"
 
 
-def known(reports: Path, changes: Sequence[Change] = (), facts: Mapping[str, str] | None = None) -> Evidence:
+def known(reports: Path, changes: Sequence[NightChange] = (), facts: Mapping[str, str] | None = None) -> AlertEvidence:
     """Return what is known about an alert of a night with some changes."""
     slower = changes or [change(of, run_of(1), 1.1 + index / 100) for index, of in enumerate(CELLS)]
     ended(reports, night(1, slower, CELLS, facts=facts), Receivers())

@@ -12,7 +12,7 @@ import pytest
 from runner.core.errors import RunnerError
 from runner.history.database import History
 from runner.store.run import Run
-from runner.watch.imports import Format, Imported, archives, import_files
+from runner.watch.imports import Format, Imported, archives, import_files, stored_entries
 from runner.watch.series.rebuild import rebuild
 from tests.support.fake_runs import cell, good, make, rounds
 
@@ -50,7 +50,7 @@ def test_a_run_of_another_machine_is_a_series_of_its_own(tmp_path: Path) -> None
     reports = tmp_path / "reports"
     ours = make(reports, rounds(cell(), SECONDS), host="here")
     with History.open(f"sqlite:///{reports / 'history.db'}") as history:
-        rebuild(reports, history, 0.02, print)
+        rebuild(reports, history, 0.02, print, ())
     theirs = foreign_run(tmp_path / "other", later=5)
     ((_, entry, is_new),) = imported(reports, theirs.path).runs
     assert (entry.kind, entry.host, is_new) == ("import", "gpu-box", True)
@@ -74,7 +74,7 @@ def test_folders_and_archives_are_the_same_import_and_enter_once(tmp_path: Path,
     assert (is_new, is_new_again, first) == (True, False, again)
     assert first.cells[0].seconds == 1.0
     with History.open(f"sqlite:///{tmp_path / 'second.db'}") as history:
-        assert rebuild(reports, history, 0.02, print).changed == 1
+        assert rebuild(reports, history, 0.02, print, stored_entries(reports, 0.02)).changed == 1
         (row,) = history.runs()
         assert (row.kind, row.host, row.cells) == ("import", "gpu-box", 1)
     assert not list((reports / "imports").glob(".*")), "what was unpacked is moved or removed"

@@ -8,8 +8,8 @@ import pytest
 from runner.analysis.compare.pairing import Side
 from runner.core.errors import RunnerError
 from runner.core.model import Cell
-from runner.nights.anchors_file import Pin, device_of, read_pins, write_pins
-from runner.nights.looks import History, Look
+from runner.nights.anchors_file import CellAnchor, device_of, read_anchors, write_anchors
+from runner.nights.looks import EarlierNights, Look
 from runner.store.run import Run
 from runner.watch.nightly.anchors import ANCHOR_EVERY, Anchors, find_anchors, is_due
 from runner.watch.nightly.baseline import Baseline
@@ -18,7 +18,7 @@ from tests.support.fake_runs import cell, make, rounds
 
 FUSED, BASIC = cell("torch-2.x", "nn-lstm"), cell("torch-2.x", "lstm-cell-basic")
 STEADY = [1.0, 1.002, 0.999]
-NOTHING = History(nights=(), looks={}, open_cells={}, seconds={})
+NOTHING = EarlierNights(nights=(), looks={}, open_cells={}, seconds={})
 
 
 def ended(reports: Path, *cells: Cell, later: int = 0, how: str = "done") -> Run:
@@ -28,7 +28,7 @@ def ended(reports: Path, *cells: Cell, later: int = 0, how: str = "done") -> Run
     return run
 
 
-def anchors_of(reports: Path, tonight: Run, history: History = NOTHING) -> Anchors:
+def anchors_of(reports: Path, tonight: Run, history: EarlierNights = NOTHING) -> Anchors:
     return find_anchors(reports, tonight, (FUSED, BASIC), history)
 
 
@@ -39,54 +39,54 @@ def test_the_anchor_is_the_first_good_run_of_each_cell(tmp_path: Path) -> None:
     tonight = ended(tmp_path, FUSED, BASIC, later=30)
     anchors = anchors_of(tmp_path, tonight)
     assert {cell: anchor.run for cell, anchor in anchors.by_cell.items()} == {FUSED: first.id, BASIC: both.id}
-    assert anchors.pins == {FUSED.id: Pin(first.id), BASIC.id: Pin(both.id)}
+    assert anchors.pins == {FUSED.id: CellAnchor(first.id), BASIC.id: CellAnchor(both.id)}
 
 
 def test_a_night_that_left_a_cell_open_is_not_its_anchor(tmp_path: Path) -> None:
     slow, later = ended(tmp_path, FUSED), ended(tmp_path, FUSED, later=10)
-    history = History((), {}, {slow.id: frozenset({FUSED.id})}, {})
+    history = EarlierNights((), {}, {slow.id: frozenset({FUSED.id})}, {})
     assert anchors_of(tmp_path, ended(tmp_path, FUSED, later=20), history).by_cell[FUSED].run == later.id
 
 
 def test_a_pin_stays_and_a_new_cell_starts_with_tonight(tmp_path: Path) -> None:
     ended(tmp_path, FUSED)
     pinned = ended(tmp_path, FUSED, later=10)
-    write_pins(tmp_path, device_of(pinned.journal().header), {FUSED.id: Pin(pinned.id)})
+    write_anchors(tmp_path, device_of(pinned.journal().header), {FUSED.id: CellAnchor(pinned.id)})
     tonight = ended(tmp_path, FUSED, BASIC, later=20)
     anchors = anchors_of(tmp_path, tonight)
     assert {cell: anchor.run for cell, anchor in anchors.by_cell.items()} == {FUSED: pinned.id}
-    assert anchors.pins[BASIC.id] == Pin(tonight.id)
+    assert anchors.pins[BASIC.id] == CellAnchor(tonight.id)
 
 
 def test_a_pinned_run_that_is_gone_is_replaced_with_a_note(tmp_path: Path) -> None:
     first = ended(tmp_path, FUSED)
     tonight = ended(tmp_path, FUSED, later=20)
-    write_pins(tmp_path, device_of(tonight.journal().header), {FUSED.id: Pin("run-x", accepted=True)})
+    write_anchors(tmp_path, device_of(tonight.journal().header), {FUSED.id: CellAnchor("run-x", accepted=True)})
     anchors = anchors_of(tmp_path, tonight)
-    assert anchors.pins[FUSED.id] == Pin(first.id)
+    assert anchors.pins[FUSED.id] == CellAnchor(first.id)
     assert anchors.notes == ["run run-x, the anchor of 1 cell, is gone: the first good run since is the new anchor"]
 
 
 def test_a_cell_that_a_night_found_faster_has_its_anchor_there(tmp_path: Path) -> None:
     first, faster = ended(tmp_path, FUSED), ended(tmp_path, FUSED, later=10)
     tonight = ended(tmp_path, FUSED, later=20)
-    write_pins(tmp_path, device_of(tonight.journal().header), {FUSED.id: Pin(first.id)})
+    write_anchors(tmp_path, device_of(tonight.journal().header), {FUSED.id: CellAnchor(first.id)})
     looks = {(FUSED.id, first.id): (Look(faster.id, "measured-again", "faster"),)}
-    assert anchors_of(tmp_path, tonight, History((faster.id,), looks, {}, {})).by_cell[FUSED].run == faster.id
+    assert anchors_of(tmp_path, tonight, EarlierNights((faster.id,), looks, {}, {})).by_cell[FUSED].run == faster.id
 
 
 def test_a_damaged_file_of_anchors_is_an_error_and_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "anchors.json").write_text("{")
     with pytest.raises(RunnerError, match=r"anchors\.json"):
-        read_pins(tmp_path, "docker cpu")
+        read_anchors(tmp_path, "docker cpu")
     assert (tmp_path / "anchors.json").read_text() == "{"
 
 
 def test_each_device_has_its_anchors(tmp_path: Path) -> None:
-    write_pins(tmp_path, "docker EPYC", {FUSED.id: Pin("a")})
-    write_pins(tmp_path, "docker H200", {FUSED.id: Pin("b", accepted=True)})
-    assert read_pins(tmp_path, "docker EPYC") == {FUSED.id: Pin("a")}
-    assert read_pins(tmp_path, "docker H200") == {FUSED.id: Pin("b", accepted=True)}
+    write_anchors(tmp_path, "docker EPYC", {FUSED.id: CellAnchor("a")})
+    write_anchors(tmp_path, "docker H200", {FUSED.id: CellAnchor("b", accepted=True)})
+    assert read_anchors(tmp_path, "docker EPYC") == {FUSED.id: CellAnchor("a")}
+    assert read_anchors(tmp_path, "docker H200") == {FUSED.id: CellAnchor("b", accepted=True)}
     assert json.loads((tmp_path / "anchors.json").read_text())["version"] == 1
 
 
@@ -94,9 +94,9 @@ def baseline(run: str, digest: str = "") -> Baseline:
     return Baseline(run=run, side=Side(environment="torch-2.x"), digest=digest or run, facts={})
 
 
-def nights(count: int) -> History:
+def nights(count: int) -> EarlierNights:
     """Return a history of nights that are all later than the anchor ``0``."""
-    return History(tuple(f"1{index:03}" for index in range(count)), {}, {}, {})
+    return EarlierNights(tuple(f"1{index:03}" for index in range(count)), {}, {}, {})
 
 
 def due(*looks: Look, after: int = 0, digest: str = "tonight", crept: bool = False) -> bool:

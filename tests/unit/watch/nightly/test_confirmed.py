@@ -6,7 +6,8 @@ import pytest
 
 from runner.analysis.comparison_model import Row, Verdict
 from runner.nights.looks import Look
-from runner.watch.nightly.confirmed import Against, confirming_night
+from runner.nights.night import Against, State
+from runner.watch.nightly.confirmed import confirming_night
 from tests.support.fake_runs import cell
 
 TONIGHT = "20261124-023000-ab12"
@@ -18,7 +19,7 @@ def row(verdict: Verdict, ratio: float = 1.05) -> Row:
     return Row(base=cell(), other=cell(), verdict=verdict, ratio=ratio)
 
 
-def look(verdict: str, *, leans: bool = False, confirmed_in: str = "", state: str = "measured-again") -> Look:
+def look(verdict: str, *, leans: bool = False, confirmed_in: str = "", state: State = "measured-again") -> Look:
     """Return what an earlier night left."""
     return Look(BEFORE, state, verdict, leans_slower=leans, confirmed_in=confirmed_in)
 

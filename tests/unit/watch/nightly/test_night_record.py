@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner.watch.nightly.night import Night, Stage
 
 from runner.core.errors import EngineError, RecordError
 from runner.core.model import Cell
-from runner.nights.looks import read_history
+from runner.nights.looks import earlier_nights
+from runner.nights.night import Night, Stage
 from runner.watch.nightly.night_record import NightFile, killed_nights
 from tests.support.fake_runs import cell, make, rounds
 
@@ -25,6 +25,7 @@ def the_file(reports: Path, run: str, stage: Stage = "resolve") -> NightFile:
         backend="venv",
         state="running",
         stage=stage,
+        changes=(),
     )
     return NightFile(night, reports, lambda _: None)
 
@@ -87,7 +88,7 @@ def test_a_full_disk_does_not_hide_the_error_of_the_night(tmp_path: Path, monkey
         raise RecordError("no space left on device")
 
     with pytest.raises(EngineError), file.recorded(list[str]().append):  # noqa: PT012  the disk is full from then on
-        monkeypatch.setattr("runner.watch.nightly.night.store", full)
+        monkeypatch.setattr("runner.watch.nightly.night_record.write_night", full)
         raise EngineError("gone")
 
 
@@ -124,4 +125,4 @@ def test_damaged_files_and_finished_nights_are_left_alone(tmp_path: Path) -> Non
 def test_a_night_that_never_compared_says_nothing_about_any_cell(tmp_path: Path, stage: Stage, counted: int) -> None:
     file = the_file(tmp_path, TONIGHT, stage)
     file.write(file.night)
-    assert len(read_history(tmp_path).nights) == counted
+    assert len(earlier_nights(tmp_path).nights) == counted

@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner.watch.nightly.night import Change, Night, Pair, State
 
 from runner.analysis import dataset
 from runner.analysis.comparison_model import Comparison, Row, Verdict
 from runner.backends import restored
 from runner.backends.venv import VenvBackend
 from runner.core.model import Block, Measurement, Plan, PlannedCell, Skip
-from runner.nights.looks import FOLDER, read_history
+from runner.nights.looks import earlier_nights
+from runner.nights.night import End, Night, NightChange, Stage, State
+from runner.nights.night_files import nights_folder, write_night
 from runner.store.run import Run
 from runner.watch.nightly import baseline
-from runner.watch.nightly import night as result
+from runner.watch.nightly.changes import night_change, night_pair
 from runner.watch.nightly.confirmation import confirmation_plan
 from runner.watch.nightly.requests import MAX_ROUNDS
+from runner.watch.nightly.text import night_text
 from tests.support.changed_runs import change_header
 from tests.support.fake_runs import bad, cell, make, rounds
 
@@ -37,7 +39,7 @@ def ended(reports: Path, medians: dict[Any, list[float]], *, later: int = 0, how
 def baselines_of(reports: Path, tonight: Run, failed: tuple[str, ...] = ()) -> baseline.Baselines:
     """Look for the last good runs of all that a run has."""
     return baseline.find_baselines(
-        reports, tonight, dataset.load_dataset(tonight), failed, read_history(reports).open_cells
+        reports, tonight, dataset.load_dataset(tonight), failed, earlier_nights(reports).open_cells
     )
 
 
@@ -54,7 +56,7 @@ def test_a_cell_that_another_host_measured_is_no_baseline(tmp_path: Path) -> Non
 
 def of(
     row_verdict: Verdict, *, again: Verdict | None = None, state: State = "measured-again", ratio: float = 1.1
-) -> Change:
+) -> NightChange:
     """Return a change of ONE since run-a."""
     row = Row(
         base=FUSED,
@@ -66,8 +68,8 @@ def of(
         verdict=row_verdict,
     )
     second = None if again is None else replace(row, verdict=again, runs=("pair",))
-    return Change(
-        cell=FUSED,
+    return night_change(
+        FUSED,
         before="run-a",
         row=row,
         state=state,
@@ -77,7 +79,7 @@ def of(
     )
 
 
-def the_night(*changes: Change, run: str = "20261121-023000-ab12", good: int = 2) -> Night:
+def the_night(*changes: NightChange, run: str = "20261121-023000-ab12", measured: int = 2) -> Night:
     return Night(
         run=run,
         at="2026-11-21T02:30:00Z",
@@ -85,7 +87,7 @@ def the_night(*changes: Change, run: str = "20261121-023000-ab12", good: int = 2
         device_name="EPYC",
         backend="docker",
         state="done",
-        good=good,
+        measured=measured,
         compared=2,
         changes=changes,
     )
@@ -123,24 +125,24 @@ def test_a_cell_that_a_night_left_open_or_found_slower_is_no_baseline(tmp_path: 
         (of("slower", again="not-measured"), earlier.id),
         (of("slower", state="environment-gone"), earlier.id),
     ):
-        result.store(the_night(change, run=slow.id), tmp_path)
+        write_night(the_night(change, run=slow.id), tmp_path)
         assert baselines_of(tmp_path, tonight).by_cell[FUSED].run == good, change
-    (tmp_path / FOLDER / f"{slow.id}.json").write_text("[]")
+    (nights_folder(tmp_path) / f"{slow.id}.json").write_text("[]")
     assert baselines_of(tmp_path, tonight).by_cell[FUSED].run == slow.id
 
 
 @pytest.mark.parametrize("stage", ["measure", "compare"])
 @pytest.mark.parametrize("state", ["killed", "interrupted", "failed"])
 def test_the_run_of_a_night_that_ended_before_it_compared_is_no_baseline(
-    stage: result.Stage, state: result.End, tmp_path: Path
+    stage: Stage, state: End, tmp_path: Path
 ) -> None:
     earlier = ended(tmp_path, {FUSED: STEADY})
     slow = ended(tmp_path, {FUSED: SLOW}, later=10)
     tonight = ended(tmp_path, {FUSED: SLOW}, later=20)
-    result.store(replace(the_night(run=slow.id), stage=stage, state=state), tmp_path)
-    result.store(replace(the_night(run=tonight.id), stage="compare", state="running"), tmp_path)
+    write_night(replace(the_night(run=slow.id), stage=stage, state=state), tmp_path)
+    write_night(replace(the_night(run=tonight.id), stage="compare", state="running"), tmp_path)
     assert baselines_of(tmp_path, tonight).by_cell[FUSED].run == earlier.id
-    assert not read_history(tmp_path).open_cells[tonight.id]
+    assert not earlier_nights(tmp_path).open_cells[tonight.id]
 
 
 def test_a_run_that_may_not_be_compared_is_passed_over_and_named_where_no_other_is(tmp_path: Path) -> None:
@@ -236,7 +238,7 @@ def test_rows_are_of_two_runs_and_unpaired(tmp_path: Path) -> None:
     ],
 )
 def test_an_unchanged_environment_needs_a_decided_verdict(verdict: Verdict, looks: tuple[bool, bool]) -> None:
-    row = of(verdict).row
+    row = Row(base=FUSED, other=FUSED, verdict=verdict)
     assert (
         baseline.looks_changed(row, same_environment=False),
         baseline.looks_changed(row, same_environment=True),
@@ -293,14 +295,14 @@ def test_only_a_confirmed_regression_fails_a_night() -> None:
     ):
         assert the_night(change).exit_code == 0, change
     assert the_night().exit_code == 0
-    assert the_night(good=0).exit_code == 1
+    assert the_night(measured=0).exit_code == 1
 
 
 def test_the_text_names_confirmed_and_unconfirmed_changes() -> None:
     pair = Comparison(base="torch-2.x@run-a", others=("torch-2.x",), device="cpu", device_name="EPYC", rows=())
     night = the_night(of("inconclusive", again="slower"), of("slower", state="environment-gone"))
-    night = replace(night, pairs=(Pair(environment="torch-2.x", folder=Path("there"), comparison=pair),), notes=("so",))
-    text = night.text()
+    night = replace(night, pairs=(night_pair("torch-2.x", Path("there"), pair),), notes=("so",))
+    text = night_text(night)
     assert "night of 2026-11-21 02:30 UTC, run 20261121-023000-ab12, on EPYC, docker" in text
     assert "torch-2.x against run run-a" in text
     assert "  slower: nn-lstm asr-lstm/1x320-ce-short train fp32: 1.100 (1.080 " in text
@@ -310,8 +312,8 @@ def test_the_text_names_confirmed_and_unconfirmed_changes() -> None:
     assert "measured in turns in there" in text
     assert "note: so" in text
     assert text.endswith("1 regression confirmed; 1 of 2 candidates were not re-measured")
-    assert the_night().text().endswith("no regression confirmed")
-    assert replace(the_night(), state="interrupted").text().endswith("; the night was interrupted")
+    assert night_text(the_night()).endswith("no regression confirmed")
+    assert night_text(replace(the_night(), state="interrupted")).endswith("; the night was interrupted")
 
 
 def test_the_text_names_the_night_that_confirmed_what_tonight_could_not_measure() -> None:
@@ -319,7 +321,8 @@ def test_the_text_names_the_night_that_confirmed_what_tonight_could_not_measure(
     night = the_night(gone)
     assert night.exit_code == 1
     assert (
-        "  slower: nn-lstm asr-lstm/1x320-ce-short train fp32: confirmed by night 20261121-023000-ab12" in night.text()
+        "  slower: nn-lstm asr-lstm/1x320-ce-short train fp32: confirmed by night 20261121-023000-ab12"
+        in night_text(night)
     )
     assert night.json()["changes"][0]["confirmed_in"] == "20261121-023000-ab12"
 
@@ -328,20 +331,20 @@ def test_a_creep_is_named_with_the_date_of_its_anchor() -> None:
     change = replace(of("slower", again="slower", ratio=1.052), before="20260104-023000-ab12", against="anchor")
     night = the_night(change)
     assert night.exit_code == 1
-    assert "torch-2.x against anchor 20260104-023000-ab12, 2026-01-04 02:30 UTC" in night.text()
-    assert "train fp32: 5.2 % slower than the anchor of 2026-01-04: 1.052 (1.032 " in night.text()
+    assert "torch-2.x against anchor 20260104-023000-ab12, 2026-01-04 02:30 UTC" in night_text(night)
+    assert "train fp32: 5.2 % slower than the anchor of 2026-01-04: 1.052 (1.032 " in night_text(night)
     assert night.json()["changes"][0]["against"] == "anchor"
 
 
 def test_undecided_cells_without_time_are_counted_not_listed() -> None:
-    text = the_night(of("inconclusive", state="no-time"), of("inconclusive", state="no-time")).text()
+    text = night_text(the_night(of("inconclusive", state="no-time"), of("inconclusive", state="no-time")))
     assert "2 cells: why not" in text
     assert "nn-lstm" not in text
 
 
 def test_a_night_is_kept_whole_beside_the_runs(tmp_path: Path) -> None:
-    change = replace(of("slower", again="slower"), row=replace(of("slower").row, ratio_low=None))
-    path = result.store(the_night(change), tmp_path)
+    change = replace(of("slower", again="slower"), ratio_low=None)
+    path = write_night(the_night(change), tmp_path)
     assert path == tmp_path / "nights" / "20261121-023000-ab12.json"
     document = json.loads(path.read_text())
     assert (document["version"], document["exit_code"], document["state"]) == (2, 1, "done")
@@ -349,8 +352,8 @@ def test_a_night_is_kept_whole_beside_the_runs(tmp_path: Path) -> None:
     assert change["cell"] == FUSED.id
     assert change["ratio_low"] is None
     assert math.isclose(change["again"]["ratio"], 1.1)
-    assert read_history(tmp_path).open_cells == {"20261121-023000-ab12": {FUSED.id}}
-    assert read_history(tmp_path / "nowhere").open_cells == {}
+    assert earlier_nights(tmp_path).open_cells == {"20261121-023000-ab12": {FUSED.id}}
+    assert earlier_nights(tmp_path / "nowhere").open_cells == {}
 
 
 def test_a_venv_of_an_earlier_run_is_found_by_its_digest(tmp_path: Path) -> None:
@@ -373,8 +376,8 @@ def test_an_accepted_run_is_the_baseline_whatever_its_night_found(tmp_path: Path
     ended(tmp_path, {FUSED: STEADY})
     slow = ended(tmp_path, {FUSED: SLOW}, later=10)
     tonight = ended(tmp_path, {FUSED: SLOW}, later=20)
-    result.store(the_night(of("slower", again="slower"), run=slow.id), tmp_path)
-    history, results = read_history(tmp_path), dataset.load_dataset(tonight)
+    write_night(the_night(of("slower", again="slower"), run=slow.id), tmp_path)
+    history, results = earlier_nights(tmp_path), dataset.load_dataset(tonight)
     baselines = baseline.find_baselines(
         tmp_path, tonight, results, (), history.open_cells, accepted={FUSED.id: slow.id}
     )

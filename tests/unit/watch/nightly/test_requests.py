@@ -12,7 +12,7 @@ from runner.watch.nightly.baseline import Baseline
 from runner.watch.nightly.requests import (
     MAX_ROUNDS,
     MIN_VERDICT_ROUNDS,
-    Candidate,
+    NightCandidate,
     groups_by_environment,
     in_order,
     next_batch,
@@ -26,18 +26,18 @@ NO_TIME = Look("night", "no-time")
 
 def candidate(
     case: str, ratio: float = 1.0, *looks: Look, run: str = "run-a", more: int = 0, phase: str = "train"
-) -> Candidate:
+) -> NightCandidate:
     """Return a candidate of one case."""
     of = cell(case=case, phase=phase)
     row = Row(base=of, other=of, ratio=ratio, rounds=3, more_rounds=more, verdict="inconclusive")
-    return Candidate(of, row, Baseline(run=run, side=Side(environment=run), digest=run, facts={}), looks=looks)
+    return NightCandidate(of, row, Baseline(run=run, side=Side(environment=run), digest=run, facts={}), looks=looks)
 
 
-def cases(candidates: list[Candidate]) -> list[str]:
+def cases(candidates: list[NightCandidate]) -> list[str]:
     return [each.cell.case for each in candidates]
 
 
-def seconds(candidates: list[Candidate]) -> dict[Cell, float]:
+def seconds(candidates: list[NightCandidate]) -> dict[Cell, float]:
     """Return 1 s for a round of each cell."""
     return dict.fromkeys((each.cell for each in candidates), 1.0)
 

@@ -7,29 +7,29 @@ import numpy as np
 import pytest
 
 from runner.analysis.compare.pairing import Side
-from runner.history.entries import Point
-from runner.nights.looks import History, Look
+from runner.history.entries import SeriesPoint
+from runner.nights.looks import EarlierNights, Look
 from runner.watch.nightly.baseline import Baseline
-from runner.watch.nightly.requests import Candidate
-from runner.watch.nightly.series import LevelChange, comparable_points, level_change, level_changes, slow_down_p
+from runner.watch.nightly.requests import NightCandidate
+from runner.watch.nightly.series import SeriesChange, comparable_points, level_change, level_changes, slow_down_p
 from runner.watch.nightly.series_candidates import series_row, suspects, with_support
 from tests.support.fake_runs import cell
 
 MARGIN = 0.02
-NO_HISTORY = History((), {}, {}, {})
-CHANGE = LevelChange("night-19", "digest-19", "night-20", 1.05, 1.03, 1.07, 0.001, 3)
+NO_HISTORY = EarlierNights((), {}, {}, {})
+CHANGE = SeriesChange("night-19", "digest-19", "night-20", 1.05, 1.03, 1.07, 0.001, 3)
 
 
-def point(number: int, ratio: float | None, **different: str) -> Point:
+def point(number: int, ratio: float | None, **different: str) -> SeriesPoint:
     """Return the point of a night."""
-    fields: dict[str, object] = dict.fromkeys(Point._fields, "")
+    fields: dict[str, object] = dict.fromkeys(SeriesPoint._fields, "")
     interval = (ratio and ratio * 0.98, ratio and ratio * 1.02)
     numbers = {"seconds": 1.0, "rounds": 3, "ratio": ratio, "ratio_low": interval[0], "ratio_high": interval[1]}
     names = {"run": f"night-{number:02}", "digest": f"digest-{number:02}", "kind": "night", "base": "torch-1.0/..."}
-    return Point(**{**fields, **numbers, **names, **different})  # type: ignore[arg-type]
+    return SeriesPoint(**{**fields, **numbers, **names, **different})  # type: ignore[arg-type]
 
 
-def points(ratios: Sequence[float], sd: float = 0.005, seed: int = 0) -> tuple[Point, ...]:
+def points(ratios: Sequence[float], sd: float = 0.005, seed: int = 0) -> tuple[SeriesPoint, ...]:
     """Return the points of nights with ratios and normal noise."""
     noise = np.exp(np.random.default_rng(seed).normal(0, sd, len(ratios)))
     return tuple(point(number, ratio * error) for number, (ratio, error) in enumerate(zip(ratios, noise, strict=True)))
@@ -63,7 +63,7 @@ def test_a_creep_from_the_first_night_is_to_be_compared_with_that_night() -> Non
 
 
 @pytest.mark.parametrize("series", [EQUAL, points([1.0] * 20 + [0.9] * 3), points([1.0] * 20 + [1.005] * 3, sd=0.0001)])
-def test_equal_faster_and_negligible_levels_are_no_suspicion(series: tuple[Point, ...]) -> None:
+def test_equal_faster_and_negligible_levels_are_no_suspicion(series: tuple[SeriesPoint, ...]) -> None:
     assert level_change(series, MARGIN) is None
 
 
@@ -73,7 +73,7 @@ def test_a_step_that_went_back_is_no_suspicion() -> None:
 
 def test_points_before_an_accepted_run_are_not_used() -> None:
     night, name = STEP[-1].run, cell().id
-    series = [("docker CPU", name, STEP)]
+    series = [(name, STEP)]
     assert name in level_changes(series, night, {}, MARGIN)
     assert level_changes(series, night, {name: "night-20"}, MARGIN) == {}
     assert [each.run for each in comparable_points(STEP, night, "night-20")] == ["night-20", "night-21", "night-22"]
@@ -90,7 +90,7 @@ def test_points_before_an_accepted_run_are_not_used() -> None:
         point(0, 1.0, base="other"),
     ],
 )
-def test_points_of_other_circumstances_are_left_out(different: Point) -> None:
+def test_points_of_other_circumstances_are_left_out(different: SeriesPoint) -> None:
     changed = (different, *STEP[1:])
     assert comparable_points(changed, STEP[-1].run) == STEP[1:]
 
@@ -110,7 +110,7 @@ def test_a_series_without_a_ratio_of_tonight_is_not_used() -> None:
     ],
 )
 def test_a_series_bears_out_what_is_slower_in_it(
-    series: tuple[Point, ...], before: str, low: float, high: float
+    series: tuple[SeriesPoint, ...], before: str, low: float, high: float
 ) -> None:
     p_value = slow_down_p(series, before)
     assert p_value is not None
@@ -118,14 +118,14 @@ def test_a_series_bears_out_what_is_slower_in_it(
 
 
 @pytest.mark.parametrize(("series", "before"), [(EQUAL[:3], "night-01"), (STEP, "night-")])
-def test_a_short_series_bears_nothing_out(series: tuple[Point, ...], before: str) -> None:
+def test_a_short_series_bears_nothing_out(series: tuple[SeriesPoint, ...], before: str) -> None:
     assert slow_down_p(series, before) is None
 
 
-def candidate(before: str, *looks: Look) -> Candidate:
+def candidate(before: str, *looks: Look) -> NightCandidate:
     """Return a candidate against a baseline."""
     baseline = Baseline(run=before, side=Side(environment="torch-2.x"), digest=f"digest of {before}", facts={})
-    return Candidate(cell(), series_row(cell(), CHANGE), baseline, "baseline", "tonight", looks)
+    return NightCandidate(cell(), series_row(cell(), CHANGE), baseline, "baseline", "tonight", looks)
 
 
 def test_candidates_get_the_support_of_their_series() -> None:
@@ -148,8 +148,8 @@ def test_a_cell_is_suspected_once() -> None:
 def test_what_was_the_same_in_turns_rests_for_two_nights() -> None:
     same = Look("night-21", "measured-again", "same")
 
-    def history(*nights: str) -> History:
-        return History(nights, {(cell().id, CHANGE.before): (same,)}, {}, {})
+    def history(*nights: str) -> EarlierNights:
+        return EarlierNights(nights, {(cell().id, CHANGE.before): (same,)}, {}, {})
 
     changes = {cell().id: CHANGE}
     assert suspects(changes, [cell()], [], history("night-20", "night-21", "night-22")) == []

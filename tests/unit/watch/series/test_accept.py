@@ -6,16 +6,17 @@ import pytest
 
 from runner.core.errors import NothingSelectedError, UsageError
 from runner.core.model import Cell
-from runner.nights.anchors_file import Acceptance, Pin, acceptances, device_of, read_pins, write_pins
-from runner.nights.looks import History
+from runner.history.entries import Acceptance
+from runner.nights.anchors_file import CellAnchor, acceptances, device_of, read_anchors, write_anchors
+from runner.nights.looks import EarlierNights
 from runner.store.run import Run
 from runner.watch.nightly.anchors import find_anchors
-from runner.watch.series.accept import Request, accept, stored_levels
+from runner.watch.series.accept import AcceptanceRequest, accept
 from tests.support.changed_runs import change_header
 from tests.support.fake_runs import cell, make, rounds
 
 FUSED, BASIC = cell("torch-2.x", "nn-lstm"), cell("torch-2.x", "lstm-cell-basic")
-NOTHING = History(nights=(), looks={}, open_cells={}, seconds={})
+NOTHING = EarlierNights(nights=(), looks={}, open_cells={}, seconds={})
 
 
 def ended(reports: Path, *cells: Cell, later: int = 0, how: str = "done") -> Run:
@@ -26,7 +27,7 @@ def ended(reports: Path, *cells: Cell, later: int = 0, how: str = "done") -> Run
 
 
 def accepted(reports: Path, pattern: str, run: str | None, reason: str = "a new kernel") -> Acceptance:
-    request = Request(patterns=(pattern,), run=run, reason=reason, person="ann", at="2026-11-24T12:00:00Z")
+    request = AcceptanceRequest(patterns=(pattern,), run=run, reason=reason, person="ann", at="2026-11-24T12:00:00Z")
     return accept(reports, request)
 
 
@@ -70,25 +71,25 @@ def test_a_reason_is_a_text(reason: str, tmp_path: Path) -> None:
 def test_a_night_does_not_take_back_what_was_accepted_while_it_compared(tmp_path: Path) -> None:
     run = ended(tmp_path, FUSED)
     device = device_of(run.journal().header)
-    old, pin = Pin("20991231-000000-aaaa"), Pin(run.id, accepted=True)
-    write_pins(tmp_path, device, {FUSED.id: old})
-    read = read_pins(tmp_path, device)
+    old, pin = CellAnchor("20991231-000000-aaaa"), CellAnchor(run.id, accepted=True)
+    write_anchors(tmp_path, device, {FUSED.id: old})
+    read = read_anchors(tmp_path, device)
     accepted(tmp_path, "torch-2.x", run.id, "oneDNN 3.8")
-    write_pins(tmp_path, device, {FUSED.id: old}, read=read)
-    assert read_pins(tmp_path, device) == {FUSED.id: pin}
-    write_pins(tmp_path, device, {FUSED.id: old}, read={FUSED.id: pin})  # its run is gone
-    assert read_pins(tmp_path, device) == {FUSED.id: old}
+    write_anchors(tmp_path, device, {FUSED.id: old}, read=read)
+    assert read_anchors(tmp_path, device) == {FUSED.id: pin}
+    write_anchors(tmp_path, device, {FUSED.id: old}, read={FUSED.id: pin})  # its run is gone
+    assert read_anchors(tmp_path, device) == {FUSED.id: old}
 
 
 def test_the_reason_is_kept_when_the_anchor_moves_on(tmp_path: Path) -> None:
     run = ended(tmp_path, FUSED)
     accepted(tmp_path, "torch-2.x", run.id, "oneDNN\n 3.8")
     device = device_of(run.journal().header)
-    write_pins(tmp_path, device, {FUSED.id: Pin("a-faster-night")})
-    write_pins(tmp_path, "another device", {})
+    write_anchors(tmp_path, device, {FUSED.id: CellAnchor("a-faster-night")})
+    write_anchors(tmp_path, "another device", {})
     accepted(tmp_path, "torch-2.x", run.id, "again")
-    assert read_pins(tmp_path, device) == {FUSED.id: Pin(run.id, accepted=True)}
+    assert read_anchors(tmp_path, device) == {FUSED.id: CellAnchor(run.id, accepted=True)}
     assert [each.reason for each in acceptances(tmp_path)] == ["oneDNN 3.8", "again"]
-    level, _ = stored_levels(tmp_path)
-    assert (level.cell, level.device, level.run) == (FUSED.id, device, run.id)
+    level, _ = acceptances(tmp_path)
+    assert (level.cells, level.device, level.run) == ((FUSED.id,), device, run.id)
     assert (level.reason, level.person, level.at) == ("oneDNN 3.8", "ann", "2026-11-24T12:00:00Z")

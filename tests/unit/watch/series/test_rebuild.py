@@ -11,7 +11,7 @@ from runner.history.database import History
 from runner.stats.intervals import MARGIN
 from runner.store.documents import sealed
 from runner.store.run import Run
-from runner.watch.series.accept import Request, accept
+from runner.watch.series.accept import AcceptanceRequest, accept
 from runner.watch.series.add import add_run
 from runner.watch.series.rebuild import Rebuilt, rebuild
 from tests.support.fake_runs import bad, cell, make, rounds
@@ -33,7 +33,7 @@ def url_of(reports: Path) -> str:
 
 def rebuilt(reports: Path, note: Callable[[str], object] = print) -> Rebuilt:
     with History.open(url_of(reports)) as history:
-        return rebuild(reports, history, MARGIN, note)
+        return rebuild(reports, history, MARGIN, note, ())
 
 
 def runs_of(reports: Path) -> list[tuple[str, str]]:
@@ -114,9 +114,10 @@ def test_a_history_that_cannot_be_written_is_a_note(tmp_path: Path) -> None:
 
 def test_accepted_levels_come_back(tmp_path: Path) -> None:
     run = measured(tmp_path)
-    accept(tmp_path, Request(patterns=("torch-2.x",), run=None, reason="why", person="ann", at="2026-11-24T12:00:00Z"))
+    at = "2026-11-24T12:00:00Z"
+    accept(tmp_path, AcceptanceRequest(patterns=("torch-2.x",), run=None, reason="why", person="ann", at=at))
     assert rebuilt(tmp_path).levels == 1
     with History.open(url_of(tmp_path)) as history:
-        (level,) = history.levels()
-    assert (level.cell, level.run, level.reason, level.person) == (NEW.id, run.id, "why", "ann")
+        (((cell_id, _), (level,)),) = history.levels().items()
+    assert (cell_id, level.run, level.reason, level.person) == (NEW.id, run.id, "why", "ann")
     assert rebuilt(tmp_path).levels == 0

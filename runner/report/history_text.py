@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.core.units import TimeUnit, time_unit
-from runner.history.entries import Acceptance, Point
+from runner.history.entries import Acceptance, SeriesPoint
 from runner.report import formatting, rich_text
 from runner.report.answer_text import WORD_STYLES
-from runner.report.history_chart import Mark, chart, sparkline
+from runner.report.history_chart import ChartMark, chart, sparkline
 
 SHOWN = 30
 """Points of a trend that its table lists, the newest ones."""
@@ -27,7 +27,7 @@ WORDS = {"inconclusive": "can't tell", "not-comparable": "not comparable", "not-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trend:
+class CellSeries:
     """The series of a cell on a device.
 
     Attributes:
@@ -39,11 +39,11 @@ class Trend:
 
     cell: str
     device: str
-    points: tuple[Point, ...]
+    points: tuple[SeriesPoint, ...]
     levels: tuple[Acceptance, ...] = ()
 
     @property
-    def listed(self) -> tuple[Point, ...]:
+    def listed(self) -> tuple[SeriesPoint, ...]:
         """The points that are shown: without confirmations, whose base is the environment as it was some nights ago."""
         return tuple(point for point in self.points if point.kind != "confirmation") or self.points
 
@@ -53,23 +53,23 @@ class Trend:
         return next((point.base for point in reversed(self.listed) if point.ratio is not None), "")
 
     @property
-    def ratios(self) -> tuple[Point, ...]:
+    def ratios(self) -> tuple[SeriesPoint, ...]:
         """The points with a ratio to that base; none if they are not more than half: the trend is then of times."""
         base, listed = self.base, self.listed
         points = tuple(point for point in listed if point.ratio is not None and point.base == base)
         return points if 2 * len(points) > len(listed) else ()
 
     @property
-    def marks(self) -> tuple[Mark, ...]:
+    def marks(self) -> tuple[ChartMark, ...]:
         """The points of the chart."""
         ratios = self.ratios
         return tuple(_mark(point, is_ratio=bool(ratios)) for point in ratios or self.listed)
 
 
-def _mark(point: Point, *, is_ratio: bool) -> Mark:
+def _mark(point: SeriesPoint, *, is_ratio: bool) -> ChartMark:
     times = (point.seconds, point.seconds_low, point.seconds_high)
     value, low, high = (point.ratio or 1.0, point.ratio_low, point.ratio_high) if is_ratio else times
-    return Mark(
+    return ChartMark(
         value=value,
         low=low,
         high=high,
@@ -79,7 +79,7 @@ def _mark(point: Point, *, is_ratio: bool) -> Mark:
     )
 
 
-def trend_text(trend: Trend, width: int, *, colour: bool, shown: int = SHOWN) -> str:
+def trend_text(trend: CellSeries, width: int, *, colour: bool, shown: int = SHOWN) -> str:
     """Return the trend of a cell: a chart of all points, and a table of the newest.
 
     Args:
@@ -91,7 +91,7 @@ def trend_text(trend: Trend, width: int, *, colour: bool, shown: int = SHOWN) ->
     return rich_text.as_text(_trend_parts(trend, width, shown), width, colour=colour) + "\n"
 
 
-def _trend_parts(trend: Trend, width: int, shown: int) -> Iterator[RenderableType]:
+def _trend_parts(trend: CellSeries, width: int, shown: int) -> Iterator[RenderableType]:
     points = trend.listed[-shown:]
     unit = time_unit(point.seconds for point in trend.points)
     yield Text(trend.cell, style="bold")
@@ -114,7 +114,7 @@ def _trend_parts(trend: Trend, width: int, shown: int) -> Iterator[RenderableTyp
         yield Text(f"accepted: run {level.run} on {level.at[:10]} by {level.person}: {level.reason}")
 
 
-def _table(trend: Trend, points: Sequence[Point], unit: TimeUnit, width: int) -> Table:
+def _table(trend: CellSeries, points: Sequence[SeriesPoint], unit: TimeUnit, width: int) -> Table:
     table = Table(box=None, header_style="bold dim", padding=(0, 2 if width >= LIST_WIDTH else 1, 0, 0))
     columns = list(_columns(trend, unit, width))
     for column in columns:
@@ -128,11 +128,11 @@ class Column(NamedTuple):
     """A column of the table: its head, what it shows of a point, and whether that is a number."""
 
     head: str
-    field: Callable[[Point], Text | str]
+    field: Callable[[SeriesPoint], Text | str]
     is_number: bool = False
 
 
-def _columns(trend: Trend, unit: TimeUnit, width: int) -> Iterator[Column]:
+def _columns(trend: CellSeries, unit: TimeUnit, width: int) -> Iterator[Column]:
     """Yield the columns that fit, without those that say the same of every point."""
     yield Column("date", lambda point: point.at[:10])
     if width >= RATIO_INTERVAL_WIDTH and any(point.kind != "night" for point in trend.listed):
@@ -157,25 +157,25 @@ def _environment(cell: str) -> str:
     return cell.partition("/")[0]
 
 
-def _time_interval(point: Point, unit: TimeUnit) -> str:
+def _time_interval(point: SeriesPoint, unit: TimeUnit) -> str:
     if point.seconds_low is None or point.seconds_high is None:
         return ""
     low, high = (formatting.without_unit(end, unit) for end in (point.seconds_low, point.seconds_high))
     return f"{low} {formatting.DASH} {high}"
 
 
-def _verdict(point: Point) -> Text:
+def _verdict(point: SeriesPoint) -> Text:
     word = WORDS.get(point.verdict, point.verdict)
     styles: dict[str, str] = {**WORD_STYLES}
     return Text(word, style=styles.get(word, ""))
 
 
-def list_text(trends: Sequence[Trend], width: int, *, colour: bool) -> str:
+def list_text(trends: Sequence[CellSeries], width: int, *, colour: bool) -> str:
     """Return a line for each trend: the cell that became slowest first."""
     return rich_text.as_text(_list_parts(trends, width), width, colour=colour) + "\n"
 
 
-def _list_parts(trends: Sequence[Trend], width: int) -> Iterator[RenderableType]:
+def _list_parts(trends: Sequence[CellSeries], width: int) -> Iterator[RenderableType]:
     table = Table(box=None, header_style="bold dim", padding=(0, 2 if width >= LIST_WIDTH else 1, 0, 0))
     several_devices = len({trend.device for trend in trends}) > 1
     table.add_column("cell", overflow="fold", ratio=1)
@@ -199,7 +199,7 @@ def _list_parts(trends: Sequence[Trend], width: int) -> Iterator[RenderableType]
     yield Text("change: the last value over the first; + is slower. Values are ratios to a base in turns, or times.")
 
 
-def _changes(trends: Sequence[Trend]) -> Iterator[tuple[float, Trend, tuple[Mark, ...]]]:
+def _changes(trends: Sequence[CellSeries]) -> Iterator[tuple[float, CellSeries, tuple[ChartMark, ...]]]:
     """Yield (last value / first value, trend, marks) of each trend; a quotient above 1 is slower."""
     for trend in trends:
         marks = trend.marks
