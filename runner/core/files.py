@@ -37,6 +37,14 @@ def read_bounded(path: Path | str, limit: int) -> bytes:
         os.close(descriptor)
 
 
+def read_line(path: Path) -> str:
+    """Return the text of a file of one line, such as those of the kernel; empty if it cannot be read."""
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
 def read_private(path: Path | str, limit: int) -> bytes:
     """Return the content of a file that only this user may read; else as ``read_bounded``.
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runner.core.errors import GpuError, Problem
+from runner.core.files import read_line
 from runner.core.model import Gpu
 from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
@@ -74,14 +75,9 @@ def present() -> tuple[Gpu, ...]:
 def on_the_bus() -> bool:
     """Return whether a display controller of NVIDIA is installed, even without a driver (PCI vendor 10de, class 03)."""
     devices = BUS.glob("*/vendor")
-    return any(_line(path) == "0x10de" and _line(path.with_name("class")).startswith("0x03") for path in devices)
-
-
-def _line(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
+    return any(
+        read_line(path) == "0x10de" and read_line(path.with_name("class")).startswith("0x03") for path in devices
+    )
 
 
 def _present() -> tuple[Gpu, ...]:

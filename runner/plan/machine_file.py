@@ -1,6 +1,6 @@
 """Read and check the description of another machine, which ``runner doctor --format json`` wrote there."""
 
-import difflib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,31 +9,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from runner.core.errors import MatrixError, Problem, RecordError, UsageError
+from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
 from runner.core.model import Gpu
-from runner.matrix.yaml_source import UNPRINTABLE, Source, compose
-from runner.matrix.yaml_tree import Path as TreePath
-from runner.matrix.yaml_tree import Tree, build_tree
+from runner.core.text import printable
 
 MACHINE_BYTES = 1 << 20  # `runner doctor` writes 3 KB, and 1 KB for each GPU
 HOW_TO_MAKE = "make one with `runner doctor --format json -o FILE` on that machine"
-EXPECTED_BY_KEY: Mapping[str, str] = {
-    "capability": "a list of two whole numbers, such as [9, 0]",
-    "driver": "a version, such as 580.65.06",
-    "version": "1",
-}
-"""Key -> the value that it must have."""
-EXPECTED_BY_TYPE: Mapping[str, str] = {
-    "int": "a whole number",
-    "string": "text",
-    "tuple": "a list",
-    "dict": "an object",
-    "model": "an object",
-    "greater": "larger",
-}
-"""First word of the type of a pydantic error -> the value that is expected."""
+MAX_SHOWN = 40  # characters of a value in a message
 
 
 class _Part(BaseModel):
@@ -95,7 +79,7 @@ def read_machine_file(path: Path) -> MachineDescription:
     """Return the machine that a file describes.
 
     Raises:
-        UsageError: the file cannot be read, or does not describe a machine; the error has every mistake with its place.
+        UsageError: the file cannot be read, or does not describe a machine; the error has every mistake with its keys.
     """
     try:
         text = read_bounded(path, MACHINE_BYTES).decode("utf-8")
@@ -109,7 +93,7 @@ def read_machine_file(path: Path) -> MachineDescription:
     try:
         machine = _Description.model_validate(document).machine
     except ValidationError as error:
-        raise UsageError(*_problems(_tree(text, path), error)) from None
+        raise UsageError(*(_problem(path, detail) for detail in error.errors(include_url=False))) from None
     return MachineDescription(
         file=path,
         cpu=machine.cpu,
@@ -128,35 +112,11 @@ def _gpu(number: int, gpu: _Gpu) -> Gpu:
     return Gpu(uuid=uuid, name=gpu.name, capability=gpu.capability, driver=gpu.driver, memory=gpu.memory)
 
 
-def _tree(text: str, path: Path) -> Tree:
-    """Return the place of every value: JSON is a subset of YAML, whose parser keeps the places.
-
-    JSON allows a few characters that YAML does not, such as U+007F. They do not move a place.
-    """
-    source = Source(str(path), UNPRINTABLE.sub("\ufffd", text))
-    try:
-        return build_tree(source, compose(source))
-    except MatrixError as error:
-        raise UsageError(*error.problems) from error
-
-
-def _problems(tree: Tree, error: ValidationError) -> tuple[Problem, ...]:
-    problems = [_problem(tree, detail) for detail in error.errors(include_url=False)]
-    return tuple(dict.fromkeys(problems))
-
-
-def _problem(tree: Tree, detail: ErrorDetails) -> Problem:
-    path: TreePath = detail["loc"]
-    while path not in tree.values:
-        path = path[:-1]
+def _problem(path: Path, detail: ErrorDetails) -> Problem:
+    """Return a mistake with the keys that lead to it: machines write these files."""
+    field = printable(".".join(map(str, detail["loc"])), 200) or "the file"
     if detail["type"] == "missing":
-        where = tree.source.node(tree.keys.get(path, tree.values[path]))
-        key = str(detail["loc"][-1])
-        keys = [str(key_path[-1]) for key_path in tree.keys if key_path[:-1] == path]
-        close = difflib.get_close_matches(key, keys, 1)
-        return Problem(f"key {key!r} is missing", where, f"rename {close[0]!r}" if close else HOW_TO_MAKE)
-    name = next((part for part in reversed(path) if isinstance(part, str)), "it")
-    expected = EXPECTED_BY_KEY.get(name) or EXPECTED_BY_TYPE.get(detail["type"].partition("_")[0])
-    message = f"{name} must be {expected}" if expected else f"{name}: {detail['msg'][:1].lower()}{detail['msg'][1:]}"
-    where = tree.source.node(tree.values[path])
-    return Problem(f"{message}, found {tree.source.token(tree.values[path])}", where, HOW_TO_MAKE)
+        return Problem(f"{path}: {field} is missing", hint=HOW_TO_MAKE)
+    reason = f"{detail['msg'][:1].lower()}{detail['msg'][1:]}"
+    found = json.dumps(detail["input"])[:MAX_SHOWN]
+    return Problem(f"{path}: {field}: {reason}, found {found}", hint=HOW_TO_MAKE)

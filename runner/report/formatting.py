@@ -5,7 +5,7 @@ Units are chosen in ``runner/core/units.py``; here a value that is missing becom
 
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runner.analysis.comparison_model import Row
 from runner.analysis.model import Dataset
@@ -13,9 +13,6 @@ from runner.catalog.cases import CASES, in_published_unit, is_network_of_user
 from runner.core import units
 from runner.core.text import printable
 from runner.core.units import TimeUnit
-
-if TYPE_CHECKING:
-    pass
 
 PHASES = ("compile", "compile-warm", "forward", "train", "gradient", "backward-inputs", "backward-weights")
 DASH = "\N{EN DASH}"

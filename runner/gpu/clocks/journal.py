@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from runner.core.errors import Problem, RecordError, UsageError
-from runner.core.files import write_whole
+from runner.core.files import read_line, write_whole
 from runner.core.paths import home
 from runner.gpu.types import Pair
 
@@ -185,19 +185,12 @@ def alive(path: Path) -> bool:
 
 def boot() -> str:
     """Return the boot id; empty if the kernel does not report it."""
-    return _line(BOOT)
+    return read_line(BOOT)
 
 
 def machine() -> str:
     """Return the machine id; empty if it has none."""
-    return _line(MACHINE_ID)
-
-
-def _line(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
+    return read_line(MACHINE_ID)
 
 
 def _entry(values: Mapping[str, Any]) -> Entry:

@@ -128,7 +128,7 @@ def _network(entry: Path) -> Network:
         names = ", ".join(CLASS_NAMES.values())
         message = f"{entry.name} has no class of a framework"
         problems.append(folder.entry.problem(None, message, f"define one of {names}"))
-    has_weights = definitions.binding(folder.entry, "weights") is not None
+    has_weights = definitions.find("weights") is not None
     problems += _class_problems(classes, literals, cases, has_weights=has_weights)
     if problems:
         raise MatrixError(*_ordered(problems))

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.core.errors import Problem
-from runner.matrix.model_file.files import Folder, absolute_module, module_files
+from runner.matrix.model_file.files import Folder
 from runner.matrix.model_file.literals import GIVEN
-from runner.matrix.model_file.source import Source, statements
+from runner.matrix.model_file.source import PythonSource, statements
 
 CLASS_NAMES: Mapping[str, str] = {
     "torch": "TorchModel",
@@ -20,7 +20,6 @@ CLASS_NAMES: Mapping[str, str] = {
 }
 """Framework -> the name of its class in a model file."""
 METHODS = ("forward", "train")
-MAX_STEPS = 50  # base classes, aliases and imports that are followed
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
 
@@ -62,125 +61,101 @@ class ModelClass:
     name: str
     signature: Signature
     methods: tuple[str, ...]
-    source: Source
+    source: PythonSource
     node: Definition | None
 
 
 class Definitions:
-    """Finds what a name stands for, in the files of a network."""
+    """Finds the classes and functions at the top level of a model file; what it imports is not looked into."""
 
     def __init__(self, folder: Folder) -> None:
-        """Look into the Python files of a folder."""
-        self.folder = folder
-        self.steps = 0
+        """Collect what each name is bound to: definitions, values and imports, but not None."""
+        self.source = folder.entry
+        self.bound: dict[str, list[ast.AST]] = {}
+        for statement in statements(self.source.tree.body):
+            for name, node in _bound(statement):
+                if not (isinstance(node, ast.Constant) and node.value is None):
+                    self.bound.setdefault(name, []).append(node)
+        self.own = {node for nodes in self.bound.values() for node in nodes if folder.holds(node)}
 
-    def binding(self, source: Source, name: str) -> tuple[Source, Definition | None] | None:
-        """Return what a name at the top level of a file stands for: its file and definition.
-
-        The definition is None where the name is bound to something that cannot be read. The result is None where the
-        name is not bound, or to None alone.
-        """
-        unknown = False
-        for statement in statements(source.tree.body):
-            if isinstance(statement, Definition) and statement.name == name:
-                return source, statement
-            value = _assigned(statement, name)
-            if isinstance(value, ast.Name):
-                found_there = self._followed(source, value.id)
-                if found_there is not None and found_there[1] is not None:
-                    return found_there
-            unknown = unknown or (value is not None and not (isinstance(value, ast.Constant) and value.value is None))
-            if isinstance(statement, ast.ImportFrom):
-                imported = self._imported(source, statement, name)
-                if imported is not None and imported[1] is not None:
-                    return imported
-                unknown = unknown or imported is not None
-            elif isinstance(statement, ast.Import):
-                unknown = unknown or any((alias.asname or alias.name) == name for alias in statement.names)
-        return (source, None) if unknown else None
-
-    def _followed(self, source: Source, name: str) -> tuple[Source, Definition | None] | None:
-        self.steps += 1
-        return self.binding(source, name) if self.steps < MAX_STEPS else (source, None)
-
-    def _imported(
-        self, source: Source, statement: ast.ImportFrom, name: str
-    ) -> tuple[Source, Definition | None] | None:
-        """Return what a name stands for that a statement imports; None where it imports no such name."""
-        names = {alias.asname or alias.name: alias.name for alias in statement.names}
-        original = names.get(name, name if "*" in names else None)
-        module = absolute_module(statement, source.name.split("/")[:-1])
-        if original is None or module is None:
-            return None
-        files = list(module_files(self.folder.path, module))
-        there = self.folder.sources.get(files[-1]) if files else None
-        if there is None:
-            return (source, None) if "*" not in names else None
-        return self._followed(there, original)
+    def find(self, name: str) -> ast.AST | None:
+        """Return the definition of a name; another node where that cannot be read, None where it is not bound."""
+        waiting, met, unread = [name], {""}, None
+        while waiting:
+            name = waiting.pop(0)
+            nodes = self.bound.get(name, []) if name not in met else []
+            met.add(name)
+            for node in nodes:
+                if isinstance(node, Definition):
+                    return node
+                unread = unread or node
+            waiting += [node.id for node in nodes if isinstance(node, ast.Name)]
+        return unread
 
     def model_class(self, name: str) -> ModelClass | None:
-        """Return the class or function of a name in the model file; None where there is no such."""
-        self.steps = 0
-        binding = self.binding(self.folder.entry, name)
-        if binding is None:
-            return None
-        source, node = binding
+        """Return the class or function of a name; None where there is no such."""
+        node = self.find(name)
         if node is None:
-            return ModelClass(name, UNKNOWN, METHODS, source, None)
+            return None
         if isinstance(node, ast.ClassDef):
-            return ModelClass(name, self._constructor(source, node), self._methods(source, node), source, node)
-        return ModelClass(name, signature(node), self._methods_of_returned(source, node), source, node)
+            return ModelClass(name, self._constructor(node), self._methods(node), self.source, node)
+        if isinstance(node, Function):
+            return ModelClass(name, signature(node), self._methods_of_returned(node), self.source, node)
+        return ModelClass(name, UNKNOWN, METHODS, self.source, None)
 
-    def _family(self, source: Source, node: ast.ClassDef) -> Iterator[tuple[Source, ast.ClassDef] | None]:
-        """Yield a class and its base classes, depth first; None for each that is not in the files."""
-        yield source, node
+    def _family(self, node: ast.ClassDef, met: set[ast.AST]) -> Iterator[ast.AST | None]:
+        """Yield a class and its base classes, depth first; what is no class of the file as its import, or None."""
+        met.add(node)
+        yield node
         for base in node.bases:
-            if isinstance(base, ast.Name) and base.id == "object":
-                continue
-            binding = self._followed(source, base.id) if isinstance(base, ast.Name) else None
-            if binding is not None and isinstance(binding[1], ast.ClassDef):
-                yield from self._family(binding[0], binding[1])
-            else:
-                yield None
+            found = self.find(base.id) if isinstance(base, ast.Name) else None
+            if isinstance(found, ast.ClassDef) and found not in met:
+                yield from self._family(found, met)
+            elif not (isinstance(base, ast.Name) and base.id == "object"):
+                yield found if found in self.own else None
 
-    def _constructor(self, source: Source, node: ast.ClassDef) -> Signature:
-        for member in self._family(source, node):
-            if member is None:
+    def _constructor(self, node: ast.ClassDef) -> Signature:
+        for member in self._family(node, set()):
+            if not isinstance(member, ast.ClassDef):
                 return UNKNOWN
-            for statement in statements(member[1].body):
+            for statement in statements(member.body):
                 if isinstance(statement, Function) and statement.name == "__init__":
                     return signature(statement, bound=True)
-            if member[1].decorator_list:
+            if member.decorator_list:
                 return UNKNOWN
         return Signature({})
 
-    def _methods(self, source: Source, node: ast.ClassDef) -> tuple[str, ...]:
-        """Return the methods that a class has; all of them where none is seen and a base class is not in the files."""
-        family = list(self._family(source, node))
-        members = {name for member in family if member is not None for name in member_names(member[1])}
+    def _methods(self, node: ast.ClassDef) -> tuple[str, ...]:
+        """Return the methods of a class: all of them where a base class of another file of the network may have them.
+
+        A base class of a framework is taken to have none, for ``nn.Module.train`` is no step, unless nothing is seen.
+        """
+        family = list(self._family(node, set()))
+        members = {name for member in family if isinstance(member, ast.ClassDef) for name in member_names(member)}
         seen = tuple(name for name in METHODS if name in members)
+        if any(member in self.own for member in family):
+            return METHODS
         return METHODS if not seen and (None in family or node.decorator_list) else seen
 
-    def _methods_of_returned(self, source: Source, function: Function) -> tuple[str, ...]:
+    def _methods_of_returned(self, function: Function) -> tuple[str, ...]:
         """Return the methods of the class whose object a function returns; all of them where that is not known."""
         local = {node.name: node for node in ast.walk(function) if isinstance(node, ast.ClassDef)}
         returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
-        methods: set[str] = set()
-        for value in returned:
-            name = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
-            binding = (source, local[name]) if name in local else self._followed(source, name) if name else None
-            if binding is not None and isinstance(binding[1], ast.ClassDef):
-                methods.update(self._methods(binding[0], binding[1]))
+        calls = [value.func for value in returned if isinstance(value, ast.Call)]
+        classes = [local.get(call.id) or self.find(call.id) for call in calls if isinstance(call, ast.Name)]
+        methods = {name for each in classes if isinstance(each, ast.ClassDef) for name in self._methods(each)}
         return tuple(name for name in METHODS if name in methods) or METHODS
 
 
-def _assigned(statement: ast.stmt, name: str) -> ast.expr | None:
-    """Return the value that a statement assigns to a name; None where it assigns none."""
-    targets = statement.targets if isinstance(statement, ast.Assign) else ()
-    if isinstance(statement, ast.AnnAssign):
-        targets = [statement.target]
-    names = [target.id for target in targets if isinstance(target, ast.Name)]
-    return getattr(statement, "value", None) if name in names else None
+def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
+    """Yield (name, definition, value or import) for each name that a statement binds."""
+    if isinstance(statement, Definition):
+        yield statement.name, statement
+    elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        yield from ((target.id, statement.value) for target in targets if isinstance(target, ast.Name))
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        yield from ((alias.asname or alias.name, statement) for alias in statement.names)
 
 
 def member_names(node: ast.ClassDef) -> Iterator[str]:

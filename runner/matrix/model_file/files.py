@@ -10,7 +10,7 @@ from pathlib import Path
 from runner.core import units
 from runner.core.errors import MatrixError, Problem, file_problem
 from runner.core.files import read_bounded
-from runner.matrix.model_file.source import MAX_SOURCE_BYTES, Source, parse_source
+from runner.matrix.model_file.source import MAX_SOURCE_BYTES, PythonSource, parse_source
 
 MAX_BYTES = 16 << 20
 """All files together: they are sent to each server, 4/3 as long in base64."""
@@ -38,14 +38,14 @@ class Folder:
         """
         self.path = entry.parent
         self.files: dict[str, bytes] = {}
-        self.sources: dict[str, Source] = {}
+        self.sources: dict[str, PythonSource] = {}
         self.problems: list[Problem] = []
         self.entry = self._add_source(entry.name)
         waiting = [self.entry]
         while waiting:
             waiting += self._add_imports(waiting.pop())
 
-    def _add_source(self, name: str) -> Source:
+    def _add_source(self, name: str) -> PythonSource:
         """Read a Python file; raises MatrixError where it cannot be read, is too large, or is not Python."""
         path = self.path / name
         try:
@@ -58,7 +58,7 @@ class Folder:
         self.files[name], self.sources[name] = content, source
         return source
 
-    def _add_imports(self, source: Source) -> list[Source]:
+    def _add_imports(self, source: PythonSource) -> list[PythonSource]:
         """Read the modules that a file imports and that were not read before; return them."""
         added = []
         for node, module in imported_modules(source):
@@ -79,6 +79,11 @@ class Folder:
                     self.problems += error.problems
                     return added
         return added
+
+    def holds(self, node: ast.AST) -> bool:
+        """Return whether a node is an import in the model file of a module of the folder."""
+        module = absolute_module(node, ()) if isinstance(node, ast.ImportFrom) else None
+        return module is not None and any(module_files(self.path, module))
 
     def _is_inside(self, name: str) -> bool:
         inside = Path(os.path.realpath(self.path))
@@ -135,7 +140,7 @@ class Folder:
         return f"{message}{units.memory(MAX_BYTES)} are allowed", "use a part of the data, or draw it in the class"
 
 
-def imported_modules(source: Source) -> Iterator[tuple[ast.AST, str | None]]:
+def imported_modules(source: PythonSource) -> Iterator[tuple[ast.AST, str | None]]:
     """Yield (statement, dotted name) of each module that a file may import; None for one outside of the folder.
 
     A name that is imported from a module may be a module itself, so it is yielded, too. Imports within functions count.

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from runner.core.errors import Problem
 from runner.core.model import Precision
-from runner.matrix.model_file.source import Source, statements
+from runner.matrix.model_file.source import PythonSource, statements
 
 GIVEN = ("random", "device", "precision", "weights")
 """What the program gives a class besides the sizes of the case."""
@@ -24,7 +24,7 @@ PRECISIONS = get_args(Precision)
 class Literals:
     """Reads the values; the mistakes go to ``problems``."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: PythonSource) -> None:
         """Find the assignments at the top level of a model file; the last one of each name counts."""
         self.source = source
         self.problems: list[Problem] = []

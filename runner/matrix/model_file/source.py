@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from runner.core.errors import MatrixError, Problem, Where
 from runner.core.text import printable
-from runner.matrix.yaml_source import Source as Places
+from runner.matrix.yaml_source import SourceText
 
 MAX_SOURCE_BYTES = 1 << 20
 """The largest Python file: its syntax tree takes some 100 times as much memory."""
@@ -18,7 +18,7 @@ _YAML_LINE_ENDS = {0x85: " ", 0x2028: " ", 0x2029: " "}
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PythonSource:
     """A Python file.
 
     Attributes:
@@ -28,7 +28,7 @@ class Source:
     """
 
     name: str
-    places: Places
+    places: SourceText
     tree: ast.Module
 
     def where(self, node: ast.AST | None) -> Where:
@@ -54,7 +54,7 @@ class Source:
         return len(self._line(line).encode()[:offset].decode(errors="replace"))
 
 
-def parse_source(content: bytes, name: str, path: str) -> Source:
+def parse_source(content: bytes, name: str, path: str) -> PythonSource:
     """Return a Python file from its bytes; the encoding is what Python would take.
 
     Args:
@@ -70,7 +70,7 @@ def parse_source(content: bytes, name: str, path: str) -> Source:
     except (UnicodeDecodeError, LookupError, SyntaxError) as error:
         message = f"{path} is not text that Python reads: {printable(str(error), 200)}"
         raise MatrixError(Problem(message, Where(path, 1, 1), "save it as UTF-8")) from error
-    places = Places(path, text.translate(_YAML_LINE_ENDS))
+    places = SourceText(path, text.translate(_YAML_LINE_ENDS))
     version = "{}.{}".format(*sys.version_info)
     hint = f"it is read by Python {version}: `python{version} -m py_compile {path}` shows the same"
     try:
@@ -84,7 +84,7 @@ def parse_source(content: bytes, name: str, path: str) -> Source:
     except (ValueError, RecursionError, MemoryError) as error:  # a NUL; brackets nested too deep
         message = f"{path} cannot be read: it is nested too deep, or has a NUL character"
         raise MatrixError(Problem(message, Where(path, 1, 1), hint)) from error
-    return Source(name, places, tree)
+    return PythonSource(name, places, tree)
 
 
 def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
