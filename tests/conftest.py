@@ -1,5 +1,6 @@
 """What all tests share: their options, and the guard that keeps unit tests away from processes and sockets."""
 
+import gc
 import os
 import signal
 import socket
@@ -25,6 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     programs that it starts inherit that.
     """
     needs.named(config.getoption("--need"))  # an unknown name ends the session here
+    gc.set_threshold(50_000, 20, 20)  # plans of 200,000 cells take a quarter less time than with Python's own
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = private_folders.enter(os.environ)

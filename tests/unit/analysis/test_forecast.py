@@ -179,6 +179,7 @@ def test_added_rounds_detect_smaller_changes_but_none_within_the_margin() -> Non
     assert shared == pytest.approx(at_once, rel=1e-6)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("rows", [1, 100])
 def test_the_detectable_change_is_found_in_8_of_10_simulated_pairs(rows: int) -> None:
     level = forecast.difference_level(0, rows)
@@ -188,6 +189,7 @@ def test_the_detectable_change_is_found_in_8_of_10_simulated_pairs(rows: int) ->
     assert np.mean(words == "slower") == pytest.approx(forecast.LATE, abs=0.03)
 
 
+@pytest.mark.simulation
 def test_most_forecasts_of_simulated_rows_come_true() -> None:
     rows = [promises.outcome(np.random.default_rng(1), np.full(400, np.log1p(0.05)), sd, 1) for sd in (0.01, 0.02)]
     of = promises.merged(rows)

@@ -207,6 +207,7 @@ def _replaced(document: Any, path: tuple[Any, ...], value: object) -> Any:
     return copied
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("value", CONFUSED, ids=lambda value: repr(value)[:20])
 def test_a_value_of_another_type_anywhere_is_planned_for_or_refused(tmp_path: Path, value: object) -> None:
     shipped = json.loads((ROOT / "docs" / "machines" / "h200-580.json").read_text())

@@ -166,6 +166,7 @@ def shipped() -> Plan:
     return plan
 
 
+@pytest.mark.whole_matrix
 def test_the_page_agrees_with_the_plan() -> None:
     page = (ROOT / "docs" / "coverage.md").read_text("utf-8")
     frameworks, environments, _ = tables(page)
@@ -180,6 +181,7 @@ def test_the_page_agrees_with_the_plan() -> None:
     assert {field[::-1]: status for field, status in by_environment.items()}.items() <= environments.items()
 
 
+@pytest.mark.whole_matrix
 def test_the_page_has_every_environment_and_workload_of_the_matrix() -> None:
     matrix, plan = load(ROOT / "matrix.yaml"), shipped()
     assert plan.device == "cpu"
@@ -188,6 +190,7 @@ def test_the_page_has_every_environment_and_workload_of_the_matrix() -> None:
     assert {framework for _, framework in tables(coverage(plan))[0]} <= {*FRAMEWORKS}
 
 
+@pytest.mark.whole_matrix
 def test_images_to_pull_are_unavailable_and_locked_builds_are_not() -> None:
     matrix = load(ROOT / "matrix.yaml")
     reasons = {

@@ -21,6 +21,7 @@ def lag_1(values: Floats) -> Floats:
     return np.asarray((residuals[:, 1:] * residuals[:, :-1]).sum(axis=1) / (residuals**2).sum(axis=1))
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("rounds", [3, 5, 12])
 @pytest.mark.parametrize("index", [0, 20, 32])
 def test_the_expected_correlation_is_that_of_simulated_processes(rounds: int, index: int) -> None:

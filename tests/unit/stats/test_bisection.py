@@ -197,6 +197,7 @@ def outcome_pool(change: float, count: int, random: np.random.Generator) -> list
     return outcomes
 
 
+@pytest.mark.simulation
 def test_in_simulated_searches_a_wrong_release_is_named_in_at_most_one_of_a_hundred() -> None:
     """Noise of 2 %, a step of 5 % at a random release of 33: the wrong one is named in at most 1 %."""
     random = np.random.default_rng(20)

@@ -73,6 +73,7 @@ def test_rounds_on_the_same_servers_count_as_one() -> None:
     assert summary.rounds == 5
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("count", [3, 5])
 def test_the_paired_interval_covers_the_truth_as_often_as_it_says(count: int) -> None:
     trials = 4000

@@ -41,6 +41,7 @@ def test_each_command_reads_the_sound_run(reports: Path, sound: tuple[Run, Run])
     assert results == dict.fromkeys(results, ("ok", ""))
 
 
+@pytest.mark.simulation
 def test_no_command_ends_with_a_traceback_where_types_are_confused(reports: Path, sound: tuple[Run, Run]) -> None:
     draw = random.Random(11)
     other = Run(reports / "runs" / sound[1].id)
@@ -51,6 +52,7 @@ def test_no_command_ends_with_a_traceback_where_types_are_confused(reports: Path
         assert not tracebacks, done
 
 
+@pytest.mark.simulation
 def test_no_damage_changes_samples_unnoticed(reports: Path, sound: tuple[Run, Run]) -> None:
     draw = random.Random(11)
     other = Run(reports / "runs" / sound[1].id)

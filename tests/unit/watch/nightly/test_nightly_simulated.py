@@ -11,6 +11,8 @@ from benchmarks.simulated_nights import simulate
 from benchmarks.simulated_turns import Scenario, normal
 from runner.watch.nightly import CONFIRMATION_SHARE
 
+pytestmark = pytest.mark.simulation
+
 
 def test_half_of_the_cells_slower_is_reported_within_two_nights_of_the_default_budget() -> None:
     slow_downs = step(0.05, 20, 10, first=2, nights=4)

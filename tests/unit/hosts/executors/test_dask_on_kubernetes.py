@@ -16,7 +16,7 @@ from runner.hosts.certificates import FILES, make
 from runner.hosts.executors.dask import scheduler_address
 
 SCHEMA = json.loads(Path(__file__).with_name("daskcluster.schema.json").read_text())
-FILE = Path(__file__).parents[3] / "examples/kubernetes/dask-cluster.yaml"
+FILE = Path(__file__).parents[4] / "examples/kubernetes/dask-cluster.yaml"
 
 
 @pytest.fixture

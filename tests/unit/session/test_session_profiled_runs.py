@@ -14,7 +14,7 @@ from runner.store.profiles import profile_path, read_profiles
 from runner.store.run import Run
 from tests.support.fake_servers import FakeBackend
 from tests.unit.plan import test_devices
-from tests.unit.session.test_run_devices import measured, run  # noqa: F401  a fixture
+from tests.unit.session.test_session_devices import measured, run  # noqa: F401  a fixture
 
 
 def ids() -> list[str]:
