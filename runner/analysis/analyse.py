@@ -10,7 +10,7 @@ from runner.analysis.dataset import load_dataset
 from runner.analysis.model import Dataset, Grade, QualityIssue
 from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import grade
-from runner.analysis.releases import Release, releases
+from runner.analysis.releases import EnvironmentRelease, releases
 from runner.core.collector import collector_paused
 from runner.stats.intervals import MARGIN
 from runner.store.run import Run
@@ -45,7 +45,7 @@ class Analysis:
         return grade(self.dataset, self.issues, self.comparisons)
 
     @cached_property
-    def releases(self) -> Mapping[str, Release]:
+    def releases(self) -> Mapping[str, EnvironmentRelease]:
         """The release of each environment."""
         return releases(self.dataset)
 

@@ -13,7 +13,7 @@ from runner.core.model.cells import is_twin, origin
 if TYPE_CHECKING:
     import pandas as pd
 
-    from runner.stats.intervals import Evidence
+    from runner.stats.intervals import PairedEvidence
 
 MAX_AA_CHANGE = 0.02
 """The largest relative difference between the sides of an A/A pair: the margin that counts as no change."""
@@ -62,7 +62,7 @@ def aa_pairs_of_run(dataset: Dataset) -> tuple[AAPair, ...]:
     return tuple(aa_pairs(dataset.rounds, dataset.looks))
 
 
-def _estimate(ratios: RoundRatios, evidence: "Evidence") -> float:
+def _estimate(ratios: RoundRatios, evidence: "PairedEvidence") -> float:
     """Return the logarithm of a pair's ratio, as a comparison estimates it."""
     import numpy as np
 

@@ -29,14 +29,14 @@ MIN_ROUNDS = 3
 """Rounds that it takes to estimate the noise: with two, a 95 % interval reaches nine standard deviations each way."""
 
 
-class Turns(NamedTuple):
+class TurnMedians(NamedTuple):
     """The medians of a cell's turns in a round, in seconds, and a name that the cells that took turns share."""
 
     name: str
     medians: tuple[float, ...]
 
 
-Round = tuple[float, Turns | None]
+Round = tuple[float, TurnMedians | None]
 """A cell's time in a round, in seconds: the median of all its samples, and of each turn if it took turns."""
 
 
@@ -46,7 +46,7 @@ def log_ratio(base: Round, other: Round) -> float:
     If both took turns with each other, it is the median over the ratios of adjacent turns: a disturbance that lasts for
     some turns then affects both sides, or few of the ratios. Otherwise it is the ratio of the medians.
 
-    >>> round(math.exp(log_ratio((1.0, Turns("a", (1.0, 3.0, 1.0))), (2.0, Turns("a", (2.0, 6.0))))), 9)
+    >>> round(math.exp(log_ratio((1.0, TurnMedians("a", (1.0, 3.0, 1.0))), (2.0, TurnMedians("a", (2.0, 6.0))))), 9)
     2.0
     """
     if base[1] and other[1] and base[1].name == other[1].name:
@@ -77,7 +77,7 @@ class Dataset:
     Attributes:
         samples: a row for each measured iteration, with the columns of ``runner.store.samples.COLUMNS``.
         rounds: a row for each good record: the cell, its facts, ``seconds`` (the median), ``iterations``
-            and ``turns``, a ``Turns`` or None.
+            and ``turns``, a ``TurnMedians`` or None.
         failures: a row for each failed record: the cell, its facts, ``failure``, ``reason`` and ``model_check``.
         plan: every requested cell.
         machine: facts about the machine.

@@ -15,7 +15,7 @@ from runner.analysis.boards import boards_of
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.model import Dataset
 from runner.analysis.quality.run import measured_elsewhere
-from runner.analysis.releases import Release
+from runner.analysis.releases import EnvironmentRelease
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin
 from runner.report import formatting
@@ -71,7 +71,7 @@ class Page:
     answer: Answer
     trust: tuple[Fact, ...]
     rows: tuple[ComparedRow, ...]
-    releases: Mapping[str, Release]
+    releases: Mapping[str, EnvironmentRelease]
     quality_issues: Section | None
     cases: tuple[Case, ...]
     missing: tuple[Missing, ...]
