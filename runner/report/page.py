@@ -25,7 +25,7 @@ from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.failures import Missing, missing_cells
 from runner.report.panels import Panel, panels
 from runner.report.pictures import Samples
-from runner.report.profiles import Profiles, arrange_profiles
+from runner.report.profile_section import Profiles, arrange_profiles
 from runner.report.provenance import provenance, repeated_options
 from runner.report.quality import Section, marks_by_cell, section
 from runner.report.throughput import throughput

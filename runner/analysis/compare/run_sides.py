@@ -8,7 +8,7 @@ from runner.analysis.compare.differences import RunFacts
 from runner.analysis.compare.drafts import Draft
 from runner.analysis.compare.noise_floor import Floor, MeanKey, Work, mean_noise_floors, noise_floors
 from runner.analysis.compare.pairing import CellPair, Side, environment_side, pairs
-from runner.analysis.compare.published import published_side
+from runner.analysis.compare.published_side import published_side
 from runner.analysis.compare.verdicts import draft
 from runner.analysis.comparison_model import PassedOver
 from runner.analysis.error_inflation import Inflation, inflation

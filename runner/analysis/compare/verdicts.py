@@ -12,7 +12,7 @@ from runner.analysis.compare.drafts import Draft, freedom, variance_factor
 from runner.analysis.compare.file_differences import file_differences
 from runner.analysis.compare.forecasts import with_forecasts
 from runner.analysis.compare.pairing import CellPair, MeasuredCell, Side
-from runner.analysis.compare.published import note, with_comparable_facts
+from runner.analysis.compare.published_side import note, with_comparable_facts
 from runner.analysis.compare.sample_sizes import SampleSize, batch_difference
 from runner.analysis.comparison_model import Row
 from runner.analysis.error_inflation import Inflation

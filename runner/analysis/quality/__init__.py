@@ -1,7 +1,7 @@
 """Quality issues: what makes the numbers of a run doubtful.
 
 ``quality_issues`` checks a run, and ``annotate`` adds the issues of both cells to the rows of a comparison. The checks
-are pure functions on the tables of a run, one for each code: those of a cell in ``cells``, those of the machine and the
+are pure functions on the tables of a run, one for each code: those of a cell in ``cell_checks``, those of the machine and the
 budget in ``run``. ``docs/doubts.md`` explains each code. In JSON the issues are called ``doubts``.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.controls import control_issues
 from runner.analysis.model import Dataset, QualityIssue
-from runner.analysis.quality.cells import CELL_CHECKS, cell_samples, few_rounds
+from runner.analysis.quality.cell_checks import CELL_CHECKS, cell_samples, few_rounds
 from runner.analysis.quality.run import busy_issues, machine_issues, serial_correlation_issues, short_budget
 
 __all__ = ["CODES", "annotate", "quality_issues"]

@@ -11,7 +11,7 @@ from statistics import median
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.controls import aa_pairs_of_run, canary_by_host, different_pairs
 from runner.analysis.model import LEVELS, Dataset, Figures, Grade, QualityIssue, Reason
-from runner.analysis.quality.cells import cell_samples
+from runner.analysis.quality.cell_checks import cell_samples
 from runner.analysis.quality.run import knows_cpus, online_cpus, others_busy
 from runner.core.model.cells import is_twin
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from runner.analysis.model import Dataset, QualityIssue
-from runner.analysis.quality.cells import MIN_WARMUP_SAMPLES, CellSamples
+from runner.analysis.quality.cell_checks import MIN_WARMUP_SAMPLES, CellSamples
 from runner.core import busy
 from runner.harness.timing import WARMUP_SHARE
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.analysis.profiles import (
+from runner.analysis.profile_changes import (
     CLOCKS,
     LEFT_OUT,
     OUTSIDE,
