@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runner.analysis.boards import host_of_case
 from runner.analysis.cell_rounds import RoundRatios, round_ratios, rounds_by_cell
-from runner.analysis.model import Dataset, QualityIssue, once
+from runner.analysis.model import Dataset, QualityIssue
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin, origin
 
@@ -54,12 +54,6 @@ def aa_pairs(rounds: "pd.DataFrame", looks: tuple[int, ...] = ()) -> Iterator[AA
             evidence = intervals.paired(np.array(list(ratios.log_ratios.values())), ratios.groups)
             p_value = float(intervals.p_value(evidence, looks or (count,)))
             yield AAPair(cell, float(np.exp(_estimate(ratios, evidence))), p_value)
-
-
-@once
-def aa_pairs_of_run(dataset: Dataset) -> tuple[AAPair, ...]:
-    """Return the A/A pairs of a run, as ``aa_pairs`` does."""
-    return tuple(aa_pairs(dataset.rounds, dataset.looks))
 
 
 def _estimate(ratios: RoundRatios, evidence: "PairedEvidence") -> float:
@@ -120,9 +114,9 @@ def canary_by_host(dataset: Dataset) -> dict[str, list[tuple[str, int, float]]]:
     return by_host
 
 
-def control_issues(dataset: Dataset) -> Iterator[QualityIssue]:
-    """Yield a quality issue for each control of a run that shows a difference."""
-    for pair in different_pairs(aa_pairs_of_run(dataset)):
+def control_issues(dataset: Dataset, pairs: Sequence[AAPair]) -> Iterator[QualityIssue]:
+    """Yield a quality issue for each control of a run that shows a difference; ``pairs`` are its A/A pairs."""
+    for pair in different_pairs(pairs):
         change = max(pair.ratio, 1 / pair.ratio) - 1
         original = origin(pair.twin)
         yield QualityIssue(

@@ -1,19 +1,15 @@
 """The values that analysis and report share: a run as tables, reasons to doubt its numbers, and its grade."""
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from runner.core.model import Cell
 from runner.store.journal import Journal
 
 if TYPE_CHECKING:
     import pandas as pd
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 Level = Literal["good", "fair", "poor"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -88,7 +84,6 @@ class Dataset:
         provenance: what it takes to repeat the run: the journal's ``begun`` event and the plan's settings.
         journal: the events of the run.
         settings: the plan without its cells: device, backend, rounds and further options of the run.
-        memo: results that several analyses of this run share, by their function; see ``once``.
     """
 
     run: str
@@ -104,21 +99,6 @@ class Dataset:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     journal: Journal = field(default_factory=Journal)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    memo: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-
-def once(analysis: Callable[Concatenate[Dataset, P], T]) -> Callable[Concatenate[Dataset, P], T]:
-    """Return an analysis of a run that keeps its results: comparison, quality and grade ask for the same ones."""
-
-    @wraps(analysis)
-    def kept(dataset: Dataset, /, *arguments: P.args, **options: P.kwargs) -> T:
-        key = analysis, arguments, tuple(options.items())
-        if key not in dataset.memo:
-            dataset.memo[key] = analysis(dataset, *arguments, **options)
-        result: T = dataset.memo[key]
-        return result
-
-    return kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -168,7 +168,7 @@ def _medians(dataset: Dataset) -> Mapping[Cell, list[float]]:
 
 def _device(dataset: Dataset) -> str:
     """Return the names of the devices of a run, each with the number of its boards if there are several."""
-    counts = Counter(board.device_name for board in set(boards_of(dataset.rounds)))
+    counts = Counter(board.device_name for board in dict.fromkeys(boards_of(dataset.rounds)))
     if len(counts) > 1 or measured_elsewhere(dataset):
         return formatting.few([f"{count} x {name}" if count > 1 else name for name, count in counts.most_common()])
     names = [name for name in dataset.rounds["device_name"].unique().tolist() if name]

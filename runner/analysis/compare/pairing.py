@@ -11,7 +11,7 @@ import pandas as pd
 
 from runner.analysis.boards import Board, boards_of
 from runner.analysis.compare.sample_sizes import SampleSize, sample_sizes
-from runner.analysis.model import Dataset, TurnMedians, once
+from runner.analysis.model import Dataset, TurnMedians
 from runner.catalog.published import PHASE_SUFFIX, Figure
 from runner.core.facts import COMPARABLE
 from runner.core.model import Cell
@@ -94,7 +94,6 @@ class Side:
         return ", ".join(sorted({value for measured in self.measured.values() for value in measured.facts[fact]}))
 
 
-@once
 def environment_side(dataset: Dataset, environment: str) -> Side:
     """Return an environment of a run; without cells if the run does not have it."""
     rounds = dataset.rounds[dataset.rounds["environment"] == environment]
