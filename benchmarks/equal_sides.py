@@ -23,7 +23,7 @@ from scipy.stats import binomtest
 
 from benchmarks.environments import Ready, nothing, ready, request
 from benchmarks.settling import channel
-from runner.analysis.model import MIN_ROUNDS, Round, Turns, log_ratio
+from runner.analysis.model import MIN_ROUNDS, Round, TurnMedians, log_ratio
 from runner.analysis.tables import turn_medians
 from runner.backends import harness_archive
 from runner.core.locks import exclusive
@@ -151,7 +151,7 @@ def took(cell: Cell, session: Session, reply: Mapping[str, Any]) -> Round:
         raise SystemExit(f"{cell.id}: {reply['reason']}")
     session.settle()
     counts = reply.get("turns")
-    turns = Turns("", turn_medians(reply["seconds"], counts)) if counts else None
+    turns = TurnMedians("", turn_medians(reply["seconds"], counts)) if counts else None
     return float(statistics.median(reply["seconds"])), turns
 
 

@@ -60,7 +60,7 @@ def position_alarms(
     ratios = draw.normal(0, sd, (pairs, rounds)) + np.where(first_is_base, delta, -delta)
     means, errors = ratios.mean(axis=1), ratios.std(axis=1, ddof=1) / np.sqrt(rounds)
     full = np.full(pairs, float(rounds))
-    evidence = intervals.Evidence(means, errors, full - 1, full)
+    evidence = intervals.PairedEvidence(means, errors, full - 1, full)
     p_values = intervals.p_value(evidence, (rounds,))
     significant = p_values <= intervals.FALSE_ALARM_LEVEL
     verdicts = intervals.verdicts(intervals.interval(evidence, 1 - intervals.CONFIDENCE), significant)

@@ -145,7 +145,7 @@ def _words(
 ) -> np.ndarray:
     seen = [row[:count] for row, count in zip(log_ratios, counts, strict=True)]
     each = [intervals.paired(row) for row in seen]
-    evidence = intervals.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
+    evidence = intervals.PairedEvidence(*(np.array(column) for column in zip(*each, strict=True)))
     freedom = [inflation.freedom(int(count)) or count - 1.0 for count in counts]
     evidence = evidence._replace(freedom=np.array(freedom))
     factors = np.array([inflation.factor(int(count)) for count in counts])

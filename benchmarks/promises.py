@@ -54,12 +54,12 @@ class Outcome(NamedTuple):
     fresh_decided: Flags
 
 
-def evidence_of(log_ratios: Floats) -> intervals.Evidence:
+def evidence_of(log_ratios: Floats) -> intervals.PairedEvidence:
     """Return the evidence of rows, (P, R), with independent rounds."""
     rows, count = log_ratios.shape
     rounds = np.full(rows, float(count))
     error = log_ratios.std(axis=1, ddof=1) / np.sqrt(count)
-    return intervals.Evidence(log_ratios.mean(axis=1), error, rounds - 1, rounds)
+    return intervals.PairedEvidence(log_ratios.mean(axis=1), error, rounds - 1, rounds)
 
 
 def significant_rows(p: Floats, table_rows: int) -> Flags:
@@ -69,7 +69,7 @@ def significant_rows(p: Floats, table_rows: int) -> Flags:
     return np.asarray(passed & (p <= intervals.FALSE_ALARM_LEVEL))
 
 
-def decided_rows(evidence: intervals.Evidence, at: tuple[int, ...], significant: Flags) -> Flags:
+def decided_rows(evidence: intervals.PairedEvidence, at: tuple[int, ...], significant: Flags) -> Flags:
     """Return which rows have a verdict at a look."""
     interval = intervals.interval(evidence, intervals.level(evidence.rounds, at, 1 - intervals.CONFIDENCE))
     names = intervals.verdicts(interval, significant, MARGIN)
@@ -130,7 +130,7 @@ def outcome(draw: np.random.Generator, truth: Floats, sd: float, table_rows: int
         rows = table[is_open[table]]
         called = int(discoveries[table].sum()) if table_rows > 1 else 0
         total = forecast.difference_level(called, table_rows)
-        evidence = intervals.Evidence(*(column[rows] for column in first))
+        evidence = intervals.PairedEvidence(*(column[rows] for column in first))
         more = forecast.more_rounds(evidence, [LOOKS] * len(rows), total, MARGIN)
         low[rows], high[rows] = (MIN_ROUNDS + number for number in more)
         fresh[rows], fresh_decided[rows] = fresh_run(draw, log_ratios[rows, :MIN_ROUNDS], truth[rows], sd, table_rows)

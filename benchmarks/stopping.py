@@ -93,7 +93,7 @@ def measured(
         if tick:
             raw = evidence
             columns = zip(*(with_tick(raw, row, seen[row], tick) for row in range(len(seen))), strict=True)
-            evidence = intervals.Evidence(*(np.array(column) for column in columns))
+            evidence = intervals.PairedEvidence(*(np.array(column) for column in columns))
             ranks = [None if coarse else row for coarse, row in zip(evidence.error > raw.error, seen, strict=True)]
         tested = paired_tests.evaluate(evidence, ranks, [at] * len(seen), table_rows=table_rows)
         significant = tested.p_value <= alpha
@@ -106,16 +106,18 @@ def measured(
     return Ended(words, rounds, intervals.Interval(*ends))
 
 
-def evidence_of(log_ratios: intervals.Floats) -> intervals.Evidence:
+def evidence_of(log_ratios: intervals.Floats) -> intervals.PairedEvidence:
     """Return the evidence of (P, R) independent rounds."""
     rounds = np.full(len(log_ratios), float(log_ratios.shape[1]))
     error = log_ratios.std(axis=1, ddof=1) / rounds**0.5
-    return intervals.Evidence(log_ratios.mean(axis=1), error, rounds - 1, rounds)
+    return intervals.PairedEvidence(log_ratios.mean(axis=1), error, rounds - 1, rounds)
 
 
-def with_tick(evidence: intervals.Evidence, row: int, log_ratios: intervals.Floats, tick: float) -> intervals.Evidence:
+def with_tick(
+    evidence: intervals.PairedEvidence, row: int, log_ratios: intervals.Floats, tick: float
+) -> intervals.PairedEvidence:
     """Return the evidence of one pair, with the floor that the ticks of both sides give."""
-    return intervals.with_tick(intervals.Evidence(*(column[row] for column in evidence)), log_ratios, tick, tick)
+    return intervals.with_tick(intervals.PairedEvidence(*(column[row] for column in evidence)), log_ratios, tick, tick)
 
 
 def wilson(hits: np.ndarray) -> float:

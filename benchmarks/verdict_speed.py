@@ -36,7 +36,7 @@ def rows() -> Iterator[Row]:
 def verdicts(ratios: intervals.Floats, at: tuple[int, ...]) -> list[intervals.Verdict]:
     """Return the verdicts of log ratios, (P, R), taken at the looks ``at``."""
     each = [intervals.paired(row) for row in ratios]
-    evidence = intervals.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
+    evidence = intervals.PairedEvidence(*(np.array(column) for column in zip(*each, strict=True)))
     tested = paired_tests.evaluate(evidence, list(ratios), [at] * len(ratios))
     significant = (tested.p_value <= intervals.FALSE_ALARM_LEVEL) & intervals.discoveries(tested.p_value)
     return intervals.verdicts(tested.deciding, significant)

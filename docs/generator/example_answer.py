@@ -7,7 +7,7 @@ from runner.analysis.comparison_model import VERDICTS, Row
 from runner.analysis.quality.grade import ADVICE, Figures, Grade, Reason
 from runner.core.model import Cell
 from runner.report import wording
-from runner.report.answer import Answer, Card, Change
+from runner.report.answer import Answer, Card, ReleaseChange
 
 SPEEDUP = re.compile(r"([\d.]+)x (faster|slower)")
 NO_FIGURES = Figures(
@@ -49,11 +49,11 @@ def _rows(report: str, head: str) -> list[list[str]]:
     return [[field.strip().strip("*") for field in line.strip("|").split("|")] for line in table.splitlines()[2:]]
 
 
-def _change(*fields: str) -> Change:
+def _change(*fields: str) -> ReleaseChange:
     other, base, change, interval, tests, verdicts = fields
     low, high = _interval(interval)
     counts = {word: int(count) for count, word in (each.split(" ", 1) for each in verdicts.split(", "))}
-    return Change(
+    return ReleaseChange(
         base=base,
         other=other,
         environment="",

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.compare.summary import summarise
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.dataset import load_dataset
 from runner.analysis.model import Dataset, Grade, QualityIssue
 from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import grade
-from runner.analysis.releases import Release, releases
+from runner.analysis.releases import EnvironmentRelease, releases
 from runner.core.collector import collector_paused
 from runner.stats.intervals import MARGIN
 from runner.store.run import Run
@@ -29,23 +30,28 @@ class Analysis:
     margin: float
 
     @cached_property
+    def measured(self) -> MeasuredRun:
+        """What the conclusions share."""
+        return MeasuredRun(self.dataset)
+
+    @cached_property
     def issues(self) -> tuple[QualityIssue, ...]:
         """What makes numbers of the run doubtful, serious issues first."""
-        return quality_issues(self.dataset)
+        return quality_issues(self.measured)
 
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
         """The environments of each framework against its first, with their quality issues; A/A pairs come last."""
-        compared = summarise(self.dataset, margin=self.margin)
+        compared = summarise(self.measured, margin=self.margin)
         return tuple(annotate(each, {self.dataset.run: self.issues}) for each in compared)
 
     @cached_property
     def grade(self) -> Grade | None:
         """How far the run can be trusted; None without a good record."""
-        return grade(self.dataset, self.issues, self.comparisons)
+        return grade(self.measured, self.issues, self.comparisons)
 
     @cached_property
-    def releases(self) -> Mapping[str, Release]:
+    def releases(self) -> Mapping[str, EnvironmentRelease]:
         """The release of each environment."""
         return releases(self.dataset)
 

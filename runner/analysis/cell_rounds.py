@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from runner.analysis.boards import Board, boards_of, groups, shared_rounds
-from runner.analysis.model import Round, Turns, log_ratio
+from runner.analysis.model import Round, TurnMedians, log_ratio
 from runner.core.model import Cell
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ class CellRound(NamedTuple):
     """A good round of a cell: the median of its samples in seconds, its turns, its server (or empty), and its board."""
 
     seconds: float
-    turns: Turns | None
+    turns: TurnMedians | None
     server: str
     board: Board
 

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from runner.analysis.boards import Board
 from runner.analysis.model import Grade, QualityIssue
-from runner.analysis.releases import Release
+from runner.analysis.releases import EnvironmentRelease
 from runner.catalog.published import Figure
 from runner.core.model import Cell
 from runner.stats.intervals import MARGIN
@@ -238,7 +238,7 @@ class Comparison:
     differences: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
     overall: tuple[GeometricMean, ...] = ()
     grades: Mapping[str, Grade] = field(default_factory=dict)
-    releases: Mapping[str, Release] = field(default_factory=dict)
+    releases: Mapping[str, EnvironmentRelease] = field(default_factory=dict)
     widenings: tuple[Widening, ...] = ()
     passed_over: tuple[PassedOver, ...] = ()
     detectable_change: float | None = None

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runner.analysis.boards import host_of_case
 from runner.analysis.cell_rounds import RoundRatios, round_ratios, rounds_by_cell
-from runner.analysis.model import Dataset, QualityIssue, once
+from runner.analysis.model import Dataset, QualityIssue
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin, origin
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from runner.stats.intervals import Evidence
+    from runner.stats.intervals import PairedEvidence
 
 MAX_AA_CHANGE = 0.02
 """The largest relative difference between the sides of an A/A pair: the margin that counts as no change."""
@@ -56,13 +56,7 @@ def aa_pairs(rounds: "pd.DataFrame", looks: tuple[int, ...] = ()) -> Iterator[AA
             yield AAPair(cell, float(np.exp(_estimate(ratios, evidence))), p_value)
 
 
-@once
-def aa_pairs_of_run(dataset: Dataset) -> tuple[AAPair, ...]:
-    """Return the A/A pairs of a run, as ``aa_pairs`` does."""
-    return tuple(aa_pairs(dataset.rounds, dataset.looks))
-
-
-def _estimate(ratios: RoundRatios, evidence: "Evidence") -> float:
+def _estimate(ratios: RoundRatios, evidence: "PairedEvidence") -> float:
     """Return the logarithm of a pair's ratio, as a comparison estimates it."""
     import numpy as np
 
@@ -120,9 +114,9 @@ def canary_by_host(dataset: Dataset) -> dict[str, list[tuple[str, int, float]]]:
     return by_host
 
 
-def control_issues(dataset: Dataset) -> Iterator[QualityIssue]:
-    """Yield a quality issue for each control of a run that shows a difference."""
-    for pair in different_pairs(aa_pairs_of_run(dataset)):
+def control_issues(dataset: Dataset, pairs: Sequence[AAPair]) -> Iterator[QualityIssue]:
+    """Yield a quality issue for each control of a run that shows a difference; ``pairs`` are its A/A pairs."""
+    for pair in different_pairs(pairs):
         change = max(pair.ratio, 1 / pair.ratio) - 1
         original = origin(pair.twin)
         yield QualityIssue(

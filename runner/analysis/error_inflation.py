@@ -6,15 +6,19 @@ A/A pairs of all cases together show how far equal sides are apart, in units of 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from runner.analysis.cell_rounds import RoundRatios, ratios_to_first_cell, round_ratios, rounds_by_cell
-from runner.analysis.model import MIN_ROUNDS, Dataset, once
+from runner.analysis.model import MIN_ROUNDS
 from runner.core.model.cells import is_twin, origin
 from runner.stats import intervals
 from runner.stats.ar1 import effective_freedom
 from runner.stats.independence import SerialCorrelation, serial_correlation
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MIN_PAIRS = 5.0
 """Fewer A/A pairs, counted as independent ones, cannot tell a wide error from chance."""
@@ -66,10 +70,9 @@ def correlation_sentence(correlation: SerialCorrelation) -> str:
     )
 
 
-@once
-def inflation(dataset: Dataset) -> Inflation:
-    """Return by how much the errors of a run are larger than they seem."""
-    cells = rounds_by_cell(dataset.rounds)
+def inflation(rounds: "pd.DataFrame") -> Inflation:
+    """Return by how much the errors of a run are larger than they seem, given its table of good rounds."""
+    cells = rounds_by_cell(rounds)
     rows = [ratios.independent() for ratios in ratios_to_first_cell(cells).values()]
     aa_ratios = []
     for cell, measured in cells.items():

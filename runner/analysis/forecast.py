@@ -52,7 +52,7 @@ def difference_level(discoveries: int, rows: int) -> float:
     return min(intervals.FALSE_ALARM_LEVEL, intervals.FALSE_DISCOVERY_RATE * (discoveries + 1) / rows)
 
 
-def independent_rounds(evidence: intervals.Evidence) -> Floats:
+def independent_rounds(evidence: intervals.PairedEvidence) -> Floats:
     """Return the number of rounds, (P,), or of pairs of servers where several rounds share them.
 
     A single one has an infinite error.
@@ -60,7 +60,9 @@ def independent_rounds(evidence: intervals.Evidence) -> Floats:
     return np.where(np.isfinite(evidence.error), np.minimum(evidence.freedom + 1, evidence.rounds), 1.0)
 
 
-def more_rounds(evidence: intervals.Evidence, looks: Sequence[tuple[int, ...]], total: float, margin: float) -> Range:
+def more_rounds(
+    evidence: intervals.PairedEvidence, looks: Sequence[tuple[int, ...]], total: float, margin: float
+) -> Range:
     """Return how many more rounds should decide each of P open rows, above MAX_MORE_ROUNDS where no such number would.
 
     The coming looks are the planned ones and, after the last of them, those of the growth rule at the last level.
@@ -89,7 +91,7 @@ def more_rounds(evidence: intervals.Evidence, looks: Sequence[tuple[int, ...]], 
     return Range(low, high)
 
 
-def fresh_rounds(evidence: intervals.Evidence, total: float, margin: float) -> Integers:
+def fresh_rounds(evidence: intervals.PairedEvidence, total: float, margin: float) -> Integers:
     """Return the number of rounds, (P,), of a new run with a fixed number of rounds that decides in 8 of 10 runs.
 
     Returns:
@@ -177,7 +179,9 @@ def _groups(
         yield np.array(group), at
 
 
-def _decided_by(evidence: intervals.Evidence, group: Integers, draws: Sequence[Continuation], margin: float) -> Floats:
+def _decided_by(
+    evidence: intervals.PairedEvidence, group: Integers, draws: Sequence[Continuation], margin: float
+) -> Floats:
     """Return the probability, (P, K), that each row of a group is decided at one of the looks up to each of K looks."""
     independent = independent_rounds(evidence)[group]
     sd = np.maximum(evidence.error[group] * np.sqrt(independent), 1e-12)

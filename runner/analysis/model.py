@@ -1,19 +1,15 @@
 """The values that analysis and report share: a run as tables, reasons to doubt its numbers, and its grade."""
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from runner.core.model import Cell
 from runner.store.journal import Journal
 
 if TYPE_CHECKING:
     import pandas as pd
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 Level = Literal["good", "fair", "poor"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -29,14 +25,14 @@ MIN_ROUNDS = 3
 """Rounds that it takes to estimate the noise: with two, a 95 % interval reaches nine standard deviations each way."""
 
 
-class Turns(NamedTuple):
+class TurnMedians(NamedTuple):
     """The medians of a cell's turns in a round, in seconds, and a name that the cells that took turns share."""
 
     name: str
     medians: tuple[float, ...]
 
 
-Round = tuple[float, Turns | None]
+Round = tuple[float, TurnMedians | None]
 """A cell's time in a round, in seconds: the median of all its samples, and of each turn if it took turns."""
 
 
@@ -46,7 +42,7 @@ def log_ratio(base: Round, other: Round) -> float:
     If both took turns with each other, it is the median over the ratios of adjacent turns: a disturbance that lasts for
     some turns then affects both sides, or few of the ratios. Otherwise it is the ratio of the medians.
 
-    >>> round(math.exp(log_ratio((1.0, Turns("a", (1.0, 3.0, 1.0))), (2.0, Turns("a", (2.0, 6.0))))), 9)
+    >>> round(math.exp(log_ratio((1.0, TurnMedians("a", (1.0, 3.0, 1.0))), (2.0, TurnMedians("a", (2.0, 6.0))))), 9)
     2.0
     """
     if base[1] and other[1] and base[1].name == other[1].name:
@@ -77,7 +73,7 @@ class Dataset:
     Attributes:
         samples: a row for each measured iteration, with the columns of ``runner.store.samples.COLUMNS``.
         rounds: a row for each good record: the cell, its facts, ``seconds`` (the median), ``iterations``
-            and ``turns``, a ``Turns`` or None.
+            and ``turns``, a ``TurnMedians`` or None.
         failures: a row for each failed record: the cell, its facts, ``failure``, ``reason`` and ``model_check``.
         plan: every requested cell.
         machine: facts about the machine.
@@ -88,7 +84,6 @@ class Dataset:
         provenance: what it takes to repeat the run: the journal's ``begun`` event and the plan's settings.
         journal: the events of the run.
         settings: the plan without its cells: device, backend, rounds and further options of the run.
-        memo: results that several analyses of this run share, by their function; see ``once``.
     """
 
     run: str
@@ -104,21 +99,6 @@ class Dataset:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     journal: Journal = field(default_factory=Journal)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    memo: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-
-def once(analysis: Callable[Concatenate[Dataset, P], T]) -> Callable[Concatenate[Dataset, P], T]:
-    """Return an analysis of a run that keeps its results: comparison, quality and grade ask for the same ones."""
-
-    @wraps(analysis)
-    def kept(dataset: Dataset, /, *arguments: P.args, **options: P.kwargs) -> T:
-        key = analysis, arguments, tuple(options.items())
-        if key not in dataset.memo:
-            dataset.memo[key] = analysis(dataset, *arguments, **options)
-        result: T = dataset.memo[key]
-        return result
-
-    return kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,12 +40,7 @@ def of_run(dataset: Dataset, environments: Collection[str]) -> Dataset:
 
 
 def with_facts_of(dataset: Dataset, environments: Collection[str]) -> Dataset:
-    """Return a dataset that also has the facts of some environments as ``environment@run``.
-
-    Without environments it returns ``dataset`` itself, so that cached results of its analyses stay shared.
-    """
-    if not environments:
-        return dataset
+    """Return a dataset that also has the facts of some environments as ``environment@run``."""
     names = {name: f"{name}{SEPARATOR}{dataset.run}" for name in environments}
     return replace(dataset, environments=_facts(dataset, names))
 

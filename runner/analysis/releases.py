@@ -21,7 +21,7 @@ FRAMEWORKS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class EnvironmentRelease:
     """A release of a framework, as an environment has it.
 
     Attributes:
@@ -41,7 +41,7 @@ class Release:
     short: str
 
 
-def releases(dataset: Dataset) -> dict[str, Release]:
+def releases(dataset: Dataset) -> dict[str, EnvironmentRelease]:
     """Return environment -> its release, in the order of the plan; an A/A control has that of its environment."""
     frameworks = {planned.cell.environment: planned.framework for planned in dataset.plan if planned.framework}
     rounds = dataset.rounds
@@ -57,14 +57,14 @@ def framework_name(framework: str) -> str:
     return FRAMEWORKS.get(framework, framework)
 
 
-def _release(environment: str, framework: str, facts: Mapping[str, Any]) -> Release:
+def _release(environment: str, framework: str, facts: Mapping[str, Any]) -> EnvironmentRelease:
     version = _public(facts.get("version") or facts.get("release"))
     backend = ""
     if framework == "keras" and facts.get("backend"):
         backend = f"{framework_name(str(facts['backend']))} {_public(facts.get('backend_version'))}".strip()
     short = f"{version} on {backend}" if backend else version
     name = f"{framework_name(framework)} {short}".strip() if version and framework else environment
-    return Release(
+    return EnvironmentRelease(
         environment=environment,
         framework=framework,
         version=version or environment,
@@ -74,7 +74,7 @@ def _release(environment: str, framework: str, facts: Mapping[str, Any]) -> Rele
     )
 
 
-def _distinct(release: Release) -> Release:
+def _distinct(release: EnvironmentRelease) -> EnvironmentRelease:
     mark = f" ({release.environment})"
     return replace(release, name=release.name + mark, short=release.short + mark)
 

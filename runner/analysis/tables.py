@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from runner.analysis.model import Turns
+from runner.analysis.model import TurnMedians
 from runner.core.facts import TEXT_COLUMNS, VALUE_COLUMNS
 from runner.core.model import Record
 from runner.store.samples import TEXT_COLUMNS as SAMPLE_TEXT_COLUMNS
@@ -98,16 +98,16 @@ class TableBuilder:
             failures=_table(bad).assign(failure=failures, reason=reasons, model_check=checks),
         )
 
-    def _turns(self, times: "npt.NDArray[np.float64]") -> list[Turns | None]:
+    def _turns(self, times: "npt.NDArray[np.float64]") -> list[TurnMedians | None]:
         """Return the turns of each good record; of a record without turns, all samples are one segment."""
         sizes = array("q")
         for turns, count in zip(self.turns, self.counts, strict=True):
             sizes.extend(turns[1] if turns else (count,))
         medians = segment_medians(times, np.array(sizes, dtype=np.int64)).tolist()
-        of_records, end = list[Turns | None](), 0
+        of_records, end = list[TurnMedians | None](), 0
         for turns in self.turns:
             begin, end = end, end + (len(turns[1]) if turns else 1)
-            of_records.append(Turns(turns[0], tuple(medians[begin:end])) if turns else None)
+            of_records.append(TurnMedians(turns[0], tuple(medians[begin:end])) if turns else None)
         return of_records
 
     def _derived_columns(self, record: Record) -> tuple[Any, ...]:
@@ -151,10 +151,10 @@ def samples_of(rounds: pd.DataFrame, times: "npt.NDArray[np.float64]", counts: "
     return pd.DataFrame(columns, copy=False)  # nothing else refers to these arrays, which may have millions of rows
 
 
-def turns_of(record: Record) -> Turns | None:
+def turns_of(record: Record) -> TurnMedians | None:
     """Return the turns of a good record; None if it took none, or lacks the number of samples of each."""
     turns = _turns_of(record)
-    return Turns(turns[0], turn_medians(record.seconds, turns[1])) if turns else None
+    return TurnMedians(turns[0], turn_medians(record.seconds, turns[1])) if turns else None
 
 
 def _turns_of(record: Record) -> tuple[str, list[int]] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from runner.analysis.comparison_model import Comparison, GeometricMean, Row
 from runner.analysis.model import ADVICE, Grade
-from runner.analysis.releases import Release
+from runner.analysis.releases import EnvironmentRelease
 from runner.core.model.cells import is_twin
 from runner.report import panels, wording
 from runner.report.formatting import counted, few
@@ -21,7 +21,7 @@ SHOWN_IN_HEADLINE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ReleaseChange:
     """What one release changes, against another of the same comparison.
 
     Attributes:
@@ -89,8 +89,8 @@ class Card:
     ``device_name`` is its kind of device if the run has several, and else empty.
     """
 
-    newest: Change
-    between: tuple[Change, ...]
+    newest: ReleaseChange
+    between: tuple[ReleaseChange, ...]
     device_name: str = ""
 
 
@@ -115,7 +115,7 @@ class Answer:
 
 
 def answer(
-    comparisons: Iterable[Comparison], names: Mapping[str, Release], grade: Grade | None, fallback: str
+    comparisons: Iterable[Comparison], names: Mapping[str, EnvironmentRelease], grade: Grade | None, fallback: str
 ) -> Answer:
     """Return the answer of a run.
 
@@ -143,7 +143,7 @@ def answer(
     )
 
 
-def _card(comparison: Comparison, names: Mapping[str, Release]) -> Card | None:
+def _card(comparison: Comparison, names: Mapping[str, EnvironmentRelease]) -> Card | None:
     changes = [_change(comparison, other, names) for other in comparison.others]
     measured = [change for change in changes if change.words]
     if not measured:
@@ -152,7 +152,7 @@ def _card(comparison: Comparison, names: Mapping[str, Release]) -> Card | None:
     return Card(newest=newest, between=tuple(reversed(between)))
 
 
-def _change(comparison: Comparison, other: str, names: Mapping[str, Release]) -> Change:
+def _change(comparison: Comparison, other: str, names: Mapping[str, EnvironmentRelease]) -> ReleaseChange:
     rows = sorted(
         (row for row in comparison.rows if row.environment == other and row.ratio is not None),
         key=lambda row: -(row.ratio or 0.0),
@@ -161,7 +161,7 @@ def _change(comparison: Comparison, other: str, names: Mapping[str, Release]) ->
     ratio, low, high = _average(mean, rows)
     noise = mean.noise if mean else ""
     excludes_one = low is not None and high is not None and (high < 1 or low > 1)
-    return Change(
+    return ReleaseChange(
         base=base_name(comparison.base, other, names),
         other=name(other, names),
         environment=other,
@@ -185,12 +185,12 @@ def _average(mean: GeometricMean | None, rows: Sequence[Row]) -> tuple[float | N
     return None, None, None
 
 
-def name(environment: str, names: Mapping[str, Release]) -> str:
+def name(environment: str, names: Mapping[str, EnvironmentRelease]) -> str:
     """Return the name of an environment's release; its id if the release is not known."""
     return names[environment].name if environment in names else environment
 
 
-def base_name(base: str, other: str, names: Mapping[str, Release]) -> str:
+def base_name(base: str, other: str, names: Mapping[str, EnvironmentRelease]) -> str:
     """Return the name of a base next to that of the other release: without the framework if both have the same."""
     if base not in names or other not in names or names[base].framework != names[other].framework:
         return name(base, names)
@@ -222,7 +222,9 @@ def _clauses(cards: Sequence[Card]) -> Iterator[str]:
         named = releases
 
 
-def _slower(comparisons: Iterable[Comparison], names: Mapping[str, Release]) -> Iterator[tuple[Row, str, str]]:
+def _slower(
+    comparisons: Iterable[Comparison], names: Mapping[str, EnvironmentRelease]
+) -> Iterator[tuple[Row, str, str]]:
     slower = [
         (row, name(each.base, names), base_name(row.environment, each.base, names))
         for each in comparisons

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.report import comparison_notes, formatting, rich_text, wording
-from runner.report.answer import Answer, Change
+from runner.report.answer import Answer, ReleaseChange
 from runner.report.compared_rows import test_phase
 
 WORD_STYLES = {
@@ -55,7 +55,7 @@ def parts(answer: Answer, width: int) -> Iterator[RenderableType]:
         yield Text(f"grade: {answer.grade.sentence}", style=GRADE_STYLES[answer.grade.level])
 
 
-def _table(changes: list[Change], width: int) -> Table:
+def _table(changes: list[ReleaseChange], width: int) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(overflow="fold")
     table.add_column(no_wrap=True)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from runner.analysis.comparison_model import Comparison
-from runner.analysis.releases import Release
+from runner.analysis.releases import EnvironmentRelease
 from runner.core.errors import Problem, UsageError
 from runner.report import pictures, wording
 from runner.report.answer import base_name, name
@@ -51,7 +51,7 @@ Texts = tuple[str, str, str]
 """A row's test, its change with the 95 % interval, and its verdict."""
 
 
-def content(comparisons: Sequence[Comparison], suffix: str, names: Mapping[str, Release]) -> str | bytes:
+def content(comparisons: Sequence[Comparison], suffix: str, names: Mapping[str, EnvironmentRelease]) -> str | bytes:
     """Return the chart of some comparisons as a file with one of ``SUFFIXES``.
 
     Args:
@@ -78,7 +78,7 @@ def png(text: str) -> bytes:
     return image
 
 
-def svg(comparisons: Sequence[Comparison], names: Mapping[str, Release]) -> str:
+def svg(comparisons: Sequence[Comparison], names: Mapping[str, EnvironmentRelease]) -> str:
     """Return a forest plot of all comparisons of releases, the rows of each pair below a heading, as an SVG.
 
     The axis of speed-ups is logarithmic, with faster on the right and the band of the margin. A thick line is the 95 %
@@ -150,7 +150,7 @@ def _placed(picture: str, x: int, y: int, height: int) -> str:
     return picture.replace("<svg ", box, 1)
 
 
-def _groups(rows: Sequence[ComparedRow], names: Mapping[str, Release]) -> dict[str, list[ComparedRow]]:
+def _groups(rows: Sequence[ComparedRow], names: Mapping[str, EnvironmentRelease]) -> dict[str, list[ComparedRow]]:
     """Return the rows of each pair of releases, under both names, by case."""
     groups: dict[str, list[ComparedRow]] = {}
     for each in in_order(rows):

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Comparison, Row
-from runner.analysis.releases import Release
+from runner.analysis.releases import EnvironmentRelease
 from runner.catalog.cases import CASES, is_network_of_user
 from runner.catalog.cases.description import NETWORK, describe
 from runner.core import units
 from runner.core.model.cells import is_twin
 from runner.report import comparison_notes, formatting, panels, wording
 from runner.report.answer import base_name, name
-from runner.report.quality import Mark, marks
+from runner.report.quality import IssueMark, marks
 from runner.report.wording import Word
 
 
@@ -51,7 +51,7 @@ class ComparedRow:
     ends: str
     word: Word
     advice: str
-    marks: tuple[Mark, ...]
+    marks: tuple[IssueMark, ...]
     options: str = ""
     device_name: str = ""
     measured_on: str = ""
@@ -62,7 +62,7 @@ class ComparedRow:
         return abs(math.log(self.row.ratio)) if self.row.ratio else 0.0
 
     @property
-    def serious(self) -> tuple[Mark, ...]:
+    def serious(self) -> tuple[IssueMark, ...]:
         """Its serious quality issues."""
         return tuple(mark for mark in self.marks if mark.serious)
 
@@ -74,7 +74,7 @@ class ComparedRow:
 
 
 def compared_rows(
-    comparisons: Iterable[Comparison], names: Mapping[str, Release], options: str = ""
+    comparisons: Iterable[Comparison], names: Mapping[str, EnvironmentRelease], options: str = ""
 ) -> list[ComparedRow]:
     """Return the rows of all comparisons of releases, the largest change first; of equal ones the slower first.
 
@@ -103,7 +103,7 @@ def anchor(row: Row) -> str:
     return "r-" + re.sub(r"[^A-Za-z0-9.]+", "-", row.other.id).strip("-")
 
 
-def _compared(comparison: Comparison, row: Row, names: Mapping[str, Release]) -> ComparedRow:
+def _compared(comparison: Comparison, row: Row, names: Mapping[str, EnvironmentRelease]) -> ComparedRow:
     base_time, other_time = _times(row)
     return ComparedRow(
         row=row,

@@ -17,7 +17,7 @@ SHOWN_NAMES = 3
 """Differences of a kind that are named in a sentence; more are only counted."""
 
 
-class Row(NamedTuple):
+class DifferenceRow(NamedTuple):
     """A difference as text."""
 
     name: str
@@ -30,11 +30,11 @@ class Row(NamedTuple):
         return f"{self.name} {' → '.join(values)}"
 
 
-class Group(NamedTuple):
+class DifferenceGroup(NamedTuple):
     """Differences of a kind; the group of those that time may depend on has no title."""
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[DifferenceRow, ...]
 
 
 def sentences(comparison: Comparison) -> list[str]:
@@ -67,7 +67,7 @@ def is_complete(differences: Sequence[FactDifference]) -> bool:
     return {each.kind for each in differences} <= {"framework", "digest"}
 
 
-def groups(comparison: Comparison, other: str) -> tuple[Group, ...]:
+def groups(comparison: Comparison, other: str) -> tuple[DifferenceGroup, ...]:
     """Return all differences of an environment, those that time may depend on first."""
     differences = comparison.differences[other]
     one_sided = [each for each in differences if each.kind == "alone"]
@@ -78,12 +78,12 @@ def groups(comparison: Comparison, other: str) -> tuple[Group, ...]:
         f"Packages only in {other}": [each for each in one_sided if each.base is None],
         "Other settings, and what does not affect these times": [each for each in differences if each.kind == "rest"],
     }
-    return tuple(Group(title, tuple(map(_row, kind))) for title, kind in by_title.items() if kind)
+    return tuple(DifferenceGroup(title, tuple(map(_row, kind))) for title, kind in by_title.items() if kind)
 
 
-def _row(difference: FactDifference) -> Row:
+def _row(difference: FactDifference) -> DifferenceRow:
     values = (_value(side, difference.kind) for side in (difference.base, difference.other))
-    return Row(difference.name, *values)
+    return DifferenceRow(difference.name, *values)
 
 
 def _value(side: str | None, kind: str) -> str:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runner.analysis.releases import Release
+from runner.analysis.releases import EnvironmentRelease
 from runner.report import wording
 from runner.report.compared_rows import ComparedRow, by_workload, in_order
 from runner.report.formatting import counted
@@ -63,7 +63,7 @@ class HeatMap:
     device_name: str = ""
 
 
-def heat_maps(rows: Sequence[ComparedRow], names: Mapping[str, Release]) -> list[HeatMap]:
+def heat_maps(rows: Sequence[ComparedRow], names: Mapping[str, EnvironmentRelease]) -> list[HeatMap]:
     """Return a map for each kind of device and base that rows with a ratio are compared with, in the order of the plan.
 
     Args:

@@ -14,7 +14,7 @@ from runner.report.heat_map import heat_maps
 from runner.report.page import Page
 from runner.report.page_templates import template
 from runner.report.pivots import pivots
-from runner.report.profiles import INTRODUCTION, SHOWN_PAIRS
+from runner.report.profile_section import INTRODUCTION, SHOWN_PAIRS
 from runner.report.published import PublishedComparison
 from runner.report.timeline import timelines
 from runner.report.times import Line

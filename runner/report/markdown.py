@@ -11,7 +11,7 @@ from runner.analysis.comparison_model import Comparison
 from runner.core.model.cells import is_twin
 from runner.report import comparison_notes, differences, formatting, profile_markdown, wording
 from runner.report.accuracy import ERRORS, NETWORKS, Accuracy
-from runner.report.answer import Change
+from runner.report.answer import ReleaseChange
 from runner.report.compared_rows import ComparedRow, by_kind, compared_rows, test_phase
 from runner.report.formatting import counted
 from runner.report.markdown_text import Raw, bold, bullets, folded, plain, table
@@ -136,7 +136,7 @@ def _first_part(page: Page) -> list[str]:
     return parts
 
 
-def _card(change: Change) -> Sequence[str]:
+def _card(change: ReleaseChange) -> Sequence[str]:
     ends = wording.speedup_range(change.low, change.high) or formatting.DASH
     words = wording.counted_words(dict(change.words))
     return change.other, change.base, bold(change.big), ends, str(change.tests), words

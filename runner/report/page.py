@@ -15,7 +15,7 @@ from runner.analysis.boards import boards_of
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.model import Dataset
 from runner.analysis.quality.run import measured_elsewhere
-from runner.analysis.releases import Release
+from runner.analysis.releases import EnvironmentRelease
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin
 from runner.report import formatting
@@ -25,7 +25,7 @@ from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.failures import Missing, missing_cells
 from runner.report.panels import Panel, panels
 from runner.report.pictures import Samples
-from runner.report.profiles import Profiles, arrange_profiles
+from runner.report.profile_section import Profiles, arrange_profiles
 from runner.report.provenance import provenance, repeated_options
 from runner.report.quality import Section, marks_by_cell, section
 from runner.report.throughput import throughput
@@ -71,7 +71,7 @@ class Page:
     answer: Answer
     trust: tuple[Fact, ...]
     rows: tuple[ComparedRow, ...]
-    releases: Mapping[str, Release]
+    releases: Mapping[str, EnvironmentRelease]
     quality_issues: Section | None
     cases: tuple[Case, ...]
     missing: tuple[Missing, ...]
@@ -168,7 +168,7 @@ def _medians(dataset: Dataset) -> Mapping[Cell, list[float]]:
 
 def _device(dataset: Dataset) -> str:
     """Return the names of the devices of a run, each with the number of its boards if there are several."""
-    counts = Counter(board.device_name for board in set(boards_of(dataset.rounds)))
+    counts = Counter(board.device_name for board in dict.fromkeys(boards_of(dataset.rounds)))
     if len(counts) > 1 or measured_elsewhere(dataset):
         return formatting.few([f"{count} x {name}" if count > 1 else name for name, count in counts.most_common()])
     names = [name for name in dataset.rounds["device_name"].unique().tolist() if name]

@@ -13,11 +13,11 @@ import jinja2
 from markupsafe import Markup
 
 from runner.analysis.model import ADVICE
-from runner.analysis.releases import Release
+from runner.analysis.releases import EnvironmentRelease
 from runner.core.text import printable
 from runner.report import comparison_notes, differences, formatting, pictures, published_bars, wording
 from runner.report.accuracy import ERRORS, NETWORKS
-from runner.report.answer import Change
+from runner.report.answer import ReleaseChange
 from runner.report.compared_rows import ComparedRow, anchor, description, test_phase
 from runner.report.palette import colours
 from runner.report.published_bars import Bar
@@ -48,7 +48,7 @@ def page_of_site(page: str) -> str:
 
 def template(
     name: str,
-    releases: Mapping[str, Release],
+    releases: Mapping[str, EnvironmentRelease],
     axis_scale: pictures.Scale | None,
     samples: Mapping[str, pictures.Samples],
     lines: Mapping[str, Line],
@@ -146,7 +146,7 @@ def _swatch(position: int | None) -> Markup:
     return Markup("") if position is None else Markup(f'<i class="sw r{position}"></i>')  # noqa: S704  a number
 
 
-def _strip(change: Change) -> Markup:
+def _strip(change: ReleaseChange) -> Markup:
     return Markup(pictures.strip(change)) if change.rows else Markup("")  # noqa: S704  it escapes its names
 
 

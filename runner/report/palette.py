@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from runner.analysis.releases import Release
+from runner.analysis.releases import EnvironmentRelease
 from runner.core.model.cells import is_twin
 
 HUES = {"torch": 14, "torch7": 330, "tensorflow": 38, "keras": 350, "theano": 265, "jax": 190, "numpy": 150}
@@ -21,7 +21,7 @@ class Colour(NamedTuple):
     dark: str
 
 
-def colours(releases: Mapping[str, Release]) -> dict[str, Colour]:
+def colours(releases: Mapping[str, EnvironmentRelease]) -> dict[str, Colour]:
     """Return environment -> its colour. It depends on the releases of its framework in the run, in their order."""
     by_framework: dict[str, list[str]] = {}
     for name, release in releases.items():

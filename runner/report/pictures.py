@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from runner.analysis.comparison_model import Row
 from runner.report import wording
-from runner.report.answer import Change
+from runner.report.answer import ReleaseChange
 from runner.report.formatting import escape
 
 WIDTH = 240
@@ -102,7 +102,7 @@ def forest(row: Row, axis_scale: Scale, symbol_id: str = AXIS) -> str:
     )
 
 
-def strip(change: Change) -> str:
+def strip(change: ReleaseChange) -> str:
     """Return the tests of a card: a dot for each on the axis of speed-ups, stacked where they are close."""
     axis_scale = scale(change.rows)
     ticks = "".join(

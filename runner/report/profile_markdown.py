@@ -2,7 +2,7 @@
 
 from runner.report.formatting import sentence
 from runner.report.markdown_text import Raw, bold, bullets, folded, plain, table
-from runner.report.profiles import INTRODUCTION, SHOWN_PAIRS, OperatorRow, OperatorTable, ProfiledPair, Profiles
+from runner.report.profile_section import INTRODUCTION, SHOWN_PAIRS, OperatorRow, OperatorTable, ProfiledPair, Profiles
 
 
 def parts(profiles: Profiles | None) -> list[str]:

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from runner.analysis.model import Dataset
 from runner.analysis.releases import releases
-from runner.catalog.published import PHASE_SUFFIX, Figure, Source, figures, find_source
+from runner.catalog.published import PHASE_SUFFIX, Figure, PublishedSource, figures, find_source
 from runner.core.errors import Problem, UsageError
 from runner.report import formatting
 from runner.report.published_bars import AS_PRINTED, BarChart, bar_charts
 from runner.report.times import Case, Line
 
 
-class Entry(NamedTuple):
+class PublishedEntry(NamedTuple):
     """A time and its interval as text; empty without an interval."""
 
     time: str
@@ -24,15 +24,15 @@ class Entry(NamedTuple):
         return f"{self.time} ({self.interval})" if self.interval else self.time
 
 
-EMPTY = Entry(formatting.DASH)
+EMPTY = PublishedEntry(formatting.DASH)
 
 
-class Row(NamedTuple):
+class PublishedRow(NamedTuple):
     """One implementation in one phase, with an entry for each column."""
 
     implementation: str
     phase: str
-    entries: tuple[Entry, ...]
+    entries: tuple[PublishedEntry, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Table:
     published_on: str
     measured: tuple[str, ...]
     measured_on: str
-    rows: tuple[Row, ...]
+    rows: tuple[PublishedRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def arrange(source_name: str, cases: Sequence[Case], dataset: Dataset) -> Publis
     )
 
 
-def _notes(source: Source, shown: Sequence[Figure], missing: Sequence[str]) -> Iterator[str]:
+def _notes(source: PublishedSource, shown: Sequence[Figure], missing: Sequence[str]) -> Iterator[str]:
     """Yield what a reader of the tables must know."""
     yield (
         "The published columns come from another device and another program than the measured ones. "
@@ -139,7 +139,7 @@ def _table(framework: str, figures: Sequence[Figure], lines: Sequence[Line], dev
     for key in keys:
         entries = [first.get((head, *key), EMPTY) for head in published]
         entries += [second.get((head, *key), EMPTY) for head in measured]
-        rows.append(Row(*key, tuple(entries)))
+        rows.append(PublishedRow(*key, tuple(entries)))
     return Table(
         framework=framework,
         published=published,
@@ -164,13 +164,13 @@ def _headed(name: str, precision: str) -> str:
     return name if precision == "fp32" else f"{name} {precision}"
 
 
-def _printed(figure: Figure) -> Entry:
+def _printed(figure: Figure) -> PublishedEntry:
     """Return a figure as it was printed, or converted to the time of a step."""
     unit = AS_PRINTED.get(figure.unit)
     if unit is None:
-        return Entry(formatting.time_with_spread(figure.seconds, figure.spread))
-    return Entry(f"{figure.value}{formatting.spread(figure.spread, unit)} {unit.name}")
+        return PublishedEntry(formatting.time_with_spread(figure.seconds, figure.spread))
+    return PublishedEntry(f"{figure.value}{formatting.spread(figure.spread, unit)} {unit.name}")
 
 
-def _measured(line: Line) -> Entry:
-    return Entry(line.shown, line.interval if line.low is not None else "")
+def _measured(line: Line) -> PublishedEntry:
+    return PublishedEntry(line.shown, line.interval if line.low is not None else "")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from runner.analysis.releases import Release, framework_name
+from runner.analysis.releases import EnvironmentRelease, framework_name
 from runner.catalog.published import PHASE_SUFFIX, Figure
 from runner.core import units
 from runner.core.model.cells import is_twin
@@ -77,7 +77,10 @@ class BarChart(NamedTuple):
 
 
 def bar_charts(
-    published: Sequence[Figure], lines: Sequence[Line], releases: Mapping[str, Release], devices: Mapping[str, str]
+    published: Sequence[Figure],
+    lines: Sequence[Line],
+    releases: Mapping[str, EnvironmentRelease],
+    devices: Mapping[str, str],
 ) -> tuple[BarChart, ...]:
     """Return the charts of a case: the releases of each framework that has several, then all frameworks.
 
@@ -172,7 +175,7 @@ def _published(figure: Figure) -> Bar:
     )
 
 
-def _measured(line: Line, release: Release, device: str) -> Bar:
+def _measured(line: Line, release: EnvironmentRelease, device: str) -> Bar:
     return Bar(
         release.framework,
         release.version,

@@ -18,7 +18,7 @@ SHOWN_ENVIRONMENTS = 2
 DECIDED = frozenset({"faster", "slower", "same"})
 
 
-class Mark(NamedTuple):
+class IssueMark(NamedTuple):
     """The mark of a row with a quality issue: its code, after ``base:`` if it is about the cell of the base."""
 
     label: str
@@ -26,7 +26,7 @@ class Mark(NamedTuple):
     serious: bool
 
 
-class Group(NamedTuple):
+class IssueGroup(NamedTuple):
     """The issues of one code.
 
     Attributes:
@@ -45,27 +45,29 @@ class Section(NamedTuple):
     """The issues of a run: a title with their effect on verdicts, serious ones by code, a line for each minor code."""
 
     title: str
-    serious: tuple[Group, ...]
+    serious: tuple[IssueGroup, ...]
     minor: tuple[tuple[str, str], ...]
     total: str
 
 
-def marks(issues: Iterable[QualityIssue], base: str = "") -> tuple[Mark, ...]:
+def marks(issues: Iterable[QualityIssue], base: str = "") -> tuple[IssueMark, ...]:
     """Return the marks of a row, one for each issue; ``base`` is the environment of the base's cell."""
     return tuple(
-        Mark(f"base: {issue.code}" if issue.environment == base else issue.code, issue.sentence, issue.serious)
+        IssueMark(f"base: {issue.code}" if issue.environment == base else issue.code, issue.sentence, issue.serious)
         for issue in issues
     )
 
 
-def marks_by_cell(issues: Iterable[QualityIssue], comparisons: Iterable[Comparison]) -> Mapping[str, tuple[Mark, ...]]:
+def marks_by_cell(
+    issues: Iterable[QualityIssue], comparisons: Iterable[Comparison]
+) -> Mapping[str, tuple[IssueMark, ...]]:
     """Return cell id -> its marks: the cell's issues, then serious issues of the cell it is compared with.
 
     Args:
         issues: of a run.
         comparisons: rows with their issues; if a cell has several rows, the first counts.
     """
-    cell_marks: dict[str, tuple[Mark, ...]] = {}
+    cell_marks: dict[str, tuple[IssueMark, ...]] = {}
     for issue in issues:
         if issue.cell:
             cell_marks[issue.cell] = (*cell_marks.get(issue.cell, ()), *marks([issue]))
@@ -192,9 +194,9 @@ def _by_code(issues: Iterable[QualityIssue]) -> dict[str, list[QualityIssue]]:
     return groups
 
 
-def _group(code: str, issues: Sequence[QualityIssue]) -> Group:
+def _group(code: str, issues: Sequence[QualityIssue]) -> IssueGroup:
     shown = issues if len(issues) == SHOWN_ISSUES + 1 else issues[:SHOWN_ISSUES]  # "and 1 more" takes as much room
-    return Group(code, _cells(issues), tuple(map(_with_cell, shown)), len(issues) - len(shown))
+    return IssueGroup(code, _cells(issues), tuple(map(_with_cell, shown)), len(issues) - len(shown))
 
 
 def _with_cell(issue: QualityIssue) -> str:

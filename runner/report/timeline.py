@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
-from runner.analysis.releases import Release, framework_name
+from runner.analysis.releases import EnvironmentRelease, framework_name
 from runner.catalog.cases import CASES
 from runner.catalog.published import PHASE_SUFFIX, SOURCES, figures
 from runner.catalog.release_dates import release_date
@@ -24,7 +24,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 288, 12, 92
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class TimelinePoint:
     """The time of a release.
 
     Attributes:
@@ -52,7 +52,7 @@ class Timeline:
     api: str
     framework: str
     description: str
-    points: tuple[Point, ...]
+    points: tuple[TimelinePoint, ...]
 
     @property
     def years(self) -> str:
@@ -60,7 +60,7 @@ class Timeline:
         return f"{self.points[0].day:%Y-%m} to {self.points[-1].day:%Y-%m}"
 
 
-def timelines(cases: Iterable[Case], releases: Mapping[str, Release]) -> list[Timeline]:
+def timelines(cases: Iterable[Case], releases: Mapping[str, EnvironmentRelease]) -> list[Timeline]:
     """Return a timeline for each test and API with two releases or more that have a date; the longest first.
 
     Args:
@@ -94,11 +94,11 @@ def timelines(cases: Iterable[Case], releases: Mapping[str, Release]) -> list[Ti
     return sorted(lines, key=lambda line: -len(line.points))
 
 
-def _measured(line: Line, release: Release) -> Point | None:
+def _measured(line: Line, release: EnvironmentRelease) -> TimelinePoint | None:
     known = release_date(release.framework, release.version)
     if known is None:
         return None
-    return Point(
+    return TimelinePoint(
         day=known.day,
         release=release.version,
         seconds=line.seconds,
@@ -108,7 +108,7 @@ def _measured(line: Line, release: Release) -> Point | None:
     )
 
 
-def _published(case_id: str, line: Line, framework: str) -> list[Point]:
+def _published(case_id: str, line: Line, framework: str) -> list[TimelinePoint]:
     """Return the published figures of the same test and API, whatever their device."""
     if case_id not in CASES:
         return []
@@ -120,7 +120,9 @@ def _published(case_id: str, line: Line, framework: str) -> list[Point]:
             known = release_date(figure.framework, figure.release)
             if known:
                 where = f"{SOURCES[figure.source].citation}, on {figure.device}"
-                points.append(Point(day=known.day, release=figure.release, seconds=figure.seconds, published=where))
+                points.append(
+                    TimelinePoint(day=known.day, release=figure.release, seconds=figure.seconds, published=where)
+                )
     return points
 
 
@@ -157,7 +159,7 @@ def picture(line: Timeline) -> str:
     )
 
 
-def _mark(point: Point, x: float, y: Callable[[float], float]) -> str:
+def _mark(point: TimelinePoint, x: float, y: Callable[[float], float]) -> str:
     title = f"{point.release}, {point.day:%Y-%m}: {units.step_time(point.seconds)}"
     title += f", published: {point.published}" if point.published else ""
     bar = f'<path class="i" d="M{x:.0f} {y(point.low):.0f}V{y(point.high):.0f}"/>' if point.low and point.high else ""
@@ -172,6 +174,6 @@ def _labels(seconds: Sequence[float]) -> list[float]:
     return sorted({min(seconds), max(seconds)})
 
 
-def _distinct_days(points: Sequence[Point]) -> list[Point]:
+def _distinct_days(points: Sequence[TimelinePoint]) -> list[TimelinePoint]:
     """Return the first point of each day."""
     return list({point.day: point for point in reversed(points)}.values())[::-1]

@@ -15,7 +15,7 @@ from runner.core.model import Cell
 from runner.core.units import TimeUnit
 from runner.report import formatting
 from runner.report.panels import board_name
-from runner.report.quality import Mark
+from runner.report.quality import IssueMark
 from runner.report.telemetry import telemetry
 from runner.report.throughput import Throughput
 
@@ -60,7 +60,7 @@ class Line:
     telemetry: str
     row: Row | None
     base: bool
-    marks: tuple[Mark, ...]
+    marks: tuple[IssueMark, ...]
 
     @property
     def rounds(self) -> int:
@@ -91,7 +91,7 @@ def arrange_times(
     dataset: Dataset,
     comparisons: Sequence[Comparison],
     medians: Mapping[Cell, list[float]],
-    marks: Mapping[str, tuple[Mark, ...]],
+    marks: Mapping[str, tuple[IssueMark, ...]],
     rates: Throughput,
 ) -> tuple[Case, ...]:
     """Return the measured cases of a run, grouped by field of application.
@@ -114,7 +114,7 @@ class _Cases:
         dataset: Dataset,
         comparisons: Sequence[Comparison],
         medians: Mapping[Cell, list[float]],
-        marks: Mapping[str, tuple[Mark, ...]],
+        marks: Mapping[str, tuple[IssueMark, ...]],
         rates: Throughput,
     ) -> None:
         columns = (dataset.rounds[name].tolist() for name in ("implementation", "kind"))

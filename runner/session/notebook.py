@@ -10,7 +10,7 @@ import pandas as pd
 from runner.analysis.analyse import Analysis, analyse_run
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.model import Dataset, Grade
-from runner.analysis.releases import Release
+from runner.analysis.releases import EnvironmentRelease
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
 from runner.report import answer_text, chart_file, data, render, wording
@@ -24,7 +24,7 @@ WIDTH = 100
 
 
 @dataclass(frozen=True)
-class Chart:
+class ForestPlot:
     """A forest plot of comparisons; a notebook draws it.
 
     Attributes:
@@ -68,7 +68,7 @@ class ComparisonResult:
         return _table([self.comparison])
 
     @cached_property
-    def chart(self) -> Chart:
+    def chart(self) -> ForestPlot:
         """The rows on a logarithmic axis of speed-ups, without A/A controls.
 
         Raises:
@@ -132,7 +132,7 @@ class RunResult:
         return _table(self.comparisons)
 
     @cached_property
-    def chart(self) -> Chart:
+    def chart(self) -> ForestPlot:
         """All comparisons of releases on one logarithmic axis of speed-ups, the rows of each pair together.
 
         Raises:
@@ -179,5 +179,5 @@ def _table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["base", *data.COLUMNS[:before], "change", *data.COLUMNS[before:]])
 
 
-def _chart(comparisons: Sequence[Comparison], names: Mapping[str, Release]) -> Chart:
-    return Chart(str(chart_file.content(comparisons, ".svg", names)))
+def _chart(comparisons: Sequence[Comparison], names: Mapping[str, EnvironmentRelease]) -> ForestPlot:
+    return ForestPlot(str(chart_file.content(comparisons, ".svg", names)))

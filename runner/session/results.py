@@ -8,6 +8,7 @@ from pathlib import Path
 
 from runner.analysis.analyse import Analysis, analyse_run
 from runner.analysis.compare import compare
+from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.dataset import load_dataset
 from runner.analysis.model import Dataset
@@ -128,18 +129,19 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
         if of and not published.is_published(name):
             pinned.setdefault(of, []).append(environment)
 
-    def loaded_run(stored_run: Run) -> Dataset:
+    def analysed(stored_run: Run) -> Analysis:
         analyses[stored_run.id] = analyse_run(stored_run, margin)
-        return analyses[stored_run.id].dataset
+        return analyses[stored_run.id]
 
-    def stored() -> Iterator[Dataset]:
+    def stored() -> Iterator[Dataset | MeasuredRun]:
         for name, environments in pinned.items():
-            yield of_run(loaded_run(find_run(reports, name)), environments)
+            yield of_run(analysed(find_run(reports, name)).dataset, environments)
         if run:
-            yield loaded_run(find_run(reports, run))
+            yield analysed(find_run(reports, run)).measured
         else:
-            for results in _readable(reports, loaded_run):
-                yield with_facts_of(results, pinned.get(results.run, ()))
+            for each in _readable(reports, analysed):
+                environments = pinned.get(each.dataset.run, [])
+                yield with_facts_of(each.dataset, environments) if environments else each.measured
 
     known = tuple(loaded.environments) if loaded else ()
     compared = compare(stored(), ids[0], ids[1:], margin=margin, best=best, known=known)
@@ -154,15 +156,15 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
     return replace(annotated, grades=grades, releases=by_environment)
 
 
-def _readable(reports: Path, load_run: Callable[[Run], Dataset]) -> Iterator[Dataset]:
+def _readable(reports: Path, read: Callable[[Run], Analysis]) -> Iterator[Analysis]:
     """Yield the runs of a folder that can be read, newest first; a warning names each that cannot."""
     for stored_run in runs(reports):
         try:
-            results = load_run(stored_run)
+            analysis = read(stored_run)
         except RecordError as error:
             warn_unreadable(stored_run, error)
         else:
-            yield results
+            yield analysis
 
 
 def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:

@@ -28,7 +28,7 @@ ENDS, CONFIRMATION, REST = 1, 1, 1
 """Comparisons beside the halving: of the two ends, of the two neighbours, and of what follows the change."""
 
 
-class Pair(NamedTuple):
+class PositionPair(NamedTuple):
     """A comparison in turns: positions of the base and of the other release, and how often it was measured before."""
 
     base: int
@@ -36,7 +36,7 @@ class Pair(NamedTuple):
     repeats: int = 0
 
 
-class Change(NamedTuple):
+class LocatedChange(NamedTuple):
     """Where a change came in.
 
     Attributes:
@@ -58,14 +58,14 @@ class Change(NamedTuple):
         return self.kind == "confirmed" and not self.missing
 
 
-class Answer(NamedTuple):
+class FoundChanges(NamedTuple):
     """The result of a search: the changes, oldest first, and a pair of positions whose comparison stayed open."""
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[LocatedChange, ...] = ()
     undecided: tuple[int, int] | None = None
 
 
-Search = Generator[Pair, Outcome, Answer]
+Search = Generator[PositionPair, Outcome, FoundChanges]
 
 
 def bisection(size: int) -> Search:
@@ -74,23 +74,23 @@ def bisection(size: int) -> Search:
     Args:
         size: the number of releases, at least 2.
     """
-    verdicts, changes = _Verdicts(), list[Change]()
+    verdicts, changes = _Verdicts(), list[LocatedChange]()
     base, last = 0, size - 1
     while base < last:
         outcome = yield from verdicts.of(base, last)
         if outcome != "changed":
-            return Answer(tuple(changes), None if outcome == "same" else (base, last))
+            return FoundChanges(tuple(changes), None if outcome == "same" else (base, last))
         change = yield from _first_change(verdicts, base, last)
         if change is None:  # the ends are the same after all
             break
         changes.append(change)
         base = change.after
-    return Answer(tuple(changes))
+    return FoundChanges(tuple(changes))
 
 
 def every_neighbour(size: int) -> Search:
     """Compare each release with the one before it; see ``bisection``."""
-    verdicts, changes = _Verdicts(), list[Change]()
+    verdicts, changes = _Verdicts(), list[LocatedChange]()
     before, missing = 0, list[int]()
     for position in range(1, size):
         outcome = yield from verdicts.of(before, position)
@@ -100,9 +100,9 @@ def every_neighbour(size: int) -> Search:
             missing.append(position)
             continue
         if outcome == "changed":
-            changes.append(Change(before, position, tuple(missing), verdicts.confirmation(before, position)))
+            changes.append(LocatedChange(before, position, tuple(missing), verdicts.confirmation(before, position)))
         before, missing = position, []
-    return Answer(tuple(changes), (before, size - 1) if missing else None)
+    return FoundChanges(tuple(changes), (before, size - 1) if missing else None)
 
 
 def expected_comparisons(size: int, *, every: bool = False) -> int:
@@ -117,7 +117,9 @@ def expected_comparisons(size: int, *, every: bool = False) -> int:
     return ENDS + halvings + CONFIRMATION + REST * (size > 2)
 
 
-def _first_change(verdicts: "_Verdicts", base: int, last: int) -> Generator[Pair, Outcome, Change | None]:
+def _first_change(
+    verdicts: "_Verdicts", base: int, last: int
+) -> Generator[PositionPair, Outcome, LocatedChange | None]:
     """Return a change between two positions that differ; None if further comparisons find them the same."""
     measured_again = set[int]()
     while True:
@@ -129,18 +131,18 @@ def _first_change(verdicts: "_Verdicts", base: int, last: int) -> Generator[Pair
         needed = 1 if before == same > base and after == changed else 2  # one more where the search rests on this pair
         outcome = yield from verdicts.of(before, after, times=needed)
         if outcome == "changed":
-            return Change(before, after, missing, verdicts.confirmation(before, after, needed=needed))
+            return LocatedChange(before, after, missing, verdicts.confirmation(before, after, needed=needed))
         if outcome == "open" or (before, after) != (same, changed):
-            return Change(same, changed, tuple(range(same + 1, changed)), "unconfirmed")
+            return LocatedChange(same, changed, tuple(range(same + 1, changed)), "unconfirmed")
         if before > base:  # the neighbours are the same, and differ as seen from the base
             if after in measured_again:
-                return Change(base, after, tuple(range(base + 1, after)), "gradual")
+                return LocatedChange(base, after, tuple(range(base + 1, after)), "gradual")
             measured_again.add(after)
             yield from verdicts.of(base, after, times=2)
             yield from verdicts.of(base, before, times=2)
 
 
-def _halved(verdicts: "_Verdicts", base: int, last: int) -> Generator[Pair, Outcome, tuple[int, int]]:
+def _halved(verdicts: "_Verdicts", base: int, last: int) -> Generator[PositionPair, Outcome, tuple[int, int]]:
     """Return the last position that is the same as the base, and the first that is not; between them none is known."""
     same, changed = base, last
     while True:
@@ -155,7 +157,9 @@ def _halved(verdicts: "_Verdicts", base: int, last: int) -> Generator[Pair, Outc
             changed = middle
 
 
-def _past_open(verdicts: "_Verdicts", base: int, same: int, changed: int) -> Generator[Pair, Outcome, tuple[int, int]]:
+def _past_open(
+    verdicts: "_Verdicts", base: int, same: int, changed: int
+) -> Generator[PositionPair, Outcome, tuple[int, int]]:
     """Return two positions, narrower if those between, whose comparison with the base stayed open, tell them apart.
 
     What noise hides against the base may be clear against the changed release: a large change, and times that are about
@@ -184,7 +188,7 @@ class _Verdicts:
     outcomes: dict[tuple[int, int], list[Outcome]] = field(default_factory=dict)
     missing: set[int] = field(default_factory=set)
 
-    def of(self, base: int, other: int, times: int = 1) -> Search | Generator[Pair, Outcome, Outcome]:
+    def of(self, base: int, other: int, times: int = 1) -> Search | Generator[PositionPair, Outcome, Outcome]:
         """Return the outcome of a pair after at least so many comparisons; where two contradict each other, of three.
 
         Args:
@@ -194,7 +198,7 @@ class _Verdicts:
         """
         known = self.outcomes.setdefault((base, other), [])
         while other not in self.missing and (len(known) < times or sorted(known) == ["changed", "same"]):
-            outcome = yield Pair(base, other, len(known))
+            outcome = yield PositionPair(base, other, len(known))
             if outcome == "missing":
                 self.missing.add(other)
             else:

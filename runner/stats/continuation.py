@@ -32,7 +32,7 @@ SEED = 0
 Floats = NDArray[np.float64]
 
 
-class Limits(NamedTuple):
+class LookLimits(NamedTuple):
     """What a look decides by, in units of the standard error: Student's quantile of a difference, and of ``same``."""
 
     different: float
@@ -92,7 +92,7 @@ def _nodes(draws: int, dimensions: int) -> Floats:
     return np.array([(random.permutation(draws) + 0.5) / draws for _ in range(dimensions)])
 
 
-def draws(sizes: Sequence[int], limits: Sequence[Limits], posterior: Posterior) -> Iterator[Continuation]:
+def draws(sizes: Sequence[int], limits: Sequence[LookLimits], posterior: Posterior) -> Iterator[Continuation]:
     """Yield the continuation at each look; ``sizes`` are the independent rounds until then, ascending."""
     from scipy.special import gammaincinv, ndtri
 
@@ -113,7 +113,7 @@ def draws(sizes: Sequence[int], limits: Sequence[Limits], posterior: Posterior) 
 
 
 @lru_cache(maxsize=256)
-def continuations(count: int, sizes: tuple[int, ...], limits: tuple[Limits, ...]) -> tuple[Continuation, ...]:
+def continuations(count: int, sizes: tuple[int, ...], limits: tuple[LookLimits, ...]) -> tuple[Continuation, ...]:
     """Return the draws of each coming look after ``count`` independent rounds."""
     return tuple(draws(sizes, limits, Posterior.of(count)))
 
@@ -131,7 +131,7 @@ def independent(number: int, share: float) -> int:
     return int(number * share + 1e-9)
 
 
-def limits(number: int, at: tuple[int, ...], total: float, share: float = 1.0) -> Limits:
+def limits(number: int, at: tuple[int, ...], total: float, share: float = 1.0) -> LookLimits:
     """Return what a look at a number of rounds decides by; past the planned looks the last level stays.
 
     Args:
@@ -145,4 +145,4 @@ def limits(number: int, at: tuple[int, ...], total: float, share: float = 1.0) -
     freedom = max(2, independent(number, share)) - 1
     look = max(int(np.searchsorted(at, number, side="right")) - 1, 0)
     alphas = (levels(at, alpha)[look] for alpha in (total, 1 - intervals.CONFIDENCE))
-    return Limits(*(float(stdtrit(freedom, 1 - alpha / 2)) for alpha in alphas))
+    return LookLimits(*(float(stdtrit(freedom, 1 - alpha / 2)) for alpha in alphas))

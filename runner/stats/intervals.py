@@ -49,7 +49,7 @@ Floats = NDArray[np.float64]
 Verdict = Literal["same", "slower", "faster", "inconclusive"]
 
 
-class Evidence(NamedTuple):
+class PairedEvidence(NamedTuple):
     """The log ratios of the rounds of pairs, summarised: arrays () for one pair, or (P,) for many.
 
     Attributes:
@@ -103,7 +103,7 @@ def level(rounds: ArrayLike, at: tuple[int, ...], alpha: float) -> Floats:
     return levels(at, alpha)[np.maximum(look, 0)]
 
 
-def paired(log_ratios: Floats, servers: Iterable[Hashable] | None = None) -> Evidence:
+def paired(log_ratios: Floats, servers: Iterable[Hashable] | None = None) -> PairedEvidence:
     """Return the evidence of the rounds of one pair.
 
     Args:
@@ -125,11 +125,11 @@ def paired(log_ratios: Floats, servers: Iterable[Hashable] | None = None) -> Evi
     return _scalar_evidence(mean, np.sqrt(centred @ centred / (count - 1) / count), count - 1.0, len(log_ratios))
 
 
-def _scalar_evidence(*numbers: float) -> Evidence:
-    return Evidence(*(np.array(number, dtype=np.float64) for number in numbers))
+def _scalar_evidence(*numbers: float) -> PairedEvidence:
+    return PairedEvidence(*(np.array(number, dtype=np.float64) for number in numbers))
 
 
-def with_tick(evidence: Evidence, log_ratios: Floats, base_tick: float, other_tick: float) -> Evidence:
+def with_tick(evidence: PairedEvidence, log_ratios: Floats, base_tick: float, other_tick: float) -> PairedEvidence:
     """Return the evidence of one pair with an error that is not below what the ticks of the clock hide.
 
     If a clock is coarser than the noise, rounds are equal, and their standard deviation says nothing. A time that is
@@ -151,7 +151,7 @@ def with_tick(evidence: Evidence, log_ratios: Floats, base_tick: float, other_ti
     return evidence._replace(error=np.asarray(floor))
 
 
-def unpaired(base_logs: Floats, other_logs: Floats) -> Evidence:
+def unpaired(base_logs: Floats, other_logs: Floats) -> PairedEvidence:
     """Return the evidence of unrelated rounds for other minus base, given (R,) and (S,) logarithms of seconds.
 
     References:
@@ -166,7 +166,7 @@ def unpaired(base_logs: Floats, other_logs: Floats) -> Evidence:
     return _scalar_evidence(mean, np.sqrt(parts.sum()), freedom, rounds)
 
 
-def interval(evidence: Evidence, alpha: ArrayLike) -> Interval:
+def interval(evidence: PairedEvidence, alpha: ArrayLike) -> Interval:
     """Return Student's intervals at two-sided levels, a number or (P,); unbounded with one round.
 
     References:
@@ -178,7 +178,7 @@ def interval(evidence: Evidence, alpha: ArrayLike) -> Interval:
     return Interval(evidence.mean, evidence.mean - half_width, evidence.mean + half_width)
 
 
-def p_value(evidence: Evidence, at: tuple[int, ...]) -> Floats:
+def p_value(evidence: PairedEvidence, at: tuple[int, ...]) -> Floats:
     """Return the repeated p-value of no difference, (P,): the smallest total error at which a look excludes 0."""
     from scipy.special import stdtr
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.stats import intervals, signed_rank
-from runner.stats.intervals import Evidence, Floats, Interval
+from runner.stats.intervals import Floats, Interval, PairedEvidence
 
 Key = TypeVar("Key")
 Positions = NDArray[np.int_]
@@ -42,7 +42,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    evidence: Evidence,
+    evidence: PairedEvidence,
     log_ratios: Sequence[Floats | None],
     looks: Sequence[tuple[int, ...]],
     variance_factors: Floats | float = 1.0,
@@ -62,7 +62,7 @@ def evaluate(
     several = np.array([len(at) > 1 for at in looks])
     p, alpha = np.ones(len(looks)), np.ones(len(looks))
     for at, index in _groups(looks):
-        of_looks = Evidence(*(column[index] for column in inflated))
+        of_looks = PairedEvidence(*(column[index] for column in inflated))
         p[index] = intervals.p_value(of_looks, at)
         alpha[index] = intervals.level(of_looks.rounds, at, 1 - intervals.CONFIDENCE)
     shown_alpha = np.where(several, intervals.SHOWN_LEVEL, 1 - intervals.CONFIDENCE)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.profiles import canonical
+from runner.analysis.profile_changes import canonical
 from runner.harness import cases
 from runner.harness.verify import __main__
 from tests.frameworks import drive

@@ -4,13 +4,15 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from runner.analysis.compare.differences import environment_differences
+from runner.analysis.compare.drafts import Draft
 from runner.analysis.compare.forecasts import detectable_by_kind
 from runner.analysis.compare.geometric_mean import geometric_means
+from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.compare.noise_floor import apply_noise_floors, flag_noisy_means
 from runner.analysis.compare.run_sides import Match, RunReader, choose_sides, passed_over
 from runner.analysis.compare.verdicts import with_verdicts
 from runner.analysis.compare.widening import widenings
-from runner.analysis.comparison_model import Comparison, Detectable, Row
+from runner.analysis.comparison_model import Comparison, Detectable, GeometricMean, Row
 from runner.analysis.model import Dataset
 from runner.catalog import published
 from runner.core.errors import Problem, RunnerError, UsageError
@@ -18,7 +20,7 @@ from runner.stats.intervals import MARGIN
 
 
 def compare(
-    datasets: Iterable[Dataset],
+    runs: Iterable[Dataset | MeasuredRun],
     base: str,
     others: Sequence[str],
     *,
@@ -29,7 +31,7 @@ def compare(
     """Return the comparison of each other environment with the base, from the newest run with both sides.
 
     Args:
-        datasets: newest first; only as many are read as needed.
+        runs: newest first; only as many are read as needed.
         base: environment id, or ``published:SOURCE/ENVIRONMENT``.
         others: likewise.
         margin: the relative change that counts as none, above 0.
@@ -40,43 +42,52 @@ def compare(
         UsageError: an id is neither in a run nor in ``known``, or is given twice.
         RunnerError: nothing can be compared; it says what is missing, why, and what to do.
     """
+    _refuse_sides(base, others)
+    reader = RunReader(runs, (base, *others))
+    matches = {other: choose_sides(reader, base, other, best=best) for other in others}
+    _refuse_unknown(reader, (base, *others), known)
+    usable = [match for match in matches.values() if match is not None and match.usable]
+    if not usable:
+        raise RunnerError(*_nothing_comparable(reader, base, others))
+    drafts = [draft for match in matches.values() if match for draft in match.drafts()]
+    judged = with_verdicts(drafts, margin, inflations=reader.inflations())
+    by_kind = detectable_by_kind(judged, [draft.looks for draft in drafts], margin)
+    detected = next(iter(by_kind.values())) if len(by_kind) == 1 else Detectable()
+    passed = (each for match in usable for each in passed_over(reader.already_read(), match))
+    sides = ((match.base, match.other, match.pairs) for match in usable)
+    return Comparison(
+        base=base,
+        others=tuple(others),
+        device=usable[0].base.names("device"),
+        device_name=usable[0].base.names("device_name"),
+        rows=tuple(_sorted(apply_noise_floors(judged, reader.noise_floors()), others)),
+        only=tuple(note for other, match in matches.items() for note in _notes(reader, match, base, other)),
+        margin=margin,
+        devices=_devices(usable) if reader.published else {},
+        figures=tuple(dict.fromkeys(figure for match in usable for figure in match.figures())),
+        differences=environment_differences(sides, reader.facts()),
+        overall=() if best else tuple(_means(reader, drafts, base, usable)),
+        widenings=widenings(drafts, reader.inflations()),
+        passed_over=tuple(dict.fromkeys(passed)),
+        detectable_change=detected.change,
+        detectable_rounds=detected.rounds,
+        detectable_by_kind=by_kind,
+    )
+
+
+def _refuse_sides(base: str, others: Sequence[str]) -> None:
+    """Raise UsageError for a base alone, and for a side that is named twice."""
     names = (base, *others)
     if not others:
         raise UsageError(Problem("compare needs a base and others", hint="runner compare BASE OTHER..."))
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise UsageError(Problem(f"{twice[0]} was named twice", hint=f"{twice[0]}@RUN is a side of a certain run"))
-    runs = RunReader(datasets, names)
-    matches = {other: choose_sides(runs, base, other, best=best) for other in others}
-    _refuse_unknown(runs, names, known)
-    usable = [match for match in matches.values() if match is not None and match.usable]
-    if not usable:
-        raise RunnerError(*_nothing_comparable(runs, base, others))
-    drafts = [draft for match in matches.values() if match for draft in match.drafts()]
-    inflations = runs.inflations()
-    judged = with_verdicts(drafts, margin, inflations=inflations)
-    rows = apply_noise_floors(judged, runs.noise_floors())
-    by_kind = detectable_by_kind(judged, [draft.looks for draft in drafts], margin)
-    detected = next(iter(by_kind.values())) if len(by_kind) == 1 else Detectable()
-    means = () if best else flag_noisy_means(geometric_means(drafts, inflations), base, runs.mean_noise_floors(usable))
-    return Comparison(
-        base=base,
-        others=tuple(others),
-        device=usable[0].base.names("device"),
-        device_name=usable[0].base.names("device_name"),
-        rows=tuple(_sorted(rows, others)),
-        only=tuple(note for other, match in matches.items() for note in _notes(runs, match, base, other)),
-        margin=margin,
-        devices=_devices(usable) if runs.published else {},
-        figures=tuple(dict.fromkeys(figure for match in usable for figure in match.figures())),
-        differences=environment_differences(((match.base, match.other, match.pairs) for match in usable), runs.facts()),
-        overall=tuple(means),
-        widenings=widenings(drafts, inflations),
-        passed_over=tuple(dict.fromkeys(each for match in usable for each in passed_over(runs.already_read(), match))),
-        detectable_change=detected.change,
-        detectable_rounds=detected.rounds,
-        detectable_by_kind=by_kind,
-    )
+
+
+def _means(runs: RunReader, drafts: Sequence[Draft], base: str, usable: Sequence[Match]) -> Iterator[GeometricMean]:
+    """Return the mean over the cells of each environment, with a note where its noise floor is as large."""
+    return flag_noisy_means(geometric_means(drafts, runs.inflations()), base, runs.mean_noise_floors(usable))
 
 
 def _devices(usable: Sequence[Match]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, get_args
 
-from runner.analysis.compare.pairing import Pair, Side
+from runner.analysis.compare.pairing import CellPair, Side
 from runner.analysis.comparison_model import Difference, Kind
 from runner.core import units
 from runner.core.facts import SHOWN_DIFFERENCES, Recorder
@@ -67,7 +67,7 @@ class SideFacts:
 
 
 def environment_differences(
-    matches: Iterable[tuple[Side, Side, Sequence[Pair]]], facts_by_run: Mapping[str, RunFacts]
+    matches: Iterable[tuple[Side, Side, Sequence[CellPair]]], facts_by_run: Mapping[str, RunFacts]
 ) -> dict[str, tuple[Difference, ...]]:
     """Return environment -> its differences from the base; comparisons with a published side are left out.
 

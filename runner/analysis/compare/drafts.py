@@ -28,7 +28,7 @@ class Draft:
     """
 
     row: Row
-    evidence: intervals.Evidence | None = None
+    evidence: intervals.PairedEvidence | None = None
     looks: tuple[int, ...] = ()
     ratios: Mapping[int, float] = field(default_factory=dict)
     groups: Mapping[int, Hashable] = field(default_factory=dict)

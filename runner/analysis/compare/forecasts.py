@@ -15,7 +15,7 @@ from runner.stats.continuation import independent
 
 def with_forecasts(
     rows: Sequence[Row],
-    evidence: intervals.Evidence,
+    evidence: intervals.PairedEvidence,
     looks: Sequence[tuple[int, ...]],
     discoveries: int,
     margin: float,
@@ -37,7 +37,7 @@ def with_forecasts(
     ]
     is_open = np.flatnonzero([row.verdict == "inconclusive" for row in rows])
     more = forecast.more_rounds(
-        intervals.Evidence(*(column[is_open] for column in evidence)),
+        intervals.PairedEvidence(*(column[is_open] for column in evidence)),
         [looks[index] for index in is_open.tolist()],
         forecast.difference_level(discoveries, len(rows)),
         margin,
@@ -110,7 +110,7 @@ def fresh_rounds(rows: Sequence[Row], table_rows: int, margin: float) -> list[in
     needed = [row.rounds + row.more_rounds for row in rows]
     indices = [index for index, row in enumerate(rows) if row.round_sd is not None and row.code != "noise-floor"]
     counts = np.array([rows[index].independent_rounds for index in indices], dtype=np.float64)
-    evidence = intervals.Evidence(
+    evidence = intervals.PairedEvidence(
         mean=np.log([rows[index].ratio or 1.0 for index in indices]),
         error=np.array([rows[index].round_sd for index in indices], dtype=np.float64) / np.sqrt(counts),
         freedom=counts - 1,

@@ -1,16 +1,16 @@
 """The noise floor: how much an environment differs from itself, on two servers, in the same rounds."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from runner.analysis.compare.geometric_mean import geometric_means
-from runner.analysis.compare.pairing import environment_side, pairs
+from runner.analysis.compare.pairing import Side, pairs
 from runner.analysis.compare.verdicts import draft
 from runner.analysis.comparison_model import GeometricMean, Row
-from runner.analysis.controls import aa_pairs_of_run
-from runner.analysis.model import MIN_ROUNDS, Dataset
+from runner.analysis.controls import AAPair
+from runner.analysis.model import MIN_ROUNDS
 from runner.core.model.cells import is_twin, without_twin
 
 FLOOR_LEVEL = 0.05
@@ -38,7 +38,7 @@ class Floor(NamedTuple):
     precision: str
 
 
-def noise_floors(dataset: Dataset) -> dict[Work, Floor]:
+def noise_floors(aa_pairs: Iterable[AAPair]) -> dict[Work, Floor]:
     """Return the noise floors of a run, from its A/A pairs with a round in common.
 
     There is one for each case, phase and precision that a pair was measured in, and one for each case as a whole. If
@@ -46,7 +46,7 @@ def noise_floors(dataset: Dataset) -> dict[Work, Floor]:
     of the noise that the intervals contain already.
     """
     floors: dict[Work, Floor] = {}
-    for pair in aa_pairs_of_run(dataset):
+    for pair in aa_pairs:
         if pair.p_value > FLOOR_LEVEL:
             continue
         cell = pair.twin
@@ -56,14 +56,18 @@ def noise_floors(dataset: Dataset) -> dict[Work, Floor]:
     return floors
 
 
-def mean_noise_floors(dataset: Dataset) -> dict[MeanKey, float]:
+def mean_noise_floors(environments: Iterable[str], side_of: Callable[[str], Side]) -> dict[MeanKey, float]:
     """Return environment and kind of device -> the absolute logarithm of the geometric mean of its A/A pairs.
 
     Environments without a twin, and those with a single pair, are missing.
+
+    Args:
+        environments: of a run, with the twins.
+        side_of: returns the side of one of them.
     """
     floors = {}
-    for twin in sorted(name for name in dataset.rounds["environment"].unique() if is_twin(name)):
-        base, other = environment_side(dataset, without_twin(twin)), environment_side(dataset, twin)
+    for twin in sorted(filter(is_twin, environments)):
+        base, other = side_of(without_twin(twin)), side_of(twin)
         for mean in geometric_means(draft(base, other, pair) for pair in pairs(base, other, best=False)):
             floors[base.environment, mean.device_name] = abs(math.log(mean.ratio))
     return floors

@@ -11,7 +11,7 @@ import pandas as pd
 
 from runner.analysis.boards import Board, boards_of
 from runner.analysis.compare.sample_sizes import SampleSize, sample_sizes
-from runner.analysis.model import Dataset, Turns, once
+from runner.analysis.model import Dataset, TurnMedians
 from runner.catalog.published import PHASE_SUFFIX, Figure
 from runner.core.facts import COMPARABLE
 from runner.core.model import Cell
@@ -20,7 +20,7 @@ CLOCK_DIGITS = 9
 """Times are read to a nanosecond; differences below are of the arithmetic."""
 
 
-class Pair(NamedTuple):
+class CellPair(NamedTuple):
     """Two cells of the same case, phase and precision."""
 
     base: Cell
@@ -28,7 +28,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredCell:
     """The good rounds of one cell.
 
     Attributes:
@@ -47,7 +47,7 @@ class Measured:
     seconds: float
     facts: Mapping[str, frozenset[str]]
     servers: Mapping[int, str] = field(default_factory=dict)
-    turns: Mapping[int, Turns] = field(default_factory=dict)
+    turns: Mapping[int, TurnMedians] = field(default_factory=dict)
     tick: float = 0.0
     sizes: Mapping[int, SampleSize] = field(default_factory=dict)
     check: Mapping[str, Any] | None = None
@@ -79,7 +79,7 @@ class Side:
     run: str = ""
     framework: str = ""
     kinds: Mapping[Cell, str] = field(default_factory=dict)
-    measured: Mapping[Cell, Measured] = field(default_factory=dict)
+    measured: Mapping[Cell, MeasuredCell] = field(default_factory=dict)
     ends: Mapping[Cell, tuple[str, str]] = field(default_factory=dict)
     skipped: frozenset[Cell] = frozenset()
     figures: Mapping[Cell, Figure] = field(default_factory=dict)
@@ -94,7 +94,6 @@ class Side:
         return ", ".join(sorted({value for measured in self.measured.values() for value in measured.facts[fact]}))
 
 
-@once
 def environment_side(dataset: Dataset, environment: str) -> Side:
     """Return an environment of a run; without cells if the run does not have it."""
     rounds = dataset.rounds[dataset.rounds["environment"] == environment]
@@ -132,7 +131,7 @@ def _by_cell(frame: pd.DataFrame, column: str) -> Iterable[tuple[Cell, str]]:
     return zip(_cells(frame), frame[column].tolist(), strict=True)
 
 
-def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
+def _measured(rounds: pd.DataFrame) -> dict[Cell, MeasuredCell]:
     rows_by_cell: dict[str, list[int]] = defaultdict(list)
     for row, cell_id in enumerate(rounds["cell"].tolist()):
         rows_by_cell[cell_id].append(row)
@@ -149,7 +148,7 @@ def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
         if facts not in values_of:
             values_of[facts] = _values(facts)
         medians = {numbers[row]: times[row] for row in rows}
-        measured[cell] = Measured(
+        measured[cell] = MeasuredCell(
             medians,
             median(medians.values()),
             values_of[facts],
@@ -162,7 +161,7 @@ def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
     return measured
 
 
-def _with_tick(measured: Measured, cell: Cell, samples: pd.DataFrame) -> Measured:
+def _with_tick(measured: MeasuredCell, cell: Cell, samples: pd.DataFrame) -> MeasuredCell:
     """Return a cell with the tick of its times, if two of its rounds or turns have the same median."""
     medians = np.array([*measured.medians.values()]).round(CLOCK_DIGITS)
     turns = np.array([seconds for turns in measured.turns.values() for seconds in turns.medians]).round(CLOCK_DIGITS)
@@ -179,7 +178,7 @@ def _values(facts: frozenset[tuple[str, ...]]) -> dict[str, frozenset[str]]:
     return {name: frozenset(values) for name, values in zip(COMPARABLE, zip(*facts, strict=True), strict=True)}
 
 
-def pairs(base: Side, other: Side, *, best: bool) -> list[Pair]:
+def pairs(base: Side, other: Side, *, best: bool) -> list[CellPair]:
     """Return the cells to compare: those of equal slug, of equal kind across frameworks, or the fastest.
 
     A pair with a skipped cell is left out if its environment runs others: the plan says why. If all of an environment
@@ -195,10 +194,10 @@ def pairs(base: Side, other: Side, *, best: bool) -> list[Pair]:
     for work in of_base:
         if best:
             partners = of_other.get(work)
-            candidates = [Pair(_fastest(base, of_base[work]), _fastest(other, partners))] if partners else []
+            candidates = [CellPair(_fastest(base, of_base[work]), _fastest(other, partners))] if partners else []
         else:
             candidates = [
-                Pair(base_cell, other_cell)
+                CellPair(base_cell, other_cell)
                 for base_cell in of_base[work]
                 for other_cell in of_other.get(work, ())
                 if (

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 from runner.analysis.compare.differences import RunFacts
 from runner.analysis.compare.drafts import Draft
-from runner.analysis.compare.noise_floor import Floor, MeanKey, Work, mean_noise_floors, noise_floors
-from runner.analysis.compare.pairing import Pair, Side, environment_side, pairs
-from runner.analysis.compare.published import published_side
+from runner.analysis.compare.measured_run import MeasuredRun
+from runner.analysis.compare.noise_floor import Floor, MeanKey, Work
+from runner.analysis.compare.pairing import CellPair, Side, pairs
+from runner.analysis.compare.published_side import published_side
 from runner.analysis.compare.verdicts import draft
 from runner.analysis.comparison_model import PassedOver
-from runner.analysis.error_inflation import Inflation, inflation
+from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import Dataset
 from runner.analysis.of_run import split
 from runner.catalog.published import Figure, is_published
@@ -23,7 +24,7 @@ class Match:
 
     base: Side
     other: Side
-    pairs: Sequence[Pair]
+    pairs: Sequence[CellPair]
 
     @property
     def usable(self) -> bool:
@@ -69,17 +70,18 @@ class RunReader:
     A published side belongs to every run, or to an empty one if there is none.
     """
 
-    def __init__(self, datasets: Iterable[Dataset], names: Sequence[str]) -> None:
-        """Take the datasets, newest first, and the names of the sides; nothing is read yet."""
+    def __init__(self, runs: Iterable[Dataset | MeasuredRun], names: Sequence[str]) -> None:
+        """Take the runs, newest first, and the names of the sides; nothing is read yet."""
         self.environments: set[str] = set()
         self.published = {name: published_side(name) for name in names if is_published(name)}
         self._measured_names = [name for name in names if name not in self.published]
-        self._unread = iter(datasets if self._measured_names else ())
+        self._unread = iter(map(MeasuredRun.of, runs) if self._measured_names else ())
         self._read: list[RunSides] = []
 
     def __iter__(self) -> Iterator[RunSides]:
         yield from self._read
-        for dataset in self._unread:
+        for measured in self._unread:
+            dataset = measured.dataset
             self.environments |= {planned.cell.environment for planned in dataset.plan} | set(dataset.environments)
             self.environments |= set(dataset.rounds["environment"].unique())
             self._read.append(
@@ -87,12 +89,12 @@ class RunReader:
                     run=dataset.run,
                     sides={
                         **self.published,
-                        **{name: environment_side(dataset, name) for name in self._measured_names},
+                        **{name: measured.side(name) for name in self._measured_names},
                     },
                     facts=RunFacts(dataset.machine, dataset.environments),
-                    floors=noise_floors(dataset),
-                    mean_floors=mean_noise_floors(dataset),
-                    inflation=inflation(dataset),
+                    floors=measured.floors,
+                    mean_floors=measured.mean_floors,
+                    inflation=measured.inflation,
                 )
             )
             yield self._read[-1]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from runner.analysis.compare.comparison import compare
+from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.model import Dataset
 from runner.analysis.releases import releases
@@ -11,12 +12,14 @@ from runner.core.model.cells import is_twin, without_twin
 from runner.stats.intervals import MARGIN
 
 
-def summarise(dataset: Dataset, *, margin: float = MARGIN) -> tuple[Comparison, ...]:
+def summarise(run: Dataset | MeasuredRun, *, margin: float = MARGIN) -> tuple[Comparison, ...]:
     """Return, for each framework of a run, the comparison of its other measured environments with the first.
 
     The order is the plan's. A framework with fewer than two measured environments, or none in common, is left out. If
     each framework has only one, the first of them is compared with the others. A/A pairs come last.
     """
+    shared = MeasuredRun.of(run)
+    dataset = shared.dataset
     rounds = dataset.rounds
     measured = dict(zip(rounds["environment"].tolist(), rounds["framework"].tolist(), strict=True))
     families: dict[str, list[str]] = {}
@@ -33,7 +36,7 @@ def summarise(dataset: Dataset, *, margin: float = MARGIN) -> tuple[Comparison, 
     for names in [*families.values(), *twins]:
         try:
             if len(names) > 1:
-                compared = compare([dataset], names[0], names[1:], margin=margin)
+                compared = compare([shared], names[0], names[1:], margin=margin)
                 comparisons.append(replace(compared, releases={name: known[name] for name in names}))
         except RunnerError:  # they share no case; the tables of times show both
             continue

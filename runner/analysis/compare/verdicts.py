@@ -11,8 +11,8 @@ from runner.analysis.cell_rounds import log_ratios
 from runner.analysis.compare.drafts import Draft, freedom, variance_factor
 from runner.analysis.compare.file_differences import file_differences
 from runner.analysis.compare.forecasts import with_forecasts
-from runner.analysis.compare.pairing import Measured, Pair, Side
-from runner.analysis.compare.published import note, with_comparable_facts
+from runner.analysis.compare.pairing import CellPair, MeasuredCell, Side
+from runner.analysis.compare.published_side import note, with_comparable_facts
 from runner.analysis.compare.sample_sizes import SampleSize, batch_difference
 from runner.analysis.comparison_model import Row
 from runner.analysis.error_inflation import Inflation
@@ -30,7 +30,7 @@ WITHOUT_VERDICT = frozenset({DIFFERENT_RUNS, DIFFERENT_BOARDS})
 NO_ROUNDS = "a published figure has no rounds: its variation between processes is unknown"
 
 
-def draft(base: Side, other: Side, pair: Pair) -> Draft:
+def draft(base: Side, other: Side, pair: CellPair) -> Draft:
     """Return the row of a pair of cells; its verdict follows from its rounds, if it has evidence.
 
     The sides may be from different runs.
@@ -81,7 +81,7 @@ def with_verdicts(
     return [next(decided) if id(draft) in is_decided else _row_without_verdict(draft) for draft in drafts]
 
 
-def host_difference(base: Measured, other: Measured, base_name: str, other_name: str) -> dict[str, str]:
+def host_difference(base: MeasuredCell, other: MeasuredCell, base_name: str, other_name: str) -> dict[str, str]:
     """Return code -> sentence if two cells have no host in common; none if a host is not known."""
     if not base.hosts or not other.hosts or base.hosts & other.hosts:
         return {}
@@ -89,7 +89,7 @@ def host_difference(base: Measured, other: Measured, base_name: str, other_name:
     return {"host": f"the host differs: {of_base} for {base_name}, {of_other} for {other_name}"}
 
 
-def fact_differences(base: Measured, other: Measured, base_name: str, other_name: str) -> dict[str, str]:
+def fact_differences(base: MeasuredCell, other: MeasuredCell, base_name: str, other_name: str) -> dict[str, str]:
     """Return code -> sentence for each fact in which the rounds of two cells do not all agree."""
     differences: dict[str, str] = {}
     for fact, code in COMPARABLE.items():
@@ -107,7 +107,7 @@ def fact_differences(base: Measured, other: Measured, base_name: str, other_name
     return differences
 
 
-def _row_with_published(base: Side, other: Side, pair: Pair) -> Row:
+def _row_with_published(base: Side, other: Side, pair: CellPair) -> Row:
     """Return the row of two times, at least one of them published: their quotient, and why it proves nothing."""
     base_cell, other_cell = base.measured[pair.base], other.measured[pair.other]
     different = fact_differences(*with_comparable_facts(base_cell, other_cell), base.environment, other.environment)
@@ -126,14 +126,14 @@ def _row_with_published(base: Side, other: Side, pair: Pair) -> Row:
     )
 
 
-def _shared_rounds(base: Side, other: Side, pair: Pair) -> list[int]:
+def _shared_rounds(base: Side, other: Side, pair: CellPair) -> list[int]:
     """Return the numbers of the rounds that both cells have on the same board; none for sides of different runs."""
     if base.run != other.run:
         return []
     return shared_rounds(base.measured[pair.base].boards, other.measured[pair.other].boards)
 
 
-def _sizes(base: Side, other: Side, pair: Pair) -> tuple[list[SampleSize], list[SampleSize]]:
+def _sizes(base: Side, other: Side, pair: CellPair) -> tuple[list[SampleSize], list[SampleSize]]:
     """Return the sizes of the samples of both sides, in the rounds that are compared."""
     shared = set(_shared_rounds(base, other, pair))
     of_base, of_other = base.measured[pair.base].sizes, other.measured[pair.other].sizes
@@ -143,7 +143,7 @@ def _sizes(base: Side, other: Side, pair: Pair) -> tuple[list[SampleSize], list[
     )
 
 
-def _draft_with_evidence(base: Side, other: Side, pair: Pair) -> Draft:
+def _draft_with_evidence(base: Side, other: Side, pair: CellPair) -> Draft:
     base_cell, other_cell = base.measured[pair.base], other.measured[pair.other]
     shared = _shared_rounds(base, other, pair)
     if shared:
@@ -176,18 +176,18 @@ def _row_without_verdict(draft: Draft) -> Row:
     return replace(draft.row, ratio=ratio, rounds=rounds, reason=reason)
 
 
-def _relative_tick(cell: Measured) -> float:
+def _relative_tick(cell: MeasuredCell) -> float:
     return cell.tick / cell.seconds
 
 
-def _rounds(cell: Measured, numbers: Sequence[int]) -> list[Round]:
+def _rounds(cell: MeasuredCell, numbers: Sequence[int]) -> list[Round]:
     return [(cell.medians[number], cell.turns.get(number)) for number in numbers]
 
 
 def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[str, Inflation]) -> list[Row]:
     """Return the rows of drafts that have evidence, with their verdicts."""
     evidence_columns = zip(*(draft.evidence for draft in drafts), strict=True)
-    evidence = intervals.Evidence(*(np.array(column) for column in evidence_columns))
+    evidence = intervals.PairedEvidence(*(np.array(column) for column in evidence_columns))
     looks = [draft.looks or (int(rounds),) for draft, rounds in zip(drafts, evidence.rounds, strict=True)]
     factors = np.array([variance_factor(draft, inflations) for draft in drafts])
     evidence = evidence._replace(freedom=np.array([freedom(draft, inflations) for draft in drafts]))
@@ -243,7 +243,7 @@ def _why_decided(verdict: intervals.Verdict, margin: float, distance: float) -> 
     return "beyond-one", f"the interval excludes 1, but not every change within {margin:.2g}"
 
 
-def _why_unpaired(base: Side, other: Side, pair: Pair) -> tuple[str, str]:
+def _why_unpaired(base: Side, other: Side, pair: CellPair) -> tuple[str, str]:
     of_base, of_other = base.measured[pair.base].boards, other.measured[pair.other].boards
     boards = [" and ".join(dict.fromkeys(board.text for board in side.values())) for side in (of_base, of_other)]
     apart = not {*of_base.values()} & {*of_other.values()} and all(boards)
@@ -261,7 +261,7 @@ def _why_unpaired(base: Side, other: Side, pair: Pair) -> tuple[str, str]:
     return "different-rounds", "the sides share no good round, so they did not take turns"
 
 
-def _row(base: Side, other: Side, pair: Pair, **fields: object) -> Row:
+def _row(base: Side, other: Side, pair: CellPair, **fields: object) -> Row:
     base_measured, other_measured = base.measured.get(pair.base), other.measured.get(pair.other)
     phase = (pair.base if other.figures else pair.other).phase
     measured = [side for side in (base_measured, other_measured) if side]

@@ -1,17 +1,18 @@
 """Quality issues: what makes the numbers of a run doubtful.
 
 ``quality_issues`` checks a run, and ``annotate`` adds the issues of both cells to the rows of a comparison. The checks
-are pure functions on the tables of a run, one for each code: those of a cell in ``cells``, those of the machine and the
-budget in ``run``. ``docs/doubts.md`` explains each code. In JSON the issues are called ``doubts``.
+are pure functions on the tables of a run, one for each code: those of a cell in ``cell_checks``, those of the machine
+and the budget in ``run``. ``docs/doubts.md`` explains each code. In JSON the issues are called ``doubts``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.controls import control_issues
 from runner.analysis.model import Dataset, QualityIssue
-from runner.analysis.quality.cells import CELL_CHECKS, cell_samples, few_rounds
+from runner.analysis.quality.cell_checks import CELL_CHECKS, cell_samples, few_rounds
 from runner.analysis.quality.run import busy_issues, machine_issues, serial_correlation_issues, short_budget
 
 __all__ = ["CODES", "annotate", "quality_issues"]
@@ -41,17 +42,19 @@ CODES = (
 """The codes of quality issues, the most important first."""
 
 
-def quality_issues(dataset: Dataset) -> tuple[QualityIssue, ...]:
+def quality_issues(run: Dataset | MeasuredRun) -> tuple[QualityIssue, ...]:
     """Return the quality issues of a run, serious ones first, and the worst of each code first.
 
     Args:
-        dataset: the run; its samples are in the order of its rounds, as ``load_dataset`` returns them. Facts are
+        run: its samples are in the order of its rounds, as ``load_dataset`` returns them. Facts are
             checked where ``rounds`` has a column for them; a value that is None or not a number is skipped.
     """
+    measured = MeasuredRun.of(run)
+    dataset = measured.dataset
     compared = _compared_cells(dataset)
     cells = tuple(cell_samples(dataset))
-    issues = [*machine_issues(dataset), *busy_issues(dataset, cells), *serial_correlation_issues(dataset)]
-    issues += [*control_issues(dataset), *short_budget(cells)]
+    issues = [*machine_issues(dataset), *busy_issues(dataset, cells), *serial_correlation_issues(measured.inflation)]
+    issues += [*control_issues(dataset, measured.aa_pairs), *short_budget(cells)]
     for cell in cells:
         for check in CELL_CHECKS:
             issues += check(cell)

@@ -8,10 +8,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
+from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.comparison_model import Comparison, Row
-from runner.analysis.controls import aa_pairs_of_run, canary_by_host, different_pairs
+from runner.analysis.controls import canary_by_host, different_pairs
 from runner.analysis.model import LEVELS, Dataset, Figures, Grade, QualityIssue, Reason
-from runner.analysis.quality.cells import cell_samples
+from runner.analysis.quality.cell_checks import cell_samples
 from runner.analysis.quality.run import knows_cpus, online_cpus, others_busy
 from runner.core.model.cells import is_twin
 
@@ -41,24 +42,27 @@ ELSEWHERE_COUNTED = frozenset({"few-rounds", "a-a-differs", "unchecked"})
 """Codes of issues of cells that other inputs of the grade cover, or that are not about times."""
 
 
-def grade(dataset: Dataset, issues: Sequence[QualityIssue], comparisons: Sequence[Comparison]) -> Grade | None:
+def grade(
+    run: Dataset | MeasuredRun, issues: Sequence[QualityIssue], comparisons: Sequence[Comparison]
+) -> Grade | None:
     """Return the grade of a run; None without a good record, as there is no number to grade.
 
     Args:
-        dataset: the run.
+        run: as tables.
         issues: its quality issues, as ``quality_issues`` returns them.
         comparisons: its environments against a base each, as ``summarise`` returns them.
     """
-    if dataset.rounds.empty:
+    measured = MeasuredRun.of(run)
+    if measured.dataset.rounds.empty:
         return None
-    figures = _figures(dataset, issues, comparisons)
+    figures = _figures(measured, issues, comparisons)
     reasons = [*_machine(issues, figures), *(reason for check in CHECKS for reason in check(figures))]
     reasons.sort(key=lambda reason: -LEVELS.index(reason.level))  # stable: the order of importance remains
     return Grade(level=reasons[0].level if reasons else "good", reasons=tuple(reasons), figures=figures)
 
 
-def _figures(dataset: Dataset, issues: Sequence[QualityIssue], comparisons: Sequence[Comparison]) -> Figures:
-    pairs = aa_pairs_of_run(dataset)
+def _figures(run: MeasuredRun, issues: Sequence[QualityIssue], comparisons: Sequence[Comparison]) -> Figures:
+    dataset, pairs = run.dataset, run.aa_pairs
     changes = [max(pair.ratio, 1 / pair.ratio) - 1 for pair in pairs]
     far = {pair.twin for pair, change in zip(pairs, changes, strict=True) if change > FAR_AA_PAIR}
     rows = [row for each in comparisons for row in each.rows if row.ratio and not is_twin(row.environment)]

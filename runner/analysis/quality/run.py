@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from runner.analysis.error_inflation import Inflation, correlation_sentence
 from runner.analysis.model import Dataset, QualityIssue
-from runner.analysis.quality.cells import MIN_WARMUP_SAMPLES, CellSamples
+from runner.analysis.quality.cell_checks import MIN_WARMUP_SAMPLES, CellSamples
 from runner.core import busy
 from runner.harness.timing import WARMUP_SHARE
 
@@ -86,11 +87,9 @@ def _rounded_up(seconds: float) -> float:
     return round(math.ceil(seconds / step) * step, 12)
 
 
-def serial_correlation_issues(dataset: Dataset) -> Iterator[QualityIssue]:
+def serial_correlation_issues(inflation: Inflation) -> Iterator[QualityIssue]:
     """Yield an issue if neighbouring rounds of the run are more alike than independent rounds are."""
-    from runner.analysis.error_inflation import correlation_sentence, inflation
-
-    correlation = inflation(dataset).correlation
+    correlation = inflation.correlation
     if correlation and correlation.is_significant:
         yield QualityIssue(
             code="serial-correlation",

@@ -24,7 +24,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from runner.catalog.published.sources import SOURCES, Source
+from runner.catalog.published.sources import SOURCES, PublishedSource
 from runner.core.errors import Problem, UsageError
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
     "PREFIX",
     "SOURCES",
     "Figure",
-    "Source",
+    "PublishedSource",
     "figures",
     "figures_by_side",
     "find_source",
@@ -115,7 +115,7 @@ def select_sides(name: str) -> tuple[str, ...]:
     return matches
 
 
-def find_source(name: str) -> Source:
+def find_source(name: str) -> PublishedSource:
     """Return a source by its name.
 
     Raises:

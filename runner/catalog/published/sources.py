@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class PublishedSource:
     """A publication, or one version of it.
 
     Attributes:
@@ -37,8 +37,8 @@ _THEANO = "MaximumEntropy, cudnn_rnn_theano_benchmarks"
 _THEANO_CODE = "https://github.com/MaximumEntropy/cudnn_rnn_theano_benchmarks/tree/"
 _BLOCK = "1,000 steps timed as one, in one process"
 
-SOURCES: Mapping[str, Source] = {
-    "braun2018": Source(
+SOURCES: Mapping[str, PublishedSource] = {
+    "braun2018": PublishedSource(
         title=f"{_BRAUN}, table 4",
         year=2018,
         url="https://arxiv.org/abs/1806.01818",
@@ -46,46 +46,46 @@ SOURCES: Mapping[str, Source] = {
         spread="standard deviation of the steps: of results.csv in the repository for PyTorch on long sequences, "
         "else read off the error bars of its figures",
     ),
-    "braun2018-raw": Source(
+    "braun2018-raw": PublishedSource(
         title=f"{_BRAUN}, results.csv of the repository",
         year=2018,
         url=_BRAUN_CODE,
         timed=_BRAUN_TIMED.format("median"),
         spread="standard deviation of the steps",
     ),
-    "braun2018-bars": Source(
+    "braun2018-bars": PublishedSource(
         title=f"{_BRAUN}, read off the bars of the repository's figures, approximate",
         year=2018,
         url=_BRAUN_CODE,
         timed=_BRAUN_TIMED.format("mean"),
         spread="standard deviation of the steps, read off the error bars",
     ),
-    "glample2016": Source(
+    "glample2016": PublishedSource(
         title="Lample, rnn-benchmarks",
         year=2016,
         url="https://github.com/glample/rnn-benchmarks/tree/7b737bf",
         timed=f"a step, printed for each example of the batch; {_BLOCK}",
     ),
-    "maximumentropy2016": Source(
+    "maximumentropy2016": PublishedSource(
         title=_THEANO,
         year=2016,
         url=f"{_THEANO_CODE}0bd1856",
         timed=f"a forward pass, or one with gradients and no update, printed for each example of the batch; {_BLOCK}",
     ),
-    "maximumentropy2016-first": Source(
+    "maximumentropy2016-first": PublishedSource(
         title=f"{_THEANO}, its first figures",
         year=2016,
         url=f"{_THEANO_CODE}de8d723",
         timed="a forward pass, or one with gradients and no update, of a loss that the text says is of the last hidden "
         f"state; printed for each example of the batch; {_BLOCK}",
     ),
-    "maximumentropy2017": Source(
+    "maximumentropy2017": PublishedSource(
         title=f"{_THEANO}, its last figures",
         year=2017,
         url=f"{_THEANO_CODE}00fd5a4",
         timed=f"a forward pass, or one with gradients and no update, printed for each example of the batch; {_BLOCK}",
     ),
-    "deepbench2017": Source(
+    "deepbench2017": PublishedSource(
         title="Baidu Research, DeepBench, the tables of June 28 for NVIDIA's GPUs",
         year=2017,
         url="https://github.com/baidu-research/DeepBench",
@@ -93,7 +93,7 @@ SOURCES: Mapping[str, Source] = {
         "layers forward and back together",
         protocol="calls of cuBLAS, cuSPARSE and cuDNN",
     ),
-    "tfcudnnlstm2018": Source(
+    "tfcudnnlstm2018": PublishedSource(
         title="Choe, TFCudnnLSTM",
         year=2018,
         url="https://github.com/yjchoe/TFCudnnLSTM/tree/2508169",

@@ -29,7 +29,15 @@ from runner.search.bisect.result import Bisection, entry, step_line
 from runner.search.bisect.state import Question, State, Step, new_state, unfinished
 from runner.session.context import Context, setup
 from runner.session.options import Options
-from runner.stats.bisection import Answer, Outcome, Pair, Search, bisection, every_neighbour, expected_comparisons
+from runner.stats.bisection import (
+    FoundChanges,
+    Outcome,
+    PositionPair,
+    Search,
+    bisection,
+    every_neighbour,
+    expected_comparisons,
+)
 
 __all__ = ["Ends", "bisect", "dry_run"]
 
@@ -188,11 +196,11 @@ def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[Candidate
     return candidates
 
 
-def _searched(candidates: Sequence[Candidate], measuring: Measuring, *, keep: bool) -> Answer:
+def _searched(candidates: Sequence[Candidate], measuring: Measuring, *, keep: bool) -> FoundChanges:
     """Measure until the search has its answer; what was built for it is removed at the end, whatever happens."""
     state, by_name = measuring.state, {candidate.name: candidate for candidate in candidates}
     search: Search = (every_neighbour if state.question.every else bisection)(len(candidates))
-    answer = Answer()
+    answer = FoundChanges()
     try:
         pair = next(search)
         for step in tuple(state.steps):  # measured before an interruption
@@ -202,13 +210,13 @@ def _searched(candidates: Sequence[Candidate], measuring: Measuring, *, keep: bo
                 measuring.remove(by_name, _needed(candidates, state.steps, pair))
             pair = search.send(_measured(candidates, measuring, pair))
     except StopIteration as end:
-        answer = cast("Answer", end.value)
+        answer = cast("FoundChanges", end.value)
     if not keep:
         measuring.remove(by_name, set())
     return answer
 
 
-def _measured(candidates: Sequence[Candidate], measuring: Measuring, pair: Pair) -> Outcome:
+def _measured(candidates: Sequence[Candidate], measuring: Measuring, pair: PositionPair) -> Outcome:
     """Measure a pair, store the step, and return its outcome.
 
     Raises:
@@ -224,7 +232,7 @@ def _measured(candidates: Sequence[Candidate], measuring: Measuring, pair: Pair)
     return step.outcome
 
 
-def _needed(candidates: Sequence[Candidate], steps: Sequence[Step], pair: Pair) -> set[str]:
+def _needed(candidates: Sequence[Candidate], steps: Sequence[Step], pair: PositionPair) -> set[str]:
     """Return the names that the search still needs: the pair, both ends, and the neighbours that it narrows down to."""
     names = [candidate.name for candidate in candidates]
     positions = {pair.base, pair.other, 0, len(names) - 1}

@@ -9,7 +9,7 @@ from runner.core.units import duration
 from runner.releases.candidates import Candidate
 from runner.report import formatting, rich_text
 from runner.search.bisect.state import Question, Step
-from runner.stats.bisection import Answer, Change
+from runner.stats.bisection import FoundChanges, LocatedChange
 
 VERSION = 1
 
@@ -32,7 +32,7 @@ class Bisection:
     label: str
     candidates: tuple[Candidate, ...]
     steps: tuple[Step, ...]
-    answer: Answer
+    answer: FoundChanges
     notes: tuple[str, ...] = ()
 
     @property
@@ -76,7 +76,7 @@ class Bisection:
         elif not self.answer.changes:
             yield f"{self._name(bad)} is as fast as {self._name(good)}: there is no change to search"
 
-    def _sentence(self, change: Change) -> str:
+    def _sentence(self, change: LocatedChange) -> str:
         before, after = self.candidates[change.before], self.candidates[change.after]
         step = self._deciding(change)
         runs = len({each.run for each in self.steps if each.run})
@@ -92,7 +92,7 @@ class Bisection:
         between = "; ".join(self._missing(position) for position in change.missing)
         return f"{range_of}; {between}; {measured}"
 
-    def _differences(self, change: Change) -> Iterator[str]:
+    def _differences(self, change: LocatedChange) -> Iterator[str]:
         yield from self._deciding(change).differences
         before = self.candidates[change.before].name
         for step in self.steps:
@@ -107,7 +107,7 @@ class Bisection:
         verb = "cannot be measured" if steps[-1].outcome == "missing" else "stays undecided"
         return f"{candidate.release} {verb}: {steps[-1].reason}"
 
-    def _deciding(self, change: Change) -> Step:
+    def _deciding(self, change: LocatedChange) -> Step:
         """Return the last comparison of the two releases of a change, or of the second with the base."""
         names = self.candidates[change.before].name, self.candidates[change.after].name
         of_pair = [step for step in self.steps if (step.base, step.other) == names]
@@ -119,7 +119,7 @@ class Bisection:
         reasons = [step.reason for step in self.steps if step.other == last.name and step.base == first.name]
         return (reasons[-1] if reasons else "") or "their comparison has no verdict"
 
-    def _change(self, change: Change) -> dict[str, Any]:
+    def _change(self, change: LocatedChange) -> dict[str, Any]:
         step = self._deciding(change)
         return {
             "before": entry(self.candidates[change.before]),

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from runner.analysis import dataset
-from runner.analysis.compare.pairing import Measured, Pair, Side, environment_side
+from runner.analysis.compare.pairing import CellPair, MeasuredCell, Side, environment_side
 from runner.analysis.compare.verdicts import draft, fact_differences, host_difference, with_verdicts
 from runner.analysis.comparison_model import Row
 from runner.analysis.model import Dataset
@@ -98,7 +98,7 @@ def find_baselines(
     return baselines
 
 
-def measured_cells(results: Dataset) -> dict[Cell, Measured]:
+def measured_cells(results: Dataset) -> dict[Cell, MeasuredCell]:
     """Return the good rounds of each cell of a run, without those of A/A pairs."""
     names = dict.fromkeys(results.rounds["environment"].tolist())
     sides = (environment_side(results, name) for name in names if not is_twin(name))
@@ -115,7 +115,7 @@ def gpu_of_case(results: Dataset) -> dict[str, str]:
 def _add_run(
     earlier: Run,
     header: Mapping[str, Any],
-    cells: Mapping[Cell, Measured],
+    cells: Mapping[Cell, MeasuredCell],
     baselines: Baselines,
     failed: Collection[str],
     open_cells: Collection[str],
@@ -172,7 +172,9 @@ def compare_with_baselines(
 ) -> list[tuple[Cell, Row]]:
     """Return each cell's row against its baseline; the rounds are of two runs, so the interval is Welch's."""
     sides = {name: environment_side(tonight, name) for name in {cell.environment for cell in baselines}}
-    drafts = [draft(baseline.side, sides[cell.environment], Pair(cell, cell)) for cell, baseline in baselines.items()]
+    drafts = [
+        draft(baseline.side, sides[cell.environment], CellPair(cell, cell)) for cell, baseline in baselines.items()
+    ]
     return list(zip(baselines, with_verdicts(drafts, margin, across_runs=True), strict=True)) if drafts else []
 
 

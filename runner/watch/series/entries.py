@@ -15,7 +15,7 @@ from runner.analysis.comparison_model import Row
 from runner.analysis.model import Dataset
 from runner.analysis.of_run import split
 from runner.analysis.quality.run import measured_elsewhere
-from runner.analysis.releases import Release
+from runner.analysis.releases import EnvironmentRelease
 from runner.analysis.time_intervals import Ends, time_intervals
 from runner.core.errors import Problem, RecordError
 from runner.core.model import Cell
@@ -130,7 +130,7 @@ class _Builds:
     """The release of each environment of a run, and what pins its content."""
 
     def __init__(self, analysis: Analysis) -> None:
-        self.releases: Mapping[str, Release] = analysis.releases
+        self.releases: Mapping[str, EnvironmentRelease] = analysis.releases
         self.digests: Mapping[str, Any] = analysis.dataset.provenance.get("digests") or {}
         self.environments = analysis.dataset.environments
 

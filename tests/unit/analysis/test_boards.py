@@ -185,7 +185,7 @@ def test_a_canary_is_compared_with_itself_on_one_host(tmp_path: Path) -> None:
     canary = [(quick, number, 0.010) for number in range(8)] + [(slow, number, 0.020) for number in range(8)]
     data = replace(data, canary=tuple(canary))
     assert {host: len(times) for host, times in canary_by_host(data).items()} == {"node-a": 8, "node-b": 8}
-    assert not list(control_issues(data))
+    assert not list(control_issues(data, ()))
     peaks = _canary_peaks(data)
     assert peaks["AMD EPYC 7B13"].operations == pytest.approx(2 * peaks["Intel Xeon 8480"].operations)
 

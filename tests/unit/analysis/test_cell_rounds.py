@@ -3,10 +3,10 @@
 import pytest
 
 from runner.analysis.cell_rounds import log_ratios
-from runner.analysis.model import Round, Turns, log_ratio
+from runner.analysis.model import Round, TurnMedians, log_ratio
 
-FOUR = Turns("a", (1.0, 3.0, 1.5, 0.7))
-OTHER_FOUR = Turns("a", (2.0, 6.0, 1.0, 0.9))
+FOUR = TurnMedians("a", (1.0, 3.0, 1.5, 0.7))
+OTHER_FOUR = TurnMedians("a", (2.0, 6.0, 1.0, 0.9))
 
 
 @pytest.mark.parametrize(
@@ -15,9 +15,9 @@ OTHER_FOUR = Turns("a", (2.0, 6.0, 1.0, 0.9))
         ([], []),
         ([(1.0, None), (2.0, FOUR)], [(3.0, None), (4.0, OTHER_FOUR)]),
         ([(1.0, FOUR), (2.0, FOUR)], [(3.0, OTHER_FOUR), (4.0, FOUR)]),
-        ([(1.0, FOUR)], [(3.0, Turns("a", (2.0, 6.0)))]),
-        ([(1.0, FOUR)], [(3.0, Turns("b", (2.0, 6.0, 1.0, 0.9)))]),
-        ([(1.0, Turns("a", (1.0, 3.0, 2.0)))], [(3.0, Turns("a", (2.0, 6.0, 7.0)))]),
+        ([(1.0, FOUR)], [(3.0, TurnMedians("a", (2.0, 6.0)))]),
+        ([(1.0, FOUR)], [(3.0, TurnMedians("b", (2.0, 6.0, 1.0, 0.9)))]),
+        ([(1.0, TurnMedians("a", (1.0, 3.0, 2.0)))], [(3.0, TurnMedians("a", (2.0, 6.0, 7.0)))]),
     ],
 )
 def test_the_log_ratios_of_many_rounds_are_those_of_each(base: list[Round], other: list[Round]) -> None:

@@ -12,7 +12,7 @@ from scipy import stats as scipy_stats
 
 from runner.analysis import dataset, forecast
 from runner.analysis.compare import compare
-from runner.analysis.compare.pairing import Pair, environment_side
+from runner.analysis.compare.pairing import CellPair, environment_side
 from runner.analysis.compare.summary import summarise
 from runner.analysis.compare.verdicts import draft, with_verdicts
 from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Row
@@ -277,7 +277,7 @@ def test_sides_of_different_runs_as_a_suspicion(tmp_path: Path) -> None:
     older, newer = make(tmp_path, rounds(BASE, base)), make(tmp_path, rounds(OTHER, other), later=9)
     base_side = environment_side(dataset.load_dataset(older), "torch-1.0")
     other_side = environment_side(dataset.load_dataset(newer), "torch-2.x")
-    (row,) = with_verdicts([draft(base_side, other_side, Pair(BASE, OTHER))], 0.02, across_runs=True)
+    (row,) = with_verdicts([draft(base_side, other_side, CellPair(BASE, OTHER))], 0.02, across_runs=True)
     truth = scipy_stats.ttest_ind(np.log(other), np.log(base), equal_var=False).confidence_interval(0.95)
     assert (row.ratio_low, row.ratio_high) == pytest.approx((math.exp(truth.low), math.exp(truth.high)))
     assert (row.verdict, row.code) == ("slower", "different-runs")

@@ -18,14 +18,14 @@ LEVEL = intervals.FALSE_ALARM_LEVEL
 MARGIN = 0.02
 
 
-def evidence(mean: float, sd: float, rounds: int, independent: int | None = None) -> intervals.Evidence:
+def evidence(mean: float, sd: float, rounds: int, independent: int | None = None) -> intervals.PairedEvidence:
     """Return the evidence of one row, (1,)."""
     count = independent or rounds
     error = sd / math.sqrt(count) if count > 1 else math.inf
-    return intervals.Evidence(*(np.array([float(value)]) for value in (mean, error, max(count - 1, 1), rounds)))
+    return intervals.PairedEvidence(*(np.array([float(value)]) for value in (mean, error, max(count - 1, 1), rounds)))
 
 
-def more(of: intervals.Evidence, total: float = LEVEL, at: tuple[int, ...] = LOOKS) -> tuple[int, int]:
+def more(of: intervals.PairedEvidence, total: float = LEVEL, at: tuple[int, ...] = LOOKS) -> tuple[int, int]:
     """Return the ends of the forecast of one row."""
     low, high = forecast.more_rounds(of, [at], total, MARGIN)
     return int(low[0]), int(high[0])
@@ -116,7 +116,7 @@ def test_the_rows_of_a_table_do_not_depend_on_each_other() -> None:
     rows = [(0.06, 0.03, 3), (0.10, 0.04, 4), (0.01, 0.02, 3)]
     columns = zip(*(evidence(*row) for row in rows), strict=True)
     together = forecast.more_rounds(
-        intervals.Evidence(*map(np.concatenate, columns)), [LOOKS] * len(rows), LEVEL, MARGIN
+        intervals.PairedEvidence(*map(np.concatenate, columns)), [LOOKS] * len(rows), LEVEL, MARGIN
     )
     alone = [more(evidence(*row)) for row in rows]
     assert list(zip(*(ends.tolist() for ends in together), strict=True)) == alone

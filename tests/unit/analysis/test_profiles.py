@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.profiles import LEFT_OUT, OUTSIDE, OperatorChanges, compare_profiles
+from runner.analysis.profile_changes import LEFT_OUT, OUTSIDE, OperatorChanges, compare_profiles
 
 
 def profile(step: float, *rows: tuple[str, float, float, float], **more: Any) -> dict[str, Any]:

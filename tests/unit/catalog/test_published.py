@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.compare.published import published_side
+from runner.analysis.compare.published_side import published_side
 from runner.catalog.cases import CASES, product_flops
 from runner.catalog.cases.deepbench_rnn import recurrent_flops
 from runner.catalog.published import SOURCES, Figure, figures, figures_by_side, find_source, is_published, select_sides

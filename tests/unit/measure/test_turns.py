@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.controls import aa_pairs
-from runner.analysis.model import Turns, log_ratio
+from runner.analysis.model import TurnMedians, log_ratio
 from runner.analysis.tables import turns_of
 from runner.core.model import Cell, Outcome, Provisioned, Record
 from runner.harness import timing
@@ -198,10 +198,10 @@ def test_waiting_for_a_turn_counts_in_no_time_and_no_budget() -> None:
 
 
 def test_log_ratio_of_a_round_is_the_median_over_shared_turns() -> None:
-    base, other = Turns("a", (1.0, 9.0, 1.0, 1.0)), Turns("a", (1.1, 9.9, 9.9))
+    base, other = TurnMedians("a", (1.0, 9.0, 1.0, 1.0)), TurnMedians("a", (1.1, 9.9, 9.9))
     assert log_ratio((1.0, base), (9.9, other)) == pytest.approx(math.log(1.1))
     assert log_ratio((9.9, other), (1.0, base)) == pytest.approx(-math.log(1.1))
-    for unpaired in (None, Turns("b", other.medians)):
+    for unpaired in (None, TurnMedians("b", other.medians)):
         assert log_ratio((1.0, base), (9.9, unpaired)) == pytest.approx(math.log(9.9))
 
 
@@ -231,7 +231,7 @@ def test_compare_uses_the_turns_and_not_the_medians(tmp_path: Path) -> None:
 
 
 def test_turns_are_read_only_from_a_complete_record() -> None:
-    assert turns_of(record(1.0, 3.0, 2.0, turns=[1, 2], turns_with="1/0")) == Turns("1/0/1", (1.0, 2.5))
+    assert turns_of(record(1.0, 3.0, 2.0, turns=[1, 2], turns_with="1/0")) == TurnMedians("1/0/1", (1.0, 2.5))
     for facts in (
         {},
         {"turns": [1, 2]},

@@ -7,7 +7,7 @@ import pytest
 
 from runner.analysis.analyse import analyse_run
 from runner.core.model import Cell
-from runner.report import profiles as shown
+from runner.report import profile_section as shown
 from runner.report.formatting import DASH
 from runner.session.results import write_report
 from runner.store.profiles import write_profile

@@ -266,7 +266,7 @@ def test_a_cell_in_two_comparisons_has_the_issues_of_the_first_base() -> None:
         for issue in of_bases
     ]
     assert quality.marks_by_cell([], both) == {
-        cell().id: (quality.Mark("base: two-modes", "seen 0 times", serious=True),)
+        cell().id: (quality.IssueMark("base: two-modes", "seen 0 times", serious=True),)
     }
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from runner.stats import intervals
 from runner.stats.bisection import (
-    Answer,
-    Change,
+    FoundChanges,
+    LocatedChange,
     Outcome,
-    Pair,
+    PositionPair,
     Search,
     bisection,
     every_neighbour,
@@ -22,27 +22,27 @@ from runner.stats.bisection import (
 )
 from runner.stats.paired_tests import evaluate
 
-Judge = Callable[[Pair], Outcome]
+Judge = Callable[[PositionPair], Outcome]
 OUTCOMES: tuple[Outcome, ...] = ("same", "changed", "open", "missing")
 
 
-def answered(search: Search, judge: Judge) -> tuple[Answer, list[Pair]]:
+def answered(search: Search, judge: Judge) -> tuple[FoundChanges, list[PositionPair]]:
     """Return the answer of a search, and the pairs that it measured."""
-    pairs: list[Pair] = []
+    pairs: list[PositionPair] = []
     try:
         pair = next(search)
         while True:
             pairs.append(pair)
             pair = search.send(judge(pair))
     except StopIteration as end:
-        answer: Answer = end.value
+        answer: FoundChanges = end.value
         return answer, pairs
 
 
 def exactly(levels: Sequence[float | None], margin: float = 0.02) -> Judge:
     """Return a judge that knows the times of all releases; None is one that cannot be measured."""
 
-    def judge(pair: Pair) -> Outcome:
+    def judge(pair: PositionPair) -> Outcome:
         base, other = levels[pair.base], levels[pair.other]
         if base is None or other is None:
             return "missing"
@@ -54,7 +54,7 @@ def exactly(levels: Sequence[float | None], margin: float = 0.02) -> Judge:
 @pytest.mark.parametrize("after", range(1, 12))
 def test_a_single_step_is_named_wherever_it_is(after: int) -> None:
     answer, pairs = answered(bisection(12), exactly([1.0] * after + [1.05] * (12 - after)))
-    assert answer == Answer((Change(after - 1, after),))
+    assert answer == FoundChanges((LocatedChange(after - 1, after),))
     assert answer.changes[0].is_named
     assert len(pairs) <= expected_comparisons(12)
 
@@ -69,9 +69,9 @@ def test_the_comparisons_grow_with_the_logarithm(size: int, data: st.DataObject)
 
 def test_neighbours_are_compared_in_a_run_of_their_own() -> None:
     _, pairs = answered(bisection(8), exactly([1.0] * 5 + [1.1] * 3))
-    assert Pair(4, 5) in pairs
+    assert PositionPair(4, 5) in pairs
     _, pairs = answered(bisection(2), exactly([1.0, 1.1]))
-    assert pairs == [Pair(0, 1), Pair(0, 1, 1)]
+    assert pairs == [PositionPair(0, 1), PositionPair(0, 1, 1)]
 
 
 @given(st.lists(st.sampled_from([0.9, 0.95, 1.0, 1.05, 1.1]), min_size=2, max_size=12))
@@ -80,9 +80,9 @@ def test_every_named_change_is_one_and_the_levels_lead_to_the_end(levels: list[f
     answer, _ = answered(bisection(len(levels)), judge)
     for change in answer.changes:
         assert change.is_named
-        assert judge(Pair(change.before, change.after)) == "changed"
+        assert judge(PositionPair(change.before, change.after)) == "changed"
     last = answer.changes[-1].after if answer.changes else 0
-    assert judge(Pair(last, len(levels) - 1)) == "same" or last == len(levels) - 1
+    assert judge(PositionPair(last, len(levels) - 1)) == "same" or last == len(levels) - 1
 
 
 def test_steps_up_are_all_named() -> None:
@@ -92,7 +92,7 @@ def test_steps_up_are_all_named() -> None:
 
 def test_a_slow_down_that_is_taken_back_shows_only_between_neighbours() -> None:
     levels = [1.0, 1.0, 1.1, 1.1, 1.0, 1.0]
-    assert answered(bisection(6), exactly(levels))[0] == Answer()
+    assert answered(bisection(6), exactly(levels))[0] == FoundChanges()
     answer, pairs = answered(every_neighbour(6), exactly(levels))
     assert [change.after for change in answer.changes] == [2, 4]
     assert len(pairs) == 5 + 2
@@ -101,40 +101,44 @@ def test_a_slow_down_that_is_taken_back_shows_only_between_neighbours() -> None:
 def test_releases_that_cannot_be_measured_make_a_range() -> None:
     for search in (bisection(7), every_neighbour(7)):
         answer, _ = answered(search, exactly([1.0, 1.0, None, None, 1.1, 1.1, 1.1]))
-        assert answer == Answer((Change(1, 4, (2, 3)),))
+        assert answer == FoundChanges((LocatedChange(1, 4, (2, 3)),))
         assert not answer.changes[0].is_named
 
 
 def test_a_comparison_without_a_verdict_makes_its_release_unknown() -> None:
     judge = exactly([1.0, 1.0, 1.015, 1.1])
     answer, _ = answered(bisection(4), lambda pair: "open" if 2 in pair[:2] else judge(pair))
-    assert answer == Answer((Change(1, 3, (2,)),))
+    assert answer == FoundChanges((LocatedChange(1, 3, (2,)),))
 
 
 def test_a_release_that_is_undecided_against_the_base_may_be_clear_against_the_changed_one() -> None:
     judge = exactly([1.0, 1.0, 1.015, 1.1, 1.1])
     answer, pairs = answered(bisection(5), lambda pair: "open" if pair[:2] == (0, 2) else judge(pair))
-    assert answer == Answer((Change(2, 3),))
-    assert {Pair(2, 3), Pair(2, 3, 1)} <= set(pairs)
+    assert answer == FoundChanges((LocatedChange(2, 3),))
+    assert {PositionPair(2, 3), PositionPair(2, 3, 1)} <= set(pairs)
     judge = exactly([1.0, 1.0, 1.1, 1.1, 1.1])
     answer, _ = answered(bisection(5), lambda pair: "open" if pair[:2] == (0, 2) else judge(pair))
-    assert answer == Answer((Change(1, 2),))
+    assert answer == FoundChanges((LocatedChange(1, 2),))
 
 
 def test_what_was_clear_only_once_is_a_range() -> None:
     judge = exactly([1.0, 1.0, 1.015, 1.1, 1.1])
     opens = {(0, 2, 0), (2, 3, 1)}
     answer, _ = answered(bisection(5), lambda pair: "open" if pair in opens else judge(pair))
-    assert answer.changes[0] == Change(2, 3, (), "unconfirmed")
+    assert answer.changes[0] == LocatedChange(2, 3, (), "unconfirmed")
     assert not answer.changes[0].is_named
-    outcomes: dict[Pair, Outcome] = {Pair(0, 2): "open", Pair(2, 3, 1): "same", Pair(2, 3, 2): "same"}
+    outcomes: dict[PositionPair, Outcome] = {
+        PositionPair(0, 2): "open",
+        PositionPair(2, 3, 1): "same",
+        PositionPair(2, 3, 2): "same",
+    }
     answer, _ = answered(bisection(5), lambda pair: outcomes.get(pair) or judge(pair))
-    assert answer.changes[0] == Change(1, 3, (2,), "unconfirmed")
+    assert answer.changes[0] == LocatedChange(1, 3, (2,), "unconfirmed")
 
 
 def test_ends_without_a_verdict_are_undecided_and_equal_ends_are_an_answer() -> None:
-    assert answered(bisection(5), lambda _: "open") == (Answer((), (0, 4)), [Pair(0, 4)])
-    assert answered(bisection(5), lambda _: "same") == (Answer(), [Pair(0, 4)])
+    assert answered(bisection(5), lambda _: "open") == (FoundChanges((), (0, 4)), [PositionPair(0, 4)])
+    assert answered(bisection(5), lambda _: "same") == (FoundChanges(), [PositionPair(0, 4)])
 
 
 def test_many_small_steps_are_gradual() -> None:
@@ -146,12 +150,12 @@ def test_many_small_steps_are_gradual() -> None:
 def test_a_false_verdict_in_the_search_is_measured_again() -> None:
     judge = exactly([1.0] * 6 + [1.05] * 2)
 
-    def wrong_once(pair: Pair) -> Outcome:
-        return "changed" if pair == Pair(0, 4) else judge(pair)
+    def wrong_once(pair: PositionPair) -> Outcome:
+        return "changed" if pair == PositionPair(0, 4) else judge(pair)
 
     answer, pairs = answered(bisection(8), wrong_once)
-    assert Pair(0, 4, 1) in pairs
-    assert answer == Answer((Change(5, 6),))
+    assert PositionPair(0, 4, 1) in pairs
+    assert answer == FoundChanges((LocatedChange(5, 6),))
 
 
 def test_what_a_second_run_does_not_confirm_is_not_named() -> None:
@@ -159,7 +163,7 @@ def test_what_a_second_run_does_not_confirm_is_not_named() -> None:
     assert answer.changes[0].kind == "unconfirmed"
     assert not answer.changes[0].is_named
     answer, pairs = answered(bisection(2), lambda pair: "same" if pair.repeats else "changed")
-    assert answer == Answer()
+    assert answer == FoundChanges()
     assert len(pairs) == 3
 
 
@@ -184,7 +188,7 @@ def outcome_pool(change: float, count: int, random: np.random.Generator) -> list
     undecided = np.arange(count)
     for look in looks:
         ratios = [rounds[row, :look] for row in undecided]
-        evidence = intervals.Evidence(
+        evidence = intervals.PairedEvidence(
             *(np.array(column) for column in zip(*map(intervals.paired, ratios), strict=True))
         )
         p, _, _, deciding = evaluate(evidence, ratios, [looks] * len(ratios), table_rows=1)
@@ -207,7 +211,7 @@ def test_in_simulated_searches_a_wrong_release_is_named_in_at_most_one_of_a_hund
     for _ in range(searches):
         after = int(random.integers(1, 33))
 
-        def judge(pair: Pair, after: int = after) -> Outcome:
+        def judge(pair: PositionPair, after: int = after) -> Outcome:
             pool = pools[0.05 if pair.base < after <= pair.other else 0.0]
             return pool[int(random.integers(len(pool)))]
 

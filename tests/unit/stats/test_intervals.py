@@ -16,13 +16,13 @@ INF = math.inf
 ALPHA = 1 - intervals.CONFIDENCE
 
 
-def between(of: intervals.Evidence, alpha: float = ALPHA) -> tuple[float, ...]:
+def between(of: intervals.PairedEvidence, alpha: float = ALPHA) -> tuple[float, ...]:
     return tuple(float(end) for end in intervals.interval(of, alpha))
 
 
-def evidence(mean: Any, error: Any, rounds: Any) -> intervals.Evidence:
+def evidence(mean: Any, error: Any, rounds: Any) -> intervals.PairedEvidence:
     count = np.asarray(rounds, dtype=np.float64)
-    return intervals.Evidence(np.asarray(mean, float), np.asarray(error, float), np.maximum(count - 1, 1), count)
+    return intervals.PairedEvidence(np.asarray(mean, float), np.asarray(error, float), np.maximum(count - 1, 1), count)
 
 
 def known(low: float, estimate: float, high: float) -> intervals.Interval:
@@ -148,7 +148,9 @@ def test_the_p_value_is_the_error_at_which_the_interval_just_leaves_out_nothing(
 
 def test_a_p_value_of_one_look_is_that_of_a_t_test() -> None:
     values = np.random.default_rng(3).normal(0.03, 0.04, (50, 6))
-    summary = intervals.Evidence(*(np.array(column) for column in zip(*map(intervals.paired, values), strict=True)))
+    summary = intervals.PairedEvidence(
+        *(np.array(column) for column in zip(*map(intervals.paired, values), strict=True))
+    )
     assert intervals.p_value(summary, (6,)) == pytest.approx(
         scipy_stats.ttest_1samp(values, 0, axis=1).pvalue, rel=0.01
     )

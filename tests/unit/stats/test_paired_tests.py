@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from runner.stats import intervals, paired_tests, signed_rank
-from runner.stats.intervals import Evidence, Floats
+from runner.stats.intervals import Floats, PairedEvidence
 from runner.stats.paired_tests import Evaluation, evaluate
 
 AT = intervals.looks(3, 20)
 
 
-def evidence_of(rows: Sequence[Floats]) -> Evidence:
+def evidence_of(rows: Sequence[Floats]) -> PairedEvidence:
     columns = zip(*map(intervals.paired, rows), strict=True)
-    return Evidence(*(np.array(column) for column in columns))
+    return PairedEvidence(*(np.array(column) for column in columns))
 
 
 def evaluated(rows: Sequence[Floats], at: tuple[int, ...], factor: float = 1.0, table: int = 1) -> Evaluation:

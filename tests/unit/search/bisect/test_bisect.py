@@ -16,7 +16,7 @@ from runner.report.formatting import DASH
 from runner.search import bisect as workflow
 from runner.search.bisect.result import Bisection, entry
 from runner.search.bisect.state import FILE, Question, State, Step, new_state, read_state, unfinished
-from runner.stats.bisection import Answer, Change
+from runner.stats.bisection import FoundChanges, LocatedChange
 
 QUESTION = Question(
     cell="nn-lstm/rnn-step/lstm-b32-h128/forward/fp32",
@@ -144,7 +144,7 @@ def test_a_release_that_cannot_be_built_makes_a_range_with_its_reason(tmp_path: 
 
 def test_an_unconfirmed_range_has_the_comparison_that_shows_it(tmp_path: Path) -> None:
     result, _ = searched(state_in(tmp_path, 5), (1.0, 1.0, 1.1, 1.1, 1.1))
-    unconfirmed = replace(result, answer=Answer((Change(1, 4, (2, 3), "unconfirmed"),)))
+    unconfirmed = replace(result, answer=FoundChanges((LocatedChange(1, 4, (2, 3), "unconfirmed"),)))
     assert unconfirmed.exit_code == 1
     sentence = next(unconfirmed.sentences())
     assert "became 1.100 " in sentence

@@ -49,7 +49,7 @@ def test_a_message_of_a_night_before_the_salt_is_not_sent_twice(tmp_path: Path) 
     receivers.titles()
     (entry,) = tonight.alerts
     earlier = {f"slack {hashlib.sha256(SLACK.address.encode()).hexdigest()[:8]}": "", "mailto 00000000": "no"}
-    store(replace(tonight, alerts=(replace(entry, targets=earlier),)), tmp_path)
+    write_night(replace(tonight, alerts=(replace(entry, targets=earlier),)), tmp_path)
     receivers.refusing.clear()
     ended(tmp_path, slower(2), receivers)
     assert receivers.titles() == [f"2 mailto: {OPENED}"]

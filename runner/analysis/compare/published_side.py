@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from runner.analysis.compare.pairing import Measured, Side
+from runner.analysis.compare.pairing import MeasuredCell, Side
 from runner.catalog.published import SOURCES, Figure, figures_by_side, select_sides
 from runner.core.facts import COMPARABLE
 from runner.core.model import Cell
@@ -31,7 +31,7 @@ def published_side(name: str) -> Side:
     )
 
 
-def with_comparable_facts(base: Measured, other: Measured) -> tuple[Measured, Measured]:
+def with_comparable_facts(base: MeasuredCell, other: MeasuredCell) -> tuple[MeasuredCell, MeasuredCell]:
     """Return two cells, at least one of them published, without the device facts that cannot be compared.
 
     Devices are compared by the model in their names: "GeForce GTX 1080" is "NVIDIA GTX 1080".
@@ -59,7 +59,7 @@ def _cell(figure: Figure) -> Cell:
     )
 
 
-def _measured(figure: Figure) -> Measured:
+def _measured(figure: Figure) -> MeasuredCell:
     """Return a figure as a measured cell; a fact that was not published has no value, so it cannot differ."""
     known = {
         "device": figure.device,
@@ -68,7 +68,7 @@ def _measured(figure: Figure) -> Measured:
         "effective_precision": figure.precision,
     }
     facts = {name: frozenset({known[name]} if name in known else ()) for name in COMPARABLE}
-    return Measured({}, figure.seconds, facts)
+    return MeasuredCell({}, figure.seconds, facts)
 
 
 def _model(name: str) -> str:

@@ -26,10 +26,10 @@ class OperatorTime(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class ComparedOperator:
     """An operator of either profile; a side that lacks it is None.
 
-    >>> Operator("mm", OperatorTime(1.0, 2.0), None).change
+    >>> ComparedOperator("mm", OperatorTime(1.0, 2.0), None).change
     -2.0
     """
 
@@ -54,11 +54,11 @@ class OperatorChanges:
     """
 
     clock: Clock
-    operators: tuple[Operator, ...]
+    operators: tuple[ComparedOperator, ...]
     base_seconds: float
     other_seconds: float
 
-    def share(self, operator: Operator) -> float:
+    def share(self, operator: ComparedOperator) -> float:
         """Return the change of an operator as a share of the base's seconds."""
         return operator.change / self.base_seconds if self.base_seconds else 0.0
 
@@ -95,7 +95,9 @@ def _has_times(profile: Mapping[str, Any], clock: Clock) -> bool:
 
 def _changes(clock: Clock, base: Mapping[str, Any], other: Mapping[str, Any]) -> OperatorChanges:
     base_times, other_times = _times(base, clock), _times(other, clock)
-    operators = [Operator(name, base_times.get(name), other_times.get(name)) for name in base_times | other_times]
+    operators = [
+        ComparedOperator(name, base_times.get(name), other_times.get(name)) for name in base_times | other_times
+    ]
     return OperatorChanges(
         clock=clock,
         operators=tuple(sorted(operators, key=lambda operator: (-abs(operator.change), operator.name))),

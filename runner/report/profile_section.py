@@ -5,8 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.analysis.profiles import CLOCKS, LEFT_OUT, OUTSIDE, Clock, Operator, OperatorChanges, compare_profiles
-from runner.analysis.releases import Release
+from runner.analysis.profile_changes import (
+    CLOCKS,
+    LEFT_OUT,
+    OUTSIDE,
+    Clock,
+    ComparedOperator,
+    OperatorChanges,
+    compare_profiles,
+)
+from runner.analysis.releases import EnvironmentRelease
 from runner.core import units
 from runner.core.model import Cell
 from runner.core.units import TimeUnit
@@ -99,7 +107,7 @@ class Profiles:
 def arrange_profiles(
     profiles: Mapping[str, Mapping[str, Any]],
     rows: Iterable[ComparedRow],
-    names: Mapping[str, Release],
+    names: Mapping[str, EnvironmentRelease],
     damaged: Sequence[str] = (),
 ) -> Profiles | None:
     """Return what a report shows of profiles; None if the run has none.
@@ -130,7 +138,7 @@ def _pair(
     base: Mapping[str, Any],
     other: Mapping[str, Any],
     changes: Sequence[OperatorChanges],
-    names: Mapping[str, Release],
+    names: Mapping[str, EnvironmentRelease],
 ) -> ProfiledPair:
     base_name, other_name = (name(cell.environment, names) for cell in (compared.row.base, compared.row.other))
     by_clock = {each.clock: each for each in changes}
@@ -176,7 +184,7 @@ def _table(changes: OperatorChanges) -> OperatorTable:
     )
 
 
-def _row(operator: Operator, changes: OperatorChanges, unit: TimeUnit) -> OperatorRow:
+def _row(operator: ComparedOperator, changes: OperatorChanges, unit: TimeUnit) -> OperatorRow:
     sides = (operator.base, operator.other)
     times = [_time(side.seconds, unit) if side else formatting.DASH for side in sides]
     calls = [f"{side.calls:.4g}" if side and side.calls else formatting.DASH for side in sides]
@@ -212,7 +220,7 @@ def _signed(seconds: float, unit: TimeUnit) -> str:
     return f"{seconds * unit.scale:+z,.2f} {unit.name}"
 
 
-def _missing(profiles: Mapping[str, Mapping[str, Any]], names: Mapping[str, Release]) -> list[str]:
+def _missing(profiles: Mapping[str, Mapping[str, Any]], names: Mapping[str, EnvironmentRelease]) -> list[str]:
     """Return a sentence for each reason why cells of a release have no profile."""
     cells: dict[tuple[str, str], list[str]] = defaultdict(list)
     for cell_id, profile in profiles.items():

@@ -1,0 +1,50 @@
+"""A run as comparisons, quality issues and the grade need it: what several of them use is computed once."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from runner.analysis.compare.noise_floor import Floor, MeanKey, Work, mean_noise_floors, noise_floors
+from runner.analysis.compare.pairing import Side, environment_side
+from runner.analysis.controls import AAPair, aa_pairs
+from runner.analysis.error_inflation import Inflation, inflation
+from runner.analysis.model import Dataset
+
+
+class MeasuredRun:
+    """A run and what is calculated from its rounds alone, each when it is first asked for."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        """Take the run as tables; nothing is calculated yet."""
+        self.dataset = dataset
+        self._sides: dict[str, Side] = {}
+
+    @classmethod
+    def of(cls, run: "Dataset | MeasuredRun") -> "MeasuredRun":
+        """Return a run that others may have calculated with, or one of these tables."""
+        return run if isinstance(run, MeasuredRun) else cls(run)
+
+    def side(self, environment: str) -> Side:
+        """Return an environment of the run; without cells if the run does not have it."""
+        if environment not in self._sides:
+            self._sides[environment] = environment_side(self.dataset, environment)
+        return self._sides[environment]
+
+    @cached_property
+    def aa_pairs(self) -> tuple[AAPair, ...]:
+        """The A/A pairs whose sides share a round."""
+        return tuple(aa_pairs(self.dataset.rounds, self.dataset.looks))
+
+    @cached_property
+    def inflation(self) -> Inflation:
+        """By how much errors are larger than they seem."""
+        return inflation(self.dataset.rounds)
+
+    @cached_property
+    def floors(self) -> Mapping[Work, Floor]:
+        """The noise floors of the cases."""
+        return noise_floors(self.aa_pairs)
+
+    @cached_property
+    def mean_floors(self) -> Mapping[MeanKey, float]:
+        """The noise floor of the geometric mean of each environment and kind of device."""
+        return mean_noise_floors(self.dataset.rounds["environment"].unique(), self.side)
