@@ -45,7 +45,7 @@ SOURCES = (
     *("analysis/table_copy.py", "analysis/arrow_columns.py", "analysis/tables.py", "analysis/model.py"),
     *("core/facts.py", "core/json.py"),
     *("core/model/cells.py", "store/run.py", "store/samples.py", "store/journal.py", "store/records.py"),
-    *("store/record_shape.py", "store/event_shapes.py", "store/shapes.py", "store/documents.py"),
+    *("core/fact_types.py", "store/event_shapes.py", "store/shapes.py", "store/documents.py"),
 )
 """Files of this program that decide what the tables of records hold: a copy by others is not read."""
 

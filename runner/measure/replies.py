@@ -6,11 +6,12 @@ that was measured, and the server, but never the run. Fields without a line here
 
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, create_model, model_validator
 
+from runner.core.facts import FACTS, Fact, harness_key
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness import protocol
 from runner.harness.model.blob import MAX_BYTES
@@ -20,21 +21,18 @@ from runner.measure.reply_fields import (
     MAX_ENTRIES,
     MAX_STEPS,
     MAX_TRACE_BYTES,
+    SENT,
     TEXT_LENGTH,
     Count,
-    Counts,
-    Errors,
-    Facts,
     Failure,
-    Json,
     Log,
     Losses,
     Number,
     Reason,
+    ReportedFacts,
     Samples,
     Seconds,
     Text,
-    Texts,
 )
 
 MAX_VALUES = 1_500_000  # in a line: as Python objects these take 260 MB at most
@@ -66,7 +64,7 @@ class Result(BaseModel):
 class Hello(Result):
     """The result of ``hello``."""
 
-    facts: Facts = {}
+    facts: ReportedFacts = {}
     packages: Annotated[dict[Text, Text | None], LIMITED] = {}
     bytes: Count = 0
     python: Text = ""
@@ -78,18 +76,6 @@ class Cold(Result):
     """The result of ``cold``: estimated seconds by the index of a cell."""
 
     cold: Annotated[dict[Annotated[str, Field(pattern=r"^[0-9]{1,6}$")], Seconds], LIMITED] = {}
-
-
-class ModelCheck(BaseModel):
-    """How a user's network was verified."""
-
-    model_config = ConfigDict(strict=True)
-
-    by: Literal["weights", "state", "shapes"]
-    base: Text
-    reason: Text
-    fp64: bool
-    tolerance: Annotated[dict[Text, Number], LIMITED]
 
 
 class Trace(BaseModel):
@@ -143,52 +129,22 @@ class Fetched(Result):
     data: Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$")] = ""
 
 
-class Measured(Result):
-    """The result of ``measure``; docs/reference/records.md says what the fields mean."""
+class Timed(Result):
+    """What the result of ``measure`` has beside facts; docs/reference/records.md says what the fields mean."""
 
     seconds: Samples = []
     warmup: Samples = []
-    leads: Samples = []
-    turns: Counts = []
     compile_seconds: Seconds | None = None
     loss: Losses = []
     reference_loss: Losses = []
-    loss_error: Number | None = None
-    forward_error: Number | None = None
-    gradient_errors: Errors = {}
-    output_errors: Errors = {}
-    model_check: ModelCheck | None = None
-    digest: Text | None = None
-    checked_case: Json = None
-    trained_weights: Json = None
-    arithmetic: Json = None
-    batch: Annotated[int, Field(ge=1, le=2**31)] = 1
-    clock_seconds: Seconds | None = None
-    warmup_seconds: Seconds | None = None
-    steady: bool | None = None
-    swapped_bytes: Count | None = None
-    build_seconds: Seconds | None = None
-    check_seconds: Seconds | None = None
-    child_seconds: Seconds | None = None
-    round_seconds: Seconds | None = None
-    cpus: Counts = []
-    load: Number | None = None
-    others_busy: Number | None = None
-    os_threads: Count | None = None
-    preempted: Count | None = None
-    stolen: Number | None = None
-    clock_mhz: Annotated[list[Number], Field(min_length=3, max_length=3)] | None = None
-    throttled: Count | None = None
-    held_back: Texts = []
     ended: Number = 0.0
-    waited_after: Text | None = None
-    wait_seconds: Seconds | None = None
-    latency_seconds: Seconds | None = None
-    dispatch_seconds: Seconds | None = None
-    device_seconds: Seconds | None = None
-    device_time_method: Text | None = None
-    host_bound: bool | None = None
-    peak_bytes: Count | None = None
+
+
+def with_facts(facts: Iterable[Fact] = FACTS) -> type[Timed]:
+    """Return the result of ``measure``, with the facts of the harness."""
+    keys = {harness_key(fact): SENT[fact.type] for fact in facts if fact.recorder == "harness" and fact.type in SENT}
+    fields: dict[str, Any] = {key: (kind, None) for key, kind in keys.items()}
+    return create_model("Measured", __base__=Timed, **fields)
 
 
 class Profiled(Result):
@@ -201,7 +157,7 @@ RESULTS: Mapping[str, type[Result]] = {
     "hello": Hello,
     "cold": Cold,
     "reference": Result,
-    "measure": Measured,
+    "measure": with_facts(),
     "profile": Profiled,
     "model": Result,
     "trace": Traced,

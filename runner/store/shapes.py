@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, to_json
-from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.core.bounds import LARGEST, CellId, Count, Integer, Number, Positive, RoundNumber, Seconds
 from runner.core.json import Document
@@ -26,7 +25,6 @@ __all__ = [
     "Seconds",
     "checked",
     "is_bounded",
-    "optional_fields",
     "validated",
     "value_of",
 ]
@@ -85,13 +83,6 @@ def value_of(document: Mapping[str, Any], shape: TypeAdapter[Value]) -> Value:
         return shape.validate_json(to_json(document))  # as JSON: a list is a tuple there, and an object a dataclass
     except ValidationError as error:
         raise ValueError(_sentence(error.errors(include_url=False)[0])) from error
-
-
-def optional_fields(name: str, types: Mapping[str, Any]) -> TypeAdapter[Any]:
-    """Return the shape of JSON objects whose fields have these types where they are there, and may have others."""
-    shape = TypedDict(name, dict(types), total=False)  # type: ignore[misc]  # noqa: UP013  the fields are data
-    shape.__pydantic_config__ = CONFIG  # type: ignore[attr-defined]
-    return TypeAdapter(shape)
 
 
 def _sentence(error: ErrorDetails) -> str:
