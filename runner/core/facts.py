@@ -70,6 +70,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("driver", "runner", "driver", code="driver", column="text"),
     Fact("clocks", "runner", "clock request", code="clocks", column="text"),
     Fact("pinned", "runner", code="clocks", column="text"),
+    Fact("held_sm_mhz", "runner", unit="MHz", column="value", type="number"),
     Fact("effective_precision", "runner", "effective precision", code="precision", column="text"),
     Fact("tf32_default_matmul", "framework", "TF32 in products by default", gpu_only=True),
     Fact("tf32_default_cudnn", "framework", "TF32 in cuDNN by default", gpu_only=True),

@@ -119,7 +119,8 @@ class DeviceSession:
         if self.gpu is None:
             return {"clocks": None}
         pin = Pin(how="none") if self.lease is not None and self.lease.lapsed else self.pin
-        return {"clocks": pin.how, **({"pinned": str(pin)} if str(pin) else {})}
+        held = {"held_sm_mhz": pin.sm} if isinstance(pin.sm, int) else {}
+        return {"clocks": pin.how, **({"pinned": str(pin)} if str(pin) else {}), **held}
 
     def observed_facts(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the facts of the readings since the last call, taken for ``reply``; see ``telemetry.facts``."""

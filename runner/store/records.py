@@ -1,6 +1,8 @@
 """Converts records to JSON and back, and refuses records that cannot be true."""
 
+import re
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -74,6 +76,8 @@ def decode(content: bytes, path: str, entry: Entry) -> Record:
             message = f"its {name} is {value!r:.200}, but the journal has {getattr(entry, name)!r:.200}"
             raise ValueError(message)
     _check(record)
+    if "pinned" in record.facts and "held_sm_mhz" not in record.facts:
+        return replace(record, facts={**record.facts, **_held_clock(record.facts["pinned"])})
     return record
 
 
@@ -96,3 +100,9 @@ def _check(record: Record) -> None:
         message = UNBOUNDED
     if message:
         raise ValueError(message)
+
+
+def _held_clock(pinned: object) -> dict[str, float]:
+    """Return the fact ``held_sm_mhz`` of a record of an older program, which has it only in ``pinned``."""
+    match = re.search(r"\bSM (\d{1,9}) MHz", str(pinned))
+    return {"held_sm_mhz": float(match.group(1))} if match else {}

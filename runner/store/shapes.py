@@ -23,6 +23,7 @@ __all__ = [
     "Positive",
     "RoundNumber",
     "Seconds",
+    "Value",
     "checked",
     "is_bounded",
     "validated",

@@ -174,7 +174,7 @@ def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[Candidate
     if state.candidates:
         progress.note(f"continuing bisect {state.id}: {counted(len(state.steps), 'step')} stored")
         try:
-            return axes.stored(state.question, [dict(each) for each in state.candidates])
+            return axes.stored(state.question, state.candidates)
         except UsageError as error:
             hint = f"restore the matrix to continue the search, or remove {state.path} to search anew"
             raise UsageError(Problem(error.problems[0].message, hint=hint)) from error
