@@ -34,7 +34,7 @@ _MISTAKES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class YamlSource:
     """The text of a file, and places in it.
 
     Attributes:
@@ -77,7 +77,7 @@ class Source:
         return self.where(len(before) - 1, len(before[-1]))
 
 
-def decode(content: bytes, name: str) -> Source:
+def decode(content: bytes, name: str) -> YamlSource:
     """Return the text of a file from its bytes.
 
     Raises:
@@ -91,9 +91,9 @@ def decode(content: bytes, name: str) -> Source:
             )
         )
     try:
-        source = Source(name, content.decode("utf-8-sig"))
+        source = YamlSource(name, content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        source = Source(name, content.decode("utf-8-sig", errors="replace"))
+        source = YamlSource(name, content.decode("utf-8-sig", errors="replace"))
         index = len(content[: error.start].decode("utf-8-sig"))
         raise MatrixError(
             Problem(f"byte 0x{error.object[error.start]:02x} is not UTF-8", source.index(index), "save it as UTF-8")
@@ -107,7 +107,7 @@ def decode(content: bytes, name: str) -> Source:
     return source
 
 
-def compose(source: Source) -> yaml.Node:
+def compose(source: YamlSource) -> yaml.Node:
     """Return the node tree of the only document in a text; no values are constructed.
 
     Raises:
@@ -126,7 +126,7 @@ def compose(source: Source) -> yaml.Node:
     return root
 
 
-def _check_depth(source: Source) -> None:
+def _check_depth(source: YamlSource) -> None:
     depth = 0
     for event in yaml.parse(source.text, Loader=_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -138,7 +138,7 @@ def _check_depth(source: Source) -> None:
             raise MatrixError(Problem(f"nested more than {MAX_DEPTH} deep", where, "close the brackets before it"))
 
 
-def _mistake(source: Source, error: Exception) -> Problem:
+def _mistake(source: YamlSource, error: Exception) -> Problem:
     """Return a syntax error as a problem; the pure Python parser's error is preferred, as libyaml's wording varies."""
     try:
         yaml.compose(source.text, Loader=yaml.SafeLoader)
@@ -169,7 +169,7 @@ def children(node: yaml.Node) -> Iterator[yaml.Node]:
         yield from node.value
 
 
-def _check_size(source: Source, root: yaml.Node) -> None:
+def _check_size(source: YamlSource, root: yaml.Node) -> None:
     """Raise MatrixError for aliases that contain themselves, or are too large or too deep once followed.
 
     Each node is visited once, however many aliases lead to it.

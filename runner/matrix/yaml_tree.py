@@ -7,7 +7,7 @@ import yaml
 from yaml.constructor import ConstructorError, SafeConstructor
 
 from runner.core.errors import Problem
-from runner.matrix.yaml_source import UNPRINTABLE, Source
+from runner.matrix.yaml_source import UNPRINTABLE, YamlSource
 
 Path = tuple[str | int, ...]
 
@@ -46,7 +46,7 @@ class Tree:
         incomplete: the paths of mappings that lost a key because of such a mistake.
     """
 
-    source: Source
+    source: YamlSource
     data: Any = None
     values: dict[Path, yaml.Node] = field(default_factory=dict)
     keys: dict[Path, yaml.Node] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Tree:
         self.problems.append(Problem(message, self.source.node(node), hint))
 
 
-def build_tree(source: Source, root: yaml.Node) -> Tree:
+def build_tree(source: YamlSource, root: yaml.Node) -> Tree:
     """Return the data below a node; mistakes go to ``problems``, and the keys and values with mistakes are left out."""
     tree = Tree(source)
     tree.data = _value(tree, root, ())

@@ -15,7 +15,7 @@ from runner.core.facts import FACTS, Fact, harness_key
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness import protocol
 from runner.harness.model.blob import MAX_BYTES
-from runner.measure.profile_reply import Profile
+from runner.measure.profile_reply import SentProfile
 from runner.measure.reply_fields import (
     LIMITED,
     MAX_ENTRIES,
@@ -48,7 +48,7 @@ class Turn(BaseModel):
     stage: Literal["built", "turn", "timed"]
 
 
-class Result(BaseModel):
+class Reply(BaseModel):
     """The result of any request, and of ``reference``."""
 
     model_config = ConfigDict(strict=True)
@@ -61,7 +61,7 @@ class Result(BaseModel):
     settles: bool = False
 
 
-class Hello(Result):
+class Hello(Reply):
     """The result of ``hello``."""
 
     facts: ReportedFacts = {}
@@ -72,7 +72,7 @@ class Hello(Result):
     opened: Text = ""
 
 
-class Cold(Result):
+class Cold(Reply):
     """The result of ``cold``: estimated seconds by the index of a cell."""
 
     cold: Annotated[dict[Annotated[str, Field(pattern=r"^[0-9]{1,6}$")], Seconds], LIMITED] = {}
@@ -106,7 +106,7 @@ class ArrayLine(BaseModel):
         return math.prod(self.shape) * int(self.dtype[-1])
 
 
-class Traced(Result):
+class Traced(Reply):
     """The result of ``trace``; the arrays are fetched afterwards, ``bytes`` of them."""
 
     facts: Trace | None = None
@@ -123,13 +123,13 @@ class Traced(Result):
         return self
 
 
-class Fetched(Result):
+class Fetched(Reply):
     """The result of ``fetch``: a piece of the arrays in base64."""
 
     data: Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$")] = ""
 
 
-class Timed(Result):
+class Timed(Reply):
     """What the result of ``measure`` has beside facts; docs/reference/records.md says what the fields mean."""
 
     seconds: Samples = []
@@ -147,23 +147,23 @@ def with_facts(facts: Iterable[Fact] = FACTS) -> type[Timed]:
     return create_model("Measured", __base__=Timed, **fields)
 
 
-class Profiled(Result):
+class Profiled(Reply):
     """The result of ``profile``."""
 
-    profile: Profile | None = None
+    profile: SentProfile | None = None
 
 
-RESULTS: Mapping[str, type[Result]] = {
+RESULTS: Mapping[str, type[Reply]] = {
     "hello": Hello,
     "cold": Cold,
-    "reference": Result,
+    "reference": Reply,
     "measure": with_facts(),
     "profile": Profiled,
-    "model": Result,
+    "model": Reply,
     "trace": Traced,
     "fetch": Fetched,
-    "expect": Result,
-    "piece": Result,
+    "expect": Reply,
+    "piece": Reply,
 }
 """Request -> the shape of its result."""
 

@@ -13,7 +13,7 @@ from runner.core.errors import MatrixError, Problem, RecordError, UsageError
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
 from runner.core.model import Gpu
-from runner.matrix.yaml_source import UNPRINTABLE, Source, compose
+from runner.matrix.yaml_source import UNPRINTABLE, YamlSource, compose
 from runner.matrix.yaml_tree import Path as TreePath
 from runner.matrix.yaml_tree import Tree, build_tree
 
@@ -133,7 +133,7 @@ def _tree(text: str, path: Path) -> Tree:
 
     JSON allows a few characters that YAML does not, such as U+007F. They do not move a place.
     """
-    source = Source(str(path), UNPRINTABLE.sub("\ufffd", text))
+    source = YamlSource(str(path), UNPRINTABLE.sub("\ufffd", text))
     try:
         return build_tree(source, compose(source))
     except MatrixError as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from runner.core.errors import MatrixError, Problem, Where
 from runner.core.text import printable
-from runner.matrix.yaml_source import Source as Places
+from runner.matrix.yaml_source import YamlSource as Places
 
 MAX_SOURCE_BYTES = 1 << 20
 """The largest Python file: its syntax tree takes some 100 times as much memory."""

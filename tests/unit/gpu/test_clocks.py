@@ -11,12 +11,23 @@ from runner.backends.venv import VenvBackend
 from runner.core.errors import GpuError
 from runner.core.model import Measurement
 from runner.core.model.devices import LEAVE, ClockPolicy
-from runner.gpu.clocks.journal import Entry, folder, folders, ledger
-from runner.gpu.clocks.policy import Pin, choose, clock_policy
+from runner.gpu.clocks.journal import ClockEntry, folder, folders, ledger
+from runner.gpu.clocks.policy import ClockHold, choose, clock_policy
 from runner.gpu.clocks.protocol import Order, read
 from runner.gpu.device import DeviceSession
 from runner.gpu.telemetry import facts
-from runner.gpu.types import AMPERE, HOPPER, KEPLER, PASCAL, TURING, VOLTA, Abilities, Pair, Reading, architecture
+from runner.gpu.types import (
+    AMPERE,
+    HOPPER,
+    KEPLER,
+    PASCAL,
+    TURING,
+    VOLTA,
+    Abilities,
+    ClockPair,
+    GpuReading,
+    architecture,
+)
 from runner.matrix.models import GpuSettings
 from runner.session.context import clocks, setup
 from runner.session.options import Options
@@ -24,13 +35,13 @@ from runner.session.run.resume import with_header
 from runner.store.header import RunHeader
 
 SM = (1980, 1500, 1200, 345)
-DEFAULT = Pair(2619, 1200)
+DEFAULT = ClockPair(2619, 1200)
 UUID = "GPU-0a1b2c3d-0000-1111-2222-333344445555"
 
 
 def able(generation: int = HOPPER, **more: Any) -> Abilities:
     """Return a GPU of a generation, with application clocks where ``tesla`` is given."""
-    tesla = {"application": Pair(1593, 1500), "default": DEFAULT} if more.pop("tesla", False) else {}
+    tesla = {"application": ClockPair(1593, 1500), "default": DEFAULT} if more.pop("tesla", False) else {}
     return Abilities(**{"name": "H", "architecture": generation, "memory": (2619, 1593), "sm": SM, **tesla, **more})
 
 
@@ -71,8 +82,8 @@ def test_what_cannot_be_held_is_said() -> None:
     assert first.why == "the memory clock of a GPU of the generation Turing cannot be locked"
     assert choose(able(TURING), ClockPolicy(memory="leave"))[0].why == ""
     assert str(first) == "SM base"
-    assert str(Pin(how="locked", sm=1410, memory=1215)) == "SM 1410 MHz, memory 1215 MHz"
-    assert str(Pin(how="left")) == ""
+    assert str(ClockHold(how="locked", sm=1410, memory=1215)) == "SM 1410 MHz, memory 1215 MHz"
+    assert str(ClockHold(how="left")) == ""
 
 
 @pytest.mark.parametrize("requested", [ClockPolicy(2000), ClockPolicy(344), ClockPolicy(memory=3000)])
@@ -140,11 +151,11 @@ def test_a_run_that_is_resumed_asks_for_the_clocks_it_began_with() -> None:
     assert with_header(context.settings, replace(header, clocks=None)).clocks == LEAVE  # started by an older program
 
 
-def busy(sm: int = 1500, **more: Any) -> Reading:
-    return Reading(sm=sm, memory=2619, reasons=more.pop("reasons", 0), watts=300.0, celsius=60, **more)
+def busy(sm: int = 1500, **more: Any) -> GpuReading:
+    return GpuReading(sm=sm, memory=2619, reasons=more.pop("reasons", 0), watts=300.0, celsius=60, **more)
 
 
-IDLE = Reading(sm=345, memory=2619, reasons=1, watts=60.0, celsius=40)
+IDLE = GpuReading(sm=345, memory=2619, reasons=1, watts=60.0, celsius=40)
 
 
 def test_readings_while_it_computes_are_facts_and_the_first_of_a_row_is_not() -> None:
@@ -158,7 +169,7 @@ def test_readings_while_it_computes_are_facts_and_the_first_of_a_row_is_not() ->
 
 def test_nothing_read_says_nothing() -> None:
     assert facts([]) == facts([IDLE]) == facts([IDLE, busy()]) == facts([IDLE, IDLE]) == {}
-    assert facts([Reading(), Reading()]) == {"throttled": 0, "held_back": []}
+    assert facts([GpuReading(), GpuReading()]) == {"throttled": 0, "held_back": []}
 
 
 def test_a_clock_that_is_held_back_counts() -> None:
@@ -187,7 +198,7 @@ def test_without_a_gpu_nothing_happens_to_its_clocks() -> None:
 def test_what_is_written_down_is_read_back(tmp_path: Path) -> None:
     book = ledger(tmp_path / "new", UUID)
     assert book.read() is None
-    entry = book.write(Entry(uuid=UUID, name="H200", run="r", before=Pair(2619, 1500)))
+    entry = book.write(ClockEntry(uuid=UUID, name="H200", run="r", before=ClockPair(2619, 1500)))
     assert book.read() == entry
     book.will("sm")
     book.will("memory")
@@ -196,7 +207,7 @@ def test_what_is_written_down_is_read_back(tmp_path: Path) -> None:
     book.holds("SM base")
     changed = book.read()
     assert changed is not None
-    assert (changed.undo, changed.held, changed.before) == (("sm",), "SM base", Pair(2619, 1500))
+    assert (changed.undo, changed.held, changed.before) == (("sm",), "SM base", ClockPair(2619, 1500))
     book.close()
     book.close()
     assert book.read() is None
@@ -212,8 +223,8 @@ def test_root_writes_in_one_place_for_the_machine() -> None:
     assert folder({"XDG_STATE_HOME": "s", "HOME": "/h"}, 0) == machine
     assert folders({"XDG_STATE_HOME": "/s"}, 1000) == (users, machine)
     assert folders({"XDG_STATE_HOME": "/s"}, 0) == (users,)
-    assert Entry(uuid=UUID, boot="another").gone
-    assert not Entry(uuid=UUID).gone
+    assert ClockEntry(uuid=UUID, boot="another").gone
+    assert not ClockEntry(uuid=UUID).gone
 
 
 def test_an_order_is_read_back_and_another_one_refused() -> None:
