@@ -114,6 +114,11 @@ class Run:
         """The run's name, the same as its folder's."""
         return self.path.name
 
+    @property
+    def reports(self) -> Path:
+        """The folder of all results, which has this run in ``runs/``."""
+        return self.path.parent.parent
+
     def hold(self) -> AbstractContextManager[None]:
         """Lock this run against other runners for the length of a block; UsageError if one is running it."""
         return hold(self.path / LOCK, f"run {self.id}")

@@ -1,7 +1,8 @@
 """The shapes of stored files: the fields that are read back, and what each may hold. Anything else is damaged.
 
-``record_shape``, ``event_shapes`` and ``document_shapes`` declare them, and pydantic compiles them. Fields that no
-shape names may hold any JSON value without numbers beyond ``LARGEST``: frameworks add facts, and newer programs fields.
+``Record``, ``RunHeader``, ``event_shapes`` and ``document_shapes`` declare them, and pydantic compiles them. Fields
+that no shape names may hold any JSON value without numbers beyond ``LARGEST``: frameworks add facts, and newer programs
+fields.
 An optional field may be missing or null; a number that is not finite is stored as null.
 """
 

@@ -10,7 +10,7 @@ from pydantic_core.core_schema import no_info_after_validator_function as after
 from runner.core.bounds import STRICT, CellId, Number, Positive, RoundNumber, Seconds
 from runner.core.fact_types import FACTS_SHAPE
 from runner.core.model.cells import Cell
-from runner.core.model.environments import Provisioned
+from runner.core.model.provisioning import Provisioned
 
 FAILURE_CLASSES = (
     "image-build",
