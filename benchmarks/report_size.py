@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.table import Row
-from runner.core.model import Cell
+from runner.core.model import Cell, Record
 
 ROOT = Path(__file__).parent.parent
 CASES, ENVIRONMENTS, SLUGS, ROUNDS, SAMPLES = 100, 10, 10, 3, 34
@@ -76,7 +76,6 @@ def _write_run(reports: Path) -> None:
     """Write a run: 100 cases x 10 environments x 10 implementations, 3 rounds of 34 samples each."""
     import numpy as np
 
-    from runner.core.model import Record
     from runner.store import records
     from runner.store.checksums import file_checksum
     from runner.store.documents import text
@@ -105,13 +104,31 @@ def _write_run(reports: Path) -> None:
         for cell in cells:
             seconds = tuple((0.01 * np.exp(draw.normal(0, 0.02, SAMPLES))).tolist())
             facts = _facts(cell)
-            record = Record(cell=cell, run=run.id, round=number, status="ok", seconds=seconds, facts=facts)
+            record = _record(cell, run.id, number, seconds, facts)
             file = f"records/{cell.id.replace('/', '~')}.{number}.1.json"
             content = text(records.encode(record, 1)).encode()
             (run.path / file).write_bytes(content)
             entry = {"cell": cell.id, "round": number, "attempt": 1, "status": "ok", "file": file}
             lines.append(line_of(len(lines) + 1, "measured", {**entry, "sha256": file_checksum(content)}))
     (run.path / "journal.jsonl").write_bytes(b"".join(lines))
+
+
+def _record(cell: Cell, run: str, number: int, seconds: tuple[float, ...], facts: dict[str, object]) -> Record:
+    return Record(
+        cell=cell,
+        run=run,
+        round=number,
+        attempt=1,
+        status="ok",
+        failure=None,
+        reason=None,
+        seconds=seconds,
+        warmup=(),
+        compile_seconds=None,
+        loss=(),
+        reference_loss=(),
+        facts=facts,
+    )
 
 
 def _facts(cell: Cell) -> dict[str, object]:

@@ -95,8 +95,8 @@ def plan_without_images(matrix: "Matrix", folder: Path) -> "Plan":
     """
     from runner.catalog.cases import WORKLOADS
     from runner.core.model import Request, Skip
-    from runner.plan.environments import specs
     from runner.plan.planner import plan
+    from runner.plan.specs import specs
 
     names = tuple(matrix.environments)
     available, skips = specs(matrix, names, "cpu", folder)

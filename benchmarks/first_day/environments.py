@@ -18,7 +18,7 @@ from runner.core import machine
 from runner.core.errors import NothingSelectedError
 from runner.core.locks import exclusive
 from runner.core.model import Block, Cell, Gpu, Limits, Provisioned, Spec, device_id
-from runner.gpu.clocks.policy import Pin
+from runner.gpu.clocks.policy import ClockHold
 from runner.gpu.device import DeviceSession
 from runner.harness import protocol
 from runner.measure.references import References
@@ -117,7 +117,7 @@ class Bench:
             channel.close()
 
     @contextmanager
-    def held(self, say: Callable[[str], None] = print) -> Iterator[Pin]:
+    def held(self, say: Callable[[str], None] = print) -> Iterator[ClockHold]:
         """Keep other runs away and hold the clocks for the length of a block, as a run does, unless ``--no-pin``."""
         name = device_id(self.gpu)
         with ExitStack() as stack:

@@ -11,7 +11,7 @@ from runner.catalog.hardware.facts import toolkit
 from runner.catalog.hardware.versions import version_numbers
 from runner.core.model import Gpu, Plan, PlannedCell, Skip
 from runner.matrix import Matrix, load
-from runner.plan.compatibility.rules import Target, Verdict, code_verdict, ptx_code
+from runner.plan.compatibility.rules import BuildTarget, Verdict, code_verdict, ptx_code
 from runner.plan.compatibility.variants import choose_variants
 from runner.plan.machine_file import read_machine_file
 from runner.report.markdown_text import Raw, plain, table
@@ -146,7 +146,7 @@ def _with_code() -> Iterator[Build]:
 
 def _code_status(build: Build, gpu: Gpu) -> tuple[str, Verdict | None]:
     """Return how a build runs on a GPU by its code, and the verdict behind it."""
-    verdict = code_verdict(build, Target(gpu=gpu, cuda=build.cuda))
+    verdict = code_verdict(build, BuildTarget(gpu=gpu, cuda=build.cuda))
     unsure = " (unverified)" * bool(build.unverified & {"sass", "ptx"})
     return (WORDS[verdict.outcome] if verdict else "native") + unsure, verdict
 

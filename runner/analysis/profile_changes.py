@@ -79,7 +79,7 @@ def compare_profiles(base: Mapping[str, Any], other: Mapping[str, Any]) -> tuple
     """Return the changes by each clock that has times in both profiles; none if one of the profiles has no rows.
 
     Args:
-        base: a profile, see ``runner.store.profiles``.
+        base: a profile, see ``runner.store.profile_files``.
         other: that of the other cell.
     """
     if not base.get("rows") or not other.get("rows"):

@@ -9,7 +9,7 @@ CSV_FILE = Path(__file__).with_suffix(".csv")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuError:
+class KnownGpuError:
     """A well-known error.
 
     Attributes:
@@ -30,13 +30,13 @@ class GpuError:
 
 
 @cache
-def gpu_errors() -> tuple[GpuError, ...]:
+def gpu_errors() -> tuple[KnownGpuError, ...]:
     """Return every known error, those with more specific signs first."""
     with CSV_FILE.open(encoding="utf-8", newline="") as rows:
-        return tuple(GpuError(failure=row.pop("class"), **row) for row in csv.DictReader(rows))
+        return tuple(KnownGpuError(failure=row.pop("class"), **row) for row in csv.DictReader(rows))
 
 
-def known_gpu_error(text: str) -> GpuError | None:
+def known_gpu_error(text: str) -> KnownGpuError | None:
     """Return the first known error whose sign a text contains; None if there is none.
 
     >>> known_gpu_error("CUDA error: no kernel image is available for execution on the device").failure

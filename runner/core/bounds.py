@@ -3,9 +3,11 @@
 Such a dataclass is the value and the check in one: pydantic reads it strictly, see ``runner.store.shapes.value_of``.
 """
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 LARGEST = 2**53
 """The largest integer that is also a float; larger ones do not fit the columns of the tables."""
@@ -20,3 +22,10 @@ Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
 RoundNumber = Annotated[int, Field(ge=0, le=10**9)]
 CellId = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+def open_dict(name: str, types: Mapping[str, Any]) -> Any:  # noqa: ANN401  a type
+    """Return the type of a JSON object whose fields have these types where they are there; it may have others."""
+    shape = TypedDict(name, dict(types), total=False)  # type: ignore[misc]  # noqa: UP013  the fields are data
+    shape.__pydantic_config__ = ConfigDict(strict=True, extra="allow")  # type: ignore[attr-defined]
+    return shape

@@ -1,7 +1,8 @@
 """The facts that a run records about its cells, environments and machine: one line each, from which all lists derive.
 
-To add a fact, add a line to ``FACTS``: records keep it, tables have a column for it, and the report shows it wherever
-the line says so. The order is the one in which differences are shown.
+To add a fact, add a line to ``FACTS``: replies of servers and records are checked by its type, records keep it, tables
+have a column for it, and the report shows it wherever the line says so. The order is the one in which differences are
+shown.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,26 @@ from typing import Literal, NamedTuple
 Recorder = Literal["harness", "runner", "environment", "framework", "machine"]
 """Who records a fact. ``harness`` and ``runner`` facts are in each record, ``environment`` and ``framework`` facts are
 kept once for each environment (the latter only some frameworks have), and ``machine`` facts once for each run."""
+
+FactType = Literal[
+    "any",
+    "amount",
+    "check",
+    "clocks",
+    "count",
+    "errors",
+    "flag",
+    "integers",
+    "label",
+    "number",
+    "positive",
+    "samples",
+    "seconds",
+    "server",
+    "text",
+    "texts",
+]
+"""The type of a fact: ``core.fact_types.STORED`` says what a record may have, ``measure.reply_fields.SENT`` a reply."""
 
 
 class Fact(NamedTuple):
@@ -25,6 +46,7 @@ class Fact(NamedTuple):
         column: its column in the tables of records: ``text``, a category; ``value``, any type; empty for none.
         quality: the quality checks read it.
         gpu_only: it has no influence on times that are measured on a CPU.
+        type: which values it may have; ``any`` is any JSON value.
     """
 
     name: str
@@ -36,21 +58,23 @@ class Fact(NamedTuple):
     column: Literal["", "text", "value"] = ""
     quality: bool = False
     gpu_only: bool = False
+    type: FactType = "any"
 
 
 FACTS: tuple[Fact, ...] = (
     Fact("backend", "framework", "backend"),
     Fact("device_name", "runner", "device", code="device", column="text"),
-    Fact("device", "runner", code="device", column="text"),
+    Fact("device", "runner", code="device", column="text", type="text"),
     Fact("cuda", "environment", "CUDA", other_names=("cuda_version",), gpu_only=True),
     Fact("cudnn", "environment", "cuDNN", other_names=("cudnn_version",), gpu_only=True),
     Fact("driver", "runner", "driver", code="driver", column="text"),
     Fact("clocks", "runner", "clock request", code="clocks", column="text"),
     Fact("pinned", "runner", code="clocks", column="text"),
+    Fact("held_sm_mhz", "runner", unit="MHz", column="value", type="number"),
     Fact("effective_precision", "runner", "effective precision", code="precision", column="text"),
     Fact("tf32_default_matmul", "framework", "TF32 in products by default", gpu_only=True),
     Fact("tf32_default_cudnn", "framework", "TF32 in cuDNN by default", gpu_only=True),
-    Fact("protocol", "runner", "protocol", code="protocol", column="text"),
+    Fact("protocol", "runner", "protocol", code="protocol", column="text", type="text"),
     Fact("corpus", "runner", "corpus", code="corpus", column="text"),
     Fact("model_files", "runner", "files of the network", code="model-files", column="text"),
     Fact("harness", "runner", "harness version", code="harness", column="text"),
@@ -79,51 +103,55 @@ FACTS: tuple[Fact, ...] = (
     Fact("base", "environment", "base image"),
     Fact("device_uuid", "runner", column="text"),
     Fact("host", "runner", column="text"),
+    Fact("kind", "runner", type="text"),
+    Fact("release", "environment", type="text"),
+    Fact("import_seconds", "environment", unit="s", type="number"),
     Fact("digest", "runner", column="text"),
-    Fact("server", "runner", column="text"),
-    Fact("forward_error", "harness"),
-    Fact("loss_error", "harness"),
-    Fact("gradient_errors", "harness"),
-    Fact("output_errors", "harness"),
-    Fact("model_check", "harness", column="value", quality=True),
-    Fact("data_digest", "harness", other_names=("digest",)),
+    Fact("server", "runner", column="text", type="server"),
+    Fact("forward_error", "harness", type="number"),
+    Fact("loss_error", "harness", type="number"),
+    Fact("gradient_error", "runner", type="number"),
+    Fact("gradient_errors", "harness", type="errors"),
+    Fact("output_errors", "harness", type="errors"),
+    Fact("model_check", "harness", column="value", quality=True, type="check"),
+    Fact("data_digest", "harness", other_names=("digest",), type="text"),
     Fact("checked_case", "harness"),
     Fact("trained_weights", "harness"),
     Fact("arithmetic", "harness"),
-    Fact("batch", "harness", column="value", quality=True),
-    Fact("clock_seconds", "harness", unit="s"),
-    Fact("warmup_seconds", "harness", unit="s", column="value", quality=True),
-    Fact("steady", "harness", column="value", quality=True),
-    Fact("swapped_bytes", "harness", unit="bytes", column="value", quality=True),
-    Fact("build_seconds", "harness", unit="s"),
-    Fact("check_seconds", "harness", unit="s"),
-    Fact("child_seconds", "harness", unit="s"),
-    Fact("round_seconds", "harness", unit="s"),
-    Fact("turns", "harness"),
-    Fact("turns_with", "harness", column="value", quality=True),
-    Fact("leads", "harness"),
-    Fact("cpus", "harness", column="value", quality=True),
-    Fact("gpu_affinity", "runner", "CPUs of the server", column="value", quality=True),
+    Fact("batch", "harness", column="value", quality=True, type="positive"),
+    Fact("clock_seconds", "harness", unit="s", type="seconds"),
+    Fact("warmup_seconds", "harness", unit="s", column="value", quality=True, type="seconds"),
+    Fact("steady", "harness", column="value", quality=True, type="flag"),
+    Fact("swapped_bytes", "harness", unit="bytes", column="value", quality=True, type="count"),
+    Fact("build_seconds", "harness", unit="s", type="seconds"),
+    Fact("check_seconds", "harness", unit="s", type="seconds"),
+    Fact("child_seconds", "harness", unit="s", type="seconds"),
+    Fact("round_seconds", "harness", unit="s", type="seconds"),
+    Fact("turns", "harness", type="integers"),
+    Fact("turns_with", "harness", column="value", quality=True, type="label"),
+    Fact("leads", "harness", type="samples"),
+    Fact("cpus", "harness", column="value", quality=True, type="integers"),
+    Fact("gpu_affinity", "runner", "CPUs of the server", column="value", quality=True, type="text"),
     Fact("opened_by_import", "runner", "devices that the import opens"),
-    Fact("load", "harness"),
-    Fact("others_busy", "harness", column="value", quality=True),
-    Fact("os_threads", "harness"),
-    Fact("preempted", "harness"),
-    Fact("stolen", "harness", column="value", quality=True),
-    Fact("clock_mhz", "harness", unit="MHz", column="value", quality=True),
-    Fact("throttled", "harness", column="value", quality=True),
-    Fact("held_back", "harness", column="value"),
-    Fact("power_watts", "runner", unit="W", column="value"),
-    Fact("temperature_celsius", "runner", unit="°C", column="value"),
-    Fact("joules_per_step", "runner", unit="J", column="value"),
-    Fact("waited_after", "harness", column="value"),
-    Fact("wait_seconds", "harness", unit="s", column="value"),
-    Fact("latency_seconds", "harness", unit="s", column="value"),
-    Fact("dispatch_seconds", "harness", unit="s", column="value"),
-    Fact("device_seconds", "harness", unit="s", column="value"),
-    Fact("device_time_method", "harness", column="value"),
-    Fact("host_bound", "harness", column="value", quality=True),
-    Fact("peak_bytes", "harness", unit="bytes", column="value"),
+    Fact("load", "harness", type="number"),
+    Fact("others_busy", "harness", column="value", quality=True, type="number"),
+    Fact("os_threads", "harness", type="amount"),
+    Fact("preempted", "harness", type="amount"),
+    Fact("stolen", "harness", column="value", quality=True, type="number"),
+    Fact("clock_mhz", "harness", unit="MHz", column="value", quality=True, type="clocks"),
+    Fact("throttled", "harness", column="value", quality=True, type="count"),
+    Fact("held_back", "harness", column="value", type="texts"),
+    Fact("power_watts", "runner", unit="W", column="value", type="number"),
+    Fact("temperature_celsius", "runner", unit="°C", column="value", type="number"),
+    Fact("joules_per_step", "runner", unit="J", column="value", type="number"),
+    Fact("waited_after", "harness", column="value", type="text"),
+    Fact("wait_seconds", "harness", unit="s", column="value", type="seconds"),
+    Fact("latency_seconds", "harness", unit="s", column="value", type="seconds"),
+    Fact("dispatch_seconds", "harness", unit="s", column="value", type="seconds"),
+    Fact("device_seconds", "harness", unit="s", column="value", type="seconds"),
+    Fact("device_time_method", "harness", column="value", type="text"),
+    Fact("host_bound", "harness", column="value", quality=True, type="flag"),
+    Fact("peak_bytes", "harness", unit="bytes", column="value", type="amount"),
 )
 
 CODES = ("device", "driver", "clocks", "protocol", "precision", "threads", "corpus", "model-files", "harness")
@@ -132,9 +160,13 @@ CODES = ("device", "driver", "clocks", "protocol", "precision", "threads", "corp
 COMPARABLE: Mapping[str, str] = {fact.name: fact.code for code in CODES for fact in FACTS if fact.code == code}
 """Fact that both sides must agree in -> code of the row where they do not."""
 
-HARNESS_FACTS: Mapping[str, str] = {
-    fact.name: (*fact.other_names, fact.name)[0] for fact in FACTS if fact.recorder == "harness"
-}
+
+def harness_key(fact: Fact) -> str:
+    """Return the key of a fact in the harness's answer."""
+    return (*fact.other_names, fact.name)[0]
+
+
+HARNESS_FACTS: Mapping[str, str] = {fact.name: harness_key(fact) for fact in FACTS if fact.recorder == "harness"}
 """Fact of a record -> its key in the harness's answer."""
 
 TEXT_COLUMNS = (*COMPARABLE, *(fact.name for fact in FACTS if fact.column == "text" and not fact.code))

@@ -11,8 +11,8 @@ from runner.core.model.devices import ClockPolicy
 from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 from runner.gpu.clocks import preconditions, recovery
-from runner.gpu.clocks.lease import Lease
-from runner.gpu.clocks.policy import Pin
+from runner.gpu.clocks.lease import ClockLease
+from runner.gpu.clocks.policy import ClockHold
 from runner.gpu.clocks.protocol import HOLD_SECONDS, Order
 from runner.gpu.processes import describe
 from runner.gpu.telemetry import TelemetrySampler
@@ -43,7 +43,7 @@ class DeviceSession:
         self.say = say
         self.rate = rate
         self.seconds = seconds
-        self.lease: Lease | None = None
+        self.lease: ClockLease | None = None
         self.sampler: TelemetrySampler | None = None
         self.first_mhz: dict[str, float] = {}
         self.restarts = 0
@@ -51,11 +51,11 @@ class DeviceSession:
         self.ended = False  # the block of ``hold`` has ended, perhaps in another thread
 
     @property
-    def pin(self) -> Pin:
+    def pin(self) -> ClockHold:
         """The clocks that are held now."""
         if self.lease is not None:
             return self.lease.pin
-        return Pin(how="left" if self.policy.nothing else "none")
+        return ClockHold(how="left" if self.policy.nothing else "none")
 
     def check_policy(self) -> None:
         """Say what the run will do to the clocks; raise GpuError if the GPU does not have the requested clock.
@@ -80,7 +80,7 @@ class DeviceSession:
         order = Order(task="hold", uuid=self.gpu.uuid, clocks=self.policy, run=run, runner=os.getpid())
         try:
             if not self.policy.nothing:
-                self.lease = Lease(order, self.say, self.seconds)
+                self.lease = ClockLease(order, self.say, self.seconds)
                 self.lease.acquire()
             if self.rate:
                 self.sampler = TelemetrySampler(self.gpu.uuid, self.rate)
@@ -118,8 +118,9 @@ class DeviceSession:
         """Return how the clocks are held, as facts for records."""
         if self.gpu is None:
             return {"clocks": None}
-        pin = Pin(how="none") if self.lease is not None and self.lease.lapsed else self.pin
-        return {"clocks": pin.how, **({"pinned": str(pin)} if str(pin) else {})}
+        pin = ClockHold(how="none") if self.lease is not None and self.lease.lapsed else self.pin
+        held = {"held_sm_mhz": pin.sm} if isinstance(pin.sm, int) else {}
+        return {"clocks": pin.how, **({"pinned": str(pin)} if str(pin) else {}), **held}
 
     def observed_facts(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the facts of the readings since the last call, taken for ``reply``; see ``telemetry.facts``."""
@@ -169,11 +170,11 @@ class DeviceSession:
             if self.ended:
                 self.lease.release()
 
-    def _replace_guardian(self, lapsed: Lease) -> None:
+    def _replace_guardian(self, lapsed: ClockLease) -> None:
         self.restarts += 1
         if self.restarts > MAX_RESTARTS:
             lapsed.release()
-            lapsed.pin = Pin(how="none", why="its guardian has died again and again")
+            lapsed.pin = ClockHold(how="none", why="its guardian has died again and again")
             self.say(f"the GPU's clocks are held no more: {lapsed.pin.why}")
             return
         self.say("the guardian of the GPU's clocks has died: starting another one")

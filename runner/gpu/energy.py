@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from runner.gpu.types import Reading
+from runner.gpu.types import GpuReading
 
 LEAST_SECONDS = 0.5  # of samples: the driver updates its counter ten to fifty times a second
 DECIMALS = 6
 
 
-def idle_watts(readings: Sequence[Reading]) -> float | None:
+def idle_watts(readings: Sequence[GpuReading]) -> float | None:
     """Return the mean draw of an idle GPU; None if it was not idle or does not report its draw."""
     draws = [reading.watts for reading in readings if reading.watts is not None]
     if not draws or not all(reading.idle for reading in readings):
@@ -19,7 +19,7 @@ def idle_watts(readings: Sequence[Reading]) -> float | None:
     return round(fmean(draws), 1)
 
 
-def per_step(readings: Sequence[Reading], reply: Mapping[str, Any], idle: float | None) -> float | None:
+def per_step(readings: Sequence[GpuReading], reply: Mapping[str, Any], idle: float | None) -> float | None:
     """Return the joules of one step above the idle draw.
 
     None if it cannot be computed: the idle draw or the energy is unknown, the samples took less than LEAST_SECONDS, or

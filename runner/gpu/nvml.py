@@ -12,14 +12,14 @@ from runner.core.errors import GpuError
 from runner.core.model import Gpu
 from runner.gpu import old_symbols, types
 from runner.gpu.binding import call, constant, initialise, library, query
-from runner.gpu.types import COUNTERS, Abilities, Pair, Reading
+from runner.gpu.types import COUNTERS, Abilities, ClockPair, GpuReading
 
 SLICE = "MIG-"  # prefix of the UUID of a slice
 POWER_NOW = 186  # the field: mW at this moment; power usage is a mean over a second on most boards, not on all
 
 
 @contextmanager
-def opened() -> Iterator["Driver"]:
+def opened() -> Iterator["NvmlDriver"]:
     """Open the driver for the length of the block; GPUs that were accessed stay initialised until its end.
 
     Raises:
@@ -27,13 +27,13 @@ def opened() -> Iterator["Driver"]:
     """
     initialise()
     try:
-        yield Driver(str(call("nvmlSystemGetDriverVersion")))
+        yield NvmlDriver(str(call("nvmlSystemGetDriverVersion")))
     finally:
         with suppress(GpuError):
             call("nvmlShutdown")
 
 
-class Driver:
+class NvmlDriver:
     """The driver, while it is open."""
 
     def __init__(self, version: str) -> None:
@@ -165,18 +165,18 @@ class Device:
             sliced=self.sliced(),
         )
 
-    def _pair(self, function: str) -> Pair | None:
+    def _pair(self, function: str) -> ClockPair | None:
         memory, sm = (query(function, self.handle, constant(f"CLOCK_{name}")) for name in ("MEM", "SM"))
-        return Pair(int(memory), int(sm)) if memory and sm else None
+        return ClockPair(int(memory), int(sm)) if memory and sm else None
 
-    def reading(self) -> Reading:
+    def reading(self) -> GpuReading:
         """Return its clocks, power and temperature at this moment."""
         watts, counted = self._fields()
         if watts is None:
             milliwatts = query("nvmlDeviceGetPowerUsage", self.handle)
             watts = None if milliwatts is None else milliwatts / 1e3
         energy = query("nvmlDeviceGetTotalEnergyConsumption", self.handle)
-        return Reading(
+        return GpuReading(
             at=time.monotonic(),
             sm=query("nvmlDeviceGetClockInfo", self.handle, constant("CLOCK_SM")),
             memory=query("nvmlDeviceGetClockInfo", self.handle, constant("CLOCK_MEM")),
@@ -225,7 +225,7 @@ class Device:
         """Unlock the clock of its memory."""
         call("nvmlDeviceResetMemoryLockedClocks", self.handle)
 
-    def set_application(self, pair: Pair | None) -> None:
+    def set_application(self, pair: ClockPair | None) -> None:
         """Set the application clocks; None is the driver's own."""
         if pair is None:
             call("nvmlDeviceResetApplicationsClocks", self.handle)

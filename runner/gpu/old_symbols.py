@@ -15,7 +15,7 @@ TOO_SMALL = 7  # NVML_ERROR_INSUFFICIENT_SIZE
 RESERVE = 8  # processes that may start between the two calls
 
 
-class Process(ctypes.Structure):
+class OldProcessInfo(ctypes.Structure):
     """``nvmlProcessInfo_t`` as it was before its second version, which is longer."""
 
     _fields_ = (("pid", ctypes.c_uint), ("usedGpuMemory", ctypes.c_ulonglong))
@@ -47,7 +47,7 @@ def compute_processes(library: Any, handle: object) -> tuple[int, ...] | None:  
     if code != TOO_SMALL:
         return None
     count.value += RESERVE
-    processes = (Process * count.value)()
+    processes = (OldProcessInfo * count.value)()
     if function(handle, ctypes.byref(count), processes):
         return None
     return tuple(int(process.pid) for process in processes[: count.value])

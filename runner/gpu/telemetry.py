@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.core.errors import GpuError
 from runner.gpu import energy, nvml
-from runner.gpu.types import Reading, held_back
+from runner.gpu.types import GpuReading, held_back
 
 OPEN_SECONDS = 10.0  # for a driver without persistence mode
 PASSING = 5  # failed readings in a row that are tolerated: a busy driver refuses some
@@ -31,8 +31,8 @@ class TelemetrySampler:
         self.pause = 1.0 / rate
         self.error: GpuError | None = None
         self.idle: float | None = None
-        self.readings: list[Reading] = []
-        self.last: Reading | None = None
+        self.readings: list[GpuReading] = []
+        self.last: GpuReading | None = None
         self.lock = threading.Lock()
         self.stopped = threading.Event()
         self.thread = threading.Thread(target=self._read, name="watch", daemon=True)
@@ -85,7 +85,7 @@ class TelemetrySampler:
                 return
             self.stopped.wait(self.pause / 4)
 
-    def newest(self) -> Reading | None:
+    def newest(self) -> GpuReading | None:
         """Return the last reading; None before the first."""
         with self.lock:
             return self.readings[-1] if self.readings else self.last
@@ -105,7 +105,7 @@ class TelemetrySampler:
         return {**facts(readings, before), **energy_facts}
 
 
-def facts(readings: Sequence[Reading], before: Reading | None = None) -> dict[str, Any]:
+def facts(readings: Sequence[GpuReading], before: GpuReading | None = None) -> dict[str, Any]:
     """Return the facts about a GPU for the record of a cell.
 
     Only readings while it computed count, without the first of a row: a clock that was idle still rises. So a cell that
@@ -134,7 +134,7 @@ def facts(readings: Sequence[Reading], before: Reading | None = None) -> dict[st
     return values
 
 
-def _counter_increases(readings: Sequence[Reading], before: Reading | None) -> Mapping[str, float]:
+def _counter_increases(readings: Sequence[GpuReading], before: GpuReading | None) -> Mapping[str, float]:
     """Return throttle reason -> seconds, from the driver's counters, which also see what falls between readings."""
     every = [*([before] if before else []), *readings]
     if len(every) < 2:

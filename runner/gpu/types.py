@@ -78,7 +78,7 @@ COUNTERS = {74: "its power limit", 269: "heat", 270: "heat", 271: "the power bra
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ClockPair:
     """A clock of the memory and one of the multiprocessors (SM), in MHz."""
 
     memory: int
@@ -102,13 +102,13 @@ class Abilities:
     architecture: int
     memory: tuple[int, ...] = ()
     sm: tuple[int, ...] = ()
-    application: Pair | None = None
-    default: Pair | None = None
+    application: ClockPair | None = None
+    default: ClockPair | None = None
     sliced: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class GpuReading:
     """A GPU at one moment; None for values that the driver does not report.
 
     Attributes:

@@ -83,7 +83,7 @@ def _resumed_run(
         file = options.matrix if options.matrix != Options().matrix else Path(head.matrix)
         matrix, packed = load(file), project.pack(file)
         with (
-            closing(connect(address, certificates, run.path.absolute().parent.parent, progress.note)) as executor,
+            closing(connect(address, certificates, run.reports.absolute(), progress.note)) as executor,
             recorded_ending(run, progress, options=_options(address, certificates)),
         ):
             run.note("resumed", at=header.now(), digests={})

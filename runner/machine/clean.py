@@ -22,7 +22,7 @@ from runner.core.units import disk_size
 from runner.matrix import load
 from runner.measure.references import code_hash
 from runner.nights.anchors_file import Anchor, anchor_digests
-from runner.plan.environments import all_specs
+from runner.plan.specs import all_specs
 from runner.session.context import IN_USE
 from runner.watch.nightly.floating import current_specs
 

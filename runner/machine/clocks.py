@@ -13,13 +13,13 @@ from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 from runner.gpu.clocks import journal, recovery
 from runner.gpu.clocks.client import Guard
-from runner.gpu.clocks.journal import Entry
+from runner.gpu.clocks.journal import ClockEntry
 from runner.gpu.clocks.permission import SUDO, allow, may_lock, sudo_usable
 from runner.gpu.clocks.preconditions import Announcement, announcement, observe, read_announcement
 from runner.gpu.clocks.protocol import Order
-from runner.gpu.clocks.recovery import Busy, Undone
+from runner.gpu.clocks.recovery import HeldElsewhere, Undone
 from runner.gpu.detect import answering
-from runner.gpu.types import Pair
+from runner.gpu.types import ClockPair
 
 VERSION = 1
 Say = Callable[[str], None]
@@ -43,7 +43,7 @@ class ListedGpu:
     name: str
     sm: int | None
     memory: int | None
-    application: Pair | None
+    application: ClockPair | None
     processes: tuple[str, ...] | None
     announcement: str
 
@@ -61,7 +61,7 @@ class Held:
     """The journal entry of a GPU; ``trouble`` says why it cannot be read."""
 
     uuid: str
-    entry: Entry | None
+    entry: ClockEntry | None
     alive: bool
     trouble: str = ""
 
@@ -209,5 +209,5 @@ def _reset_gpu(gpu: Gpu, holder: str | None) -> str:
         outcome = Undone() if answer and answer["said"] == "restored" else outcome
     if isinstance(outcome, Undone):
         return f"reset the clocks of {gpu.name} to the driver's defaults"
-    hint = "wait until it ends, or end it" if isinstance(outcome, Busy) else allow(os.geteuid())
+    hint = "wait until it ends, or end it" if isinstance(outcome, HeldElsewhere) else allow(os.geteuid())
     raise GpuError(Problem(f"could not reset the clocks of {gpu.name}: {outcome.why}", hint=hint))

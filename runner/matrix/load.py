@@ -11,7 +11,7 @@ from runner.matrix.environments import broken_rules
 from runner.matrix.errors import explain, intended_keys
 from runner.matrix.exclusions import exclusion_problems
 from runner.matrix.extensions import is_extension, write_out
-from runner.matrix.locks import lock_problems
+from runner.matrix.lock_paths import lock_problems
 from runner.matrix.models import Matrix
 from runner.matrix.nightly import base_problems
 from runner.matrix.patterns import node_at, pattern_problems

@@ -11,6 +11,7 @@ from functools import cache
 from packaging.version import InvalidVersion, Version
 
 from runner.core.errors import NothingSelectedError, Problem, UsageError
+from runner.core.model.cells import environment_of
 from runner.matrix.fields import FRAMEWORK_ALIASES, FRAMEWORKS
 from runner.matrix.models import Matrix
 
@@ -83,7 +84,7 @@ def choose_cells(matrix: Matrix, selectors: Sequence[str]) -> Callable[[str], bo
     all_of = set() if only_globs else set(select_environments(matrix, environments))
 
     def chosen(cell: str) -> bool:
-        name = cell.partition("/")[0]
+        name = environment_of(cell)
         named = name in all_of or any(fnmatchcase(cell, glob) for glob in included)
         return named and name in allowed and not any(fnmatchcase(cell, glob) for glob in excluded)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from runner.catalog.cases import WORKLOADS
 from runner.core.errors import MatrixError, Problem
-from runner.matrix.locks import path_mistake
+from runner.matrix.lock_paths import path_mistake
 from runner.matrix.model_file import LONGEST_NAME, NETWORK_NAME, Network, read_network
 from runner.matrix.models import Matrix
 from runner.matrix.patterns import node_at

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from runner.core.model import Cell, Outcome, Plan
 from runner.harness.cases import is_kernel
 from runner.harness.queueing import largest_batch
-from runner.measure.round_plan import Step
+from runner.measure.round_plan import RoundStep
 
 Measure = Callable[[Cell, Mapping[str, Any]], Outcome]
 
@@ -42,7 +42,7 @@ class Batches:
             self._keep(cell, self._group(number), batch)
 
     def outcomes(
-        self, step: Step, cells: Sequence[Cell], measure: Measure, say: Callable[[str], None]
+        self, step: RoundStep, cells: Sequence[Cell], measure: Measure, say: Callable[[str], None]
     ) -> Iterator[Outcome]:
         """Measure cells one after the other, and yield their outcomes.
 

@@ -17,7 +17,7 @@ WARM_UP = 5  # of the products
 CLOSE_SECONDS = 5.0
 
 
-class Canary:
+class CanaryProcess:
     """A process that multiplies two matrices of 512 x 512 numbers in single precision whenever it is asked.
 
     It uses the interpreter and the NumPy of this program, and it is one process for the whole run, so that only the

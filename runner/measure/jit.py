@@ -12,12 +12,12 @@ from functools import partial
 from runner.core.errors import RunnerError
 from runner.core.model import Cell, PlannedCell
 from runner.core.model.cells import without_twin
-from runner.measure.precompile import Job, retire_if_lost
+from runner.measure.precompile import CompileJob, retire_if_lost
 from runner.measure.server_pool import ServerPool
 from runner.measure.server_start import JIT_SECONDS
 
 
-def prime(servers: ServerPool, jobs: Iterable[Job]) -> None:
+def prime(servers: ServerPool, jobs: Iterable[CompileJob]) -> None:
     """Have each environment that runs by JIT compile one cell, unless it has done so in this run.
 
     Twins share the cache of their environment. A cell that fails here fails again when it is measured.
@@ -30,7 +30,7 @@ def prime(servers: ServerPool, jobs: Iterable[Job]) -> None:
         EngineError: the engine is gone.
     """
     cost = _costs(servers.plan.cells)
-    jobs_by_environment: dict[str, list[Job]] = {}
+    jobs_by_environment: dict[str, list[CompileJob]] = {}
     for job in jobs:
         name = without_twin(job.cell.environment)
         timed_as_it_is = "compile" not in job.cell.phase and job.cell.protocol == "aligned"
@@ -41,7 +41,7 @@ def prime(servers: ServerPool, jobs: Iterable[Job]) -> None:
         _compile(servers, name, min(candidates, key=lambda job: cost[job.cell]))
 
 
-def _compile(servers: ServerPool, name: str, job: Job) -> None:
+def _compile(servers: ServerPool, name: str, job: CompileJob) -> None:
     session = servers.session(name)
     if session is None:
         return

@@ -24,7 +24,7 @@ PIECE_BYTES = 8 << 20
 SEND_SECONDS = 120.0  # for the files, or for one piece
 
 
-class Group(NamedTuple):
+class ReferenceGroup(NamedTuple):
     """Cells that share a reference: of one case and precision, and one framework unless the file gives the weights."""
 
     case_id: str
@@ -53,8 +53,8 @@ class Models:
         """Make nothing yet; ``close`` removes the files."""
         self.servers = servers
         self.folder: tempfile.TemporaryDirectory[str] | None = None
-        self.references: dict[Group, Reference] = {}
-        self.failures: dict[tuple[Group, str], dict[str, Any]] = {}  # with the environment that failed
+        self.references: dict[ReferenceGroup, Reference] = {}
+        self.failures: dict[tuple[ReferenceGroup, str], dict[str, Any]] = {}  # with the environment that failed
         self.float64: dict[tuple[str, str], bool] = {}  # (case id, environment) -> its results agree in float64
 
     def close(self) -> None:
@@ -62,11 +62,11 @@ class Models:
         if self.folder is not None:
             self.folder.cleanup()
 
-    def group(self, block: Block, cell: Cell) -> Group:
+    def group(self, block: Block, cell: Cell) -> ReferenceGroup:
         """Return the group of a cell."""
         framework = self.servers.plan.frameworks[cell.environment]
         shared = framework in block.spec.get("takes_weights", ())
-        return Group(block.case_id, cell.precision, "" if shared else framework)
+        return ReferenceGroup(block.case_id, cell.precision, "" if shared else framework)
 
     def make(self, block: Block, cells: tuple[Cell, ...], request: Mapping[str, Any]) -> None:
         """Make the references of some cells, those that are not known yet.
@@ -84,7 +84,7 @@ class Models:
             if group not in self.references:
                 self._make(block, group, request)
 
-    def _make(self, block: Block, group: Group, request: Mapping[str, Any]) -> None:
+    def _make(self, block: Block, group: ReferenceGroup, request: Mapping[str, Any]) -> None:
         """Have the first environment that can do so make a reference."""
         members = [cell for cell in block.cells if self.group(block, cell) == group]
         names = dict.fromkeys(cell.environment for cell in members if cell.environment in self.servers.ready)
@@ -101,7 +101,7 @@ class Models:
                 continue
             return
 
-    def _traced(self, block: Block, group: Group, cell: Cell, request: Mapping[str, Any]) -> Reference:
+    def _traced(self, block: Block, group: ReferenceGroup, cell: Cell, request: Mapping[str, Any]) -> Reference:
         """Return the reference that the environment of a cell makes. Raises _FailedError."""
         name = cell.environment
         with self._session(name) as session:
@@ -152,7 +152,7 @@ class Models:
         answered(session.ask(message, SEND_SECONDS))
         session.models.add(files.digest)
 
-    def _send_reference(self, session: Session, block: Block, group: Group) -> None:
+    def _send_reference(self, session: Session, block: Block, group: ReferenceGroup) -> None:
         """Send a reference in pieces, unless it is the newest that the server has."""
         name, reference = key(block, group), self.references[group]
         if name in session.known:
@@ -206,7 +206,7 @@ class Models:
         }
         return self.servers.ask(cell, number, common, _no_reference, turns=turns, extra=extra or {})
 
-    def _require(self, group: Group, name: str) -> None:
+    def _require(self, group: ReferenceGroup, name: str) -> None:
         """Raise _FailedError, with the failure of the environment, if no environment could make the reference."""
         if group not in self.references:
             raise _FailedError(self.failures[group, name])
@@ -226,7 +226,7 @@ class _FailedError(RunnerError):
         self.reply = reply
 
 
-def key(block: Block, group: Group) -> str:
+def key(block: Block, group: ReferenceGroup) -> str:
     """Return the key of a reference in requests to servers."""
     return f"{cases.key(dict(block.spec))}-{group.precision}"
 

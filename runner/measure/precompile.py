@@ -22,7 +22,7 @@ PARALLEL = 4  # environments; more than there are cores do no harm, as nothing i
 MIN_CORES = 2  # with fewer, nothing is gained
 
 
-class Job(NamedTuple):
+class CompileJob(NamedTuple):
     """What it takes to compile a cell.
 
     Attributes:
@@ -38,7 +38,7 @@ class Job(NamedTuple):
     truth: Callable[[], dict[str, Any]]
 
 
-def compile_ahead(servers: ServerPool, jobs: Sequence[Job], now: Collection[Cell]) -> Collection[Cell]:
+def compile_ahead(servers: ServerPool, jobs: Sequence[CompileJob], now: Collection[Cell]) -> Collection[Cell]:
     """Have each environment compile what its cache does not have; return the cells that were tried.
 
     Nothing is compiled if servers start one after the other, as on a GPU, or have one core.
@@ -84,7 +84,7 @@ def possible(servers: ServerPool) -> bool:
     return min(limits.side_by_side, len(limits.cpus) or limits.side_by_side) >= MIN_CORES
 
 
-def _cold_cells(servers: ServerPool, jobs: Sequence[Job]) -> dict[Cell, float]:
+def _cold_cells(servers: ServerPool, jobs: Sequence[CompileJob]) -> dict[Cell, float]:
     """Return the cells of one environment that have to be compiled, with the estimated seconds."""
     session = servers.session(jobs[0].cell.environment)
     if session is None:
@@ -96,7 +96,7 @@ def _cold_cells(servers: ServerPool, jobs: Sequence[Job]) -> dict[Cell, float]:
     return {jobs[int(index)].cell: float(seconds) for index, seconds in seconds_by_index.items()}
 
 
-def _compile(servers: ServerPool, jobs: Sequence[Job], lock: threading.Lock) -> None:
+def _compile(servers: ServerPool, jobs: Sequence[CompileJob], lock: threading.Lock) -> None:
     """Compile the cells of one environment; if its server is lost, a new one is started when it is needed."""
     session = servers.session(jobs[0].cell.environment)
     for job in jobs:

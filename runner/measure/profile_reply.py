@@ -13,7 +13,7 @@ Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 
 
-class Operator(BaseModel):
+class SentOperator(BaseModel):
     """A row of a profile, see ``harness.profile_rows.Row``."""
 
     model_config = ConfigDict(strict=True)
@@ -25,7 +25,7 @@ class Operator(BaseModel):
     total_seconds: Seconds
 
 
-class LeftOut(BaseModel):
+class SentRest(BaseModel):
     """The rows that a profile has no room for, together."""
 
     model_config = ConfigDict(strict=True)
@@ -35,7 +35,7 @@ class LeftOut(BaseModel):
     device_seconds: Seconds = 0.0
 
 
-class Profile(BaseModel):
+class SentProfile(BaseModel):
     """A profile, see ``harness.profiling.facts``."""
 
     model_config = ConfigDict(strict=True)
@@ -45,8 +45,8 @@ class Profile(BaseModel):
     steps: Count = 0
     step_seconds: Seconds = 0.0
     plain_step_seconds: Seconds = 0.0
-    rows: Annotated[list[Operator], FailFast(), Field(max_length=profiling.MOST_ROWS)] = []
-    left_out: LeftOut = LeftOut()
+    rows: Annotated[list[SentOperator], FailFast(), Field(max_length=profiling.MOST_ROWS)] = []
+    left_out: SentRest = SentRest()
 
     @model_validator(mode="after")
     def _has_rows_or_a_reason(self) -> Self:

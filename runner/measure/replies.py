@@ -6,35 +6,33 @@ that was measured, and the server, but never the run. Fields without a line here
 
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, create_model, model_validator
 
+from runner.core.facts import FACTS, Fact, harness_key
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness import protocol
 from runner.harness.model.blob import MAX_BYTES
-from runner.measure.profile_reply import Profile
+from runner.measure.profile_reply import SentProfile
 from runner.measure.reply_fields import (
     LIMITED,
     MAX_ENTRIES,
     MAX_STEPS,
     MAX_TRACE_BYTES,
+    SENT,
     TEXT_LENGTH,
     Count,
-    Counts,
-    Errors,
-    Facts,
     Failure,
-    Json,
     Log,
     Losses,
     Number,
     Reason,
+    ReportedFacts,
     Samples,
     Seconds,
     Text,
-    Texts,
 )
 
 MAX_VALUES = 1_500_000  # in a line: as Python objects these take 260 MB at most
@@ -50,7 +48,7 @@ class Turn(BaseModel):
     stage: Literal["built", "turn", "timed"]
 
 
-class Result(BaseModel):
+class Reply(BaseModel):
     """The result of any request, and of ``reference``."""
 
     model_config = ConfigDict(strict=True)
@@ -63,10 +61,10 @@ class Result(BaseModel):
     settles: bool = False
 
 
-class Hello(Result):
+class Hello(Reply):
     """The result of ``hello``."""
 
-    facts: Facts = {}
+    facts: ReportedFacts = {}
     packages: Annotated[dict[Text, Text | None], LIMITED] = {}
     bytes: Count = 0
     python: Text = ""
@@ -74,22 +72,10 @@ class Hello(Result):
     opened: Text = ""
 
 
-class Cold(Result):
+class Cold(Reply):
     """The result of ``cold``: estimated seconds by the index of a cell."""
 
     cold: Annotated[dict[Annotated[str, Field(pattern=r"^[0-9]{1,6}$")], Seconds], LIMITED] = {}
-
-
-class ModelCheck(BaseModel):
-    """How a user's network was verified."""
-
-    model_config = ConfigDict(strict=True)
-
-    by: Literal["weights", "state", "shapes"]
-    base: Text
-    reason: Text
-    fp64: bool
-    tolerance: Annotated[dict[Text, Number], LIMITED]
 
 
 class Trace(BaseModel):
@@ -120,7 +106,7 @@ class ArrayLine(BaseModel):
         return math.prod(self.shape) * int(self.dtype[-1])
 
 
-class Traced(Result):
+class Traced(Reply):
     """The result of ``trace``; the arrays are fetched afterwards, ``bytes`` of them."""
 
     facts: Trace | None = None
@@ -137,77 +123,47 @@ class Traced(Result):
         return self
 
 
-class Fetched(Result):
+class Fetched(Reply):
     """The result of ``fetch``: a piece of the arrays in base64."""
 
     data: Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$")] = ""
 
 
-class Measured(Result):
-    """The result of ``measure``; docs/reference/records.md says what the fields mean."""
+class Timed(Reply):
+    """What the result of ``measure`` has beside facts; docs/reference/records.md says what the fields mean."""
 
     seconds: Samples = []
     warmup: Samples = []
-    leads: Samples = []
-    turns: Counts = []
     compile_seconds: Seconds | None = None
     loss: Losses = []
     reference_loss: Losses = []
-    loss_error: Number | None = None
-    forward_error: Number | None = None
-    gradient_errors: Errors = {}
-    output_errors: Errors = {}
-    model_check: ModelCheck | None = None
-    digest: Text | None = None
-    checked_case: Json = None
-    trained_weights: Json = None
-    arithmetic: Json = None
-    batch: Annotated[int, Field(ge=1, le=2**31)] = 1
-    clock_seconds: Seconds | None = None
-    warmup_seconds: Seconds | None = None
-    steady: bool | None = None
-    swapped_bytes: Count | None = None
-    build_seconds: Seconds | None = None
-    check_seconds: Seconds | None = None
-    child_seconds: Seconds | None = None
-    round_seconds: Seconds | None = None
-    cpus: Counts = []
-    load: Number | None = None
-    others_busy: Number | None = None
-    os_threads: Count | None = None
-    preempted: Count | None = None
-    stolen: Number | None = None
-    clock_mhz: Annotated[list[Number], Field(min_length=3, max_length=3)] | None = None
-    throttled: Count | None = None
-    held_back: Texts = []
     ended: Number = 0.0
-    waited_after: Text | None = None
-    wait_seconds: Seconds | None = None
-    latency_seconds: Seconds | None = None
-    dispatch_seconds: Seconds | None = None
-    device_seconds: Seconds | None = None
-    device_time_method: Text | None = None
-    host_bound: bool | None = None
-    peak_bytes: Count | None = None
 
 
-class Profiled(Result):
+def with_facts(facts: Iterable[Fact] = FACTS) -> type[Timed]:
+    """Return the result of ``measure``, with the facts of the harness."""
+    keys = {harness_key(fact): SENT[fact.type] for fact in facts if fact.recorder == "harness" and fact.type in SENT}
+    fields: dict[str, Any] = {key: (kind, None) for key, kind in keys.items()}
+    return create_model("Measured", __base__=Timed, **fields)
+
+
+class Profiled(Reply):
     """The result of ``profile``."""
 
-    profile: Profile | None = None
+    profile: SentProfile | None = None
 
 
-RESULTS: Mapping[str, type[Result]] = {
+RESULTS: Mapping[str, type[Reply]] = {
     "hello": Hello,
     "cold": Cold,
-    "reference": Result,
-    "measure": Measured,
+    "reference": Reply,
+    "measure": with_facts(),
     "profile": Profiled,
-    "model": Result,
+    "model": Reply,
     "trace": Traced,
     "fetch": Fetched,
-    "expect": Result,
-    "piece": Result,
+    "expect": Reply,
+    "piece": Reply,
 }
 """Request -> the shape of its result."""
 

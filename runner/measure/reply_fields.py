@@ -1,10 +1,12 @@
 """The types of the fields in a server's replies: how large a value may be, and text made printable."""
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, FailFast, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 
+from runner.core.facts import FactType
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness.model.blob import MAX_BYTES
 
@@ -73,6 +75,37 @@ Log = Annotated[str, AfterValidator(lambda text: printable(text[-LOG_LENGTH:], m
 Texts = Annotated[list[Text], FailFast(), Field(max_length=MAX_ENTRIES)]
 Errors = Annotated[dict[Text, Number | None], LIMITED]
 Json = Annotated[object, AfterValidator(_small)]
-Facts = Annotated[dict[str, Any], LIMITED, AfterValidator(_small), AfterValidator(_with_version)]
+ReportedFacts = Annotated[dict[str, Any], LIMITED, AfterValidator(_small), AfterValidator(_with_version)]
+
+
+class ModelCheck(BaseModel):
+    """How a user's network was verified."""
+
+    model_config = ConfigDict(strict=True)
+
+    by: Literal["weights", "state", "shapes"]
+    base: Text
+    reason: Text
+    fp64: bool
+    tolerance: Annotated[dict[Text, Number], LIMITED]
+
+
+SENT: Mapping[FactType, Any] = {
+    "any": Json,
+    "amount": Count | None,
+    "check": ModelCheck | None,
+    "clocks": Annotated[list[Number], Field(min_length=3, max_length=3)] | None,
+    "count": Count | None,
+    "errors": Errors,
+    "flag": bool | None,
+    "integers": Counts,
+    "number": Number | None,
+    "positive": Annotated[int, Field(ge=1, le=2**31)],
+    "samples": Samples,
+    "seconds": Seconds | None,
+    "text": Text | None,
+    "texts": Texts,
+}
+"""Type of a fact -> its values in a reply; the harness sends no others."""
 Failure = Literal["import", "arch", "oom", "nan", "wrong-result", "timeout", "crash", "device"]
 """The failure classes that a server can know of."""

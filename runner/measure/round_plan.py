@@ -34,7 +34,7 @@ def abandoned_cells(past: Past) -> frozenset[Cell]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class RoundStep:
     """One case in one round.
 
     Attributes:
@@ -80,7 +80,7 @@ class RoundPlan:
         selected: Collection[Cell],
         abandoned: Collection[Cell] = (),
         left_out: Collection[str] = (),
-    ) -> list[Step]:
+    ) -> list[RoundStep]:
         """Return the steps of a round, in random order; in a first round, deferred cases come last.
 
         Args:
@@ -99,11 +99,11 @@ class RoundPlan:
             step_cells = tuple(cell for cell in cells if cell in measured)
             if step_cells:
                 attempt = self.plan.past.attempts.get((block.case_id, number), 0) + 1
-                steps.append(Step(block=block, cells=step_cells, number=number, attempt=attempt))
+                steps.append(RoundStep(block=block, cells=step_cells, number=number, attempt=attempt))
         return sorted(steps, key=lambda step: of.number == 1 and step.block.case_id in self.deferred)
 
     def turn_sets(
-        self, step: Step, cells: Collection[Cell], limit: int, single: Collection[Cell] = ()
+        self, step: RoundStep, cells: Collection[Cell], limit: int, single: Collection[Cell] = ()
     ) -> list[TurnSet]:
         """Return the sets of a step in random order.
 

@@ -31,9 +31,9 @@ from runner.measure.breakdown import Breakdown
 from runner.measure.interleave import Ask, measure_in_turns
 from runner.measure.jit import prime
 from runner.measure.models import Models
-from runner.measure.precompile import Job, compile_ahead, possible
+from runner.measure.precompile import CompileJob, compile_ahead, possible
 from runner.measure.references import References
-from runner.measure.round_plan import TRANSIENT_FAILURES, RoundPlan, Step, TurnSet, abandoned_cells
+from runner.measure.round_plan import TRANSIENT_FAILURES, RoundPlan, RoundStep, TurnSet, abandoned_cells
 from runner.measure.server_pool import ServerPool
 
 __all__ = ["Hooks", "measure"]
@@ -150,7 +150,7 @@ class _Executor:
             self.breakdown.move("start", "compile", self.breakdown.seconds["start"])  # the first contexts compile
             with self.breakdown.during("compile"):
                 prime(self.servers, (job for step in steps for job in self._compile_jobs(step)))
-        jobs: list[Job] = []
+        jobs: list[CompileJob] = []
         if of.number == 1 and possible(self.servers):
             jobs = [job for step in steps for job in self._compile_jobs(step)]
         for step in steps:
@@ -168,13 +168,13 @@ class _Executor:
         if steps:
             yield RoundTimes(steps[0].number, self.breakdown.take())
 
-    def _over_budget(self, step: Step, of: Round) -> str:
+    def _over_budget(self, step: RoundStep, of: Round) -> str:
         """Return why the budget has no time for a case; empty if it has. A case that has started goes on."""
         if self.hooks.over_budget is None or of.number > 1:
             return ""
         return self.hooks.over_budget(step.block, self.breakdown.once())
 
-    def _step(self, step: Step) -> Iterator[Event]:
+    def _step(self, step: RoundStep) -> Iterator[Event]:
         """Yield the canary, the outcome of each cell, and the end of a step."""
         if self.hooks.wait_until_cool:
             self.hooks.wait_until_cool()
@@ -201,7 +201,7 @@ class _Executor:
         if not again:
             self.abandoned.add(cell)
 
-    def _compile_jobs(self, step: Step) -> Iterator[Job]:
+    def _compile_jobs(self, step: RoundStep) -> Iterator[CompileJob]:
         """Yield what it takes to compile the cells of a step; nothing for a user's network, which has no estimate."""
         block = step.block
         if is_model(dict(block.spec)):
@@ -209,9 +209,9 @@ class _Executor:
         common = {**self._request(block), "key": self.references.key(block.spec)}
         for cell in step.cells:
             request = {**common, **self.servers.request_of(cell)}
-            yield Job(cell, block.memory_bytes, request, partial(self.references.get, block.spec))
+            yield CompileJob(cell, block.memory_bytes, request, partial(self.references.get, block.spec))
 
-    def _outcomes(self, step: Step) -> Iterator[Outcome]:
+    def _outcomes(self, step: RoundStep) -> Iterator[Outcome]:
         """Measure each cell of a step, or fail all of them where their reference cannot be computed."""
         block = step.block
         if is_model(dict(block.spec)):
@@ -236,7 +236,7 @@ class _Executor:
                 self.servers.verified.add(outcome.cell)
             yield outcome
 
-    def _model_outcomes(self, step: Step) -> Iterator[Outcome]:
+    def _model_outcomes(self, step: RoundStep) -> Iterator[Outcome]:
         """Measure each cell of a user's network, after the base environment has made the references."""
         request = self._request(step.block)
         with self.breakdown.during("reference"):
@@ -248,7 +248,7 @@ class _Executor:
                 self.servers.verified.add(outcome.cell)
             yield outcome
 
-    def _measured(self, step: Step, ask: Ask) -> Iterator[Outcome]:
+    def _measured(self, step: RoundStep, ask: Ask) -> Iterator[Outcome]:
         """Yield the outcomes of cells that take turns set by set, and of all others one after the other."""
         in_turns = {cell for cell in step.cells if self._takes_turns(step.block, cell)}
         alone = [cell for cell in step.cells if cell not in in_turns]

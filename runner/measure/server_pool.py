@@ -17,7 +17,7 @@ from runner.measure.server_start import HELLO_SECONDS, JIT_SECONDS, Numbers, Ser
 from runner.measure.session import GRACE, Session
 
 
-class Waiting(NamedTuple):
+class WaitingChild(NamedTuple):
     """A child that waits: the round that it measures, and its stage, see ``harness.supervisor.STAGES``."""
 
     round: int
@@ -52,7 +52,7 @@ class ServerPool:
         self.opened_by_import: dict[str, str] = {}  # environment -> devices that its import opens: children import it
         self.verified: set[Cell] = set()  # a measurement of this run has checked their results
         self.lock, self.closed = threading.Lock(), False  # several threads start servers
-        self.waiting: dict[Cell, Waiting] = {}  # the cells whose children wait to go on
+        self.waiting: dict[Cell, WaitingChild] = {}  # the cells whose children wait to go on
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         """Return groups of environments that fit in memory together; each has the first environment, the base."""
@@ -227,7 +227,7 @@ class ServerPool:
         if not session.alive:
             self.retire(cell.environment)  # at once: its child may still be running and disturb the others
         if reply.get("reply") == "turn":
-            self.waiting[cell] = Waiting(number, reply["stage"])
+            self.waiting[cell] = WaitingChild(number, reply["stage"])
             return None
         return Outcome(cell=cell, round=number, reply=reply, facts=session.facts, ready=self.ready[cell.environment])
 

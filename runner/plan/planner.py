@@ -13,11 +13,11 @@ from runner.core.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, 
 from runner.harness.adapters.base import Implementation
 from runner.matrix import Matrix
 from runner.plan import compatibility, estimate
-from runner.plan.cells import implementation_class, selected_cells
 from runner.plan.compatibility import Judgement
 from runner.plan.corpus import with_corpus
 from runner.plan.estimate import Program
 from runner.plan.rates import Rates, fastest_rates, rates
+from runner.plan.verdicts import implementation_class, selected_cells
 
 
 def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu: Gpu | None = None) -> Plan:

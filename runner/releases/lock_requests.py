@@ -9,7 +9,7 @@ from runner.backends.lock_file import LOCK_BYTES, read_lock
 from runner.core.errors import Problem
 from runner.core.files import read_bounded
 from runner.matrix import Environment, load, position, select_environments
-from runner.matrix.locks import lock_mistake
+from runner.matrix.lock_paths import lock_mistake
 
 OWN_HEADER = "# made by `runner lock "
 

@@ -1,6 +1,5 @@
 """What host and GPU spend on a step, as text, and which cells the host limits."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from statistics import median
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
 Read = Callable[[object], float | None]
 HOST, DEVICE, LATENCY = "dispatch_seconds", "device_seconds", "latency_seconds"
 HOST_BOUND = "host-bound"
-HELD = re.compile(r"\bSM (\d+) MHz")
-"""The clock in the fact ``pinned``; a clock that is held by its name, as ``base``, is not there."""
 
 
 def host_times(rounds: "pd.DataFrame") -> dict[str, str]:
@@ -46,14 +43,9 @@ def host_bound_cells(rounds: "pd.DataFrame") -> frozenset[str]:
 
 def held_clocks(rounds: "pd.DataFrame") -> dict[str, float]:
     """Return cell id -> the clock of its GPU in MHz: the median while it computed, or else the clock that was held."""
-    clocks = {cell: median(values) for cell, values in _values_by_cell(rounds, "pinned", _pinned).items()}
+    clocks = {cell: median(values) for cell, values in _values_by_cell(rounds, "held_sm_mhz").items()}
     clocks.update({cell: median(values) for cell, values in _values_by_cell(rounds, "clock_mhz", _middle).items()})
     return clocks
-
-
-def _pinned(value: object) -> float | None:
-    match = HELD.search(str(value))
-    return float(match.group(1)) if match else None
 
 
 def _middle(value: object) -> float | None:

@@ -113,7 +113,7 @@ def arrange_profiles(
     """Return what a report shows of profiles; None if the run has none.
 
     Args:
-        profiles: cell id -> its profile, see ``runner.store.profiles``.
+        profiles: cell id -> its profile, see ``runner.store.profile_files``.
         rows: the comparisons of the report, the largest change first.
         names: environment -> its release.
         damaged: a sentence for each profile that cannot be read.

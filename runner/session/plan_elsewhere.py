@@ -10,9 +10,9 @@ from runner.core.model.devices import ClockPolicy
 from runner.gpu.selection import pick_devices
 from runner.matrix import load
 from runner.plan.compatibility.variants import choose_variants
-from runner.plan.environments import specs
 from runner.plan.machine_file import MachineDescription
 from runner.plan.planner import plan
+from runner.plan.specs import specs
 from runner.session.context import clocks, plan_request
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options

@@ -9,8 +9,8 @@ from runner.backends import Backend
 from runner.core.model import Gpu, Plan, Provisioned, Request, Spec, Survey
 from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.matrix import Matrix
-from runner.plan.environments import specs
 from runner.plan.planner import plan
+from runner.plan.specs import specs
 
 QUIET_SECONDS = 60.0
 """How long a run waits for a quiet machine, unless ``--busy-ok`` starts it at once."""

@@ -27,7 +27,7 @@ from runner.report.markdown import summary
 from runner.report.page import arrange
 from runner.stats.intervals import MARGIN
 from runner.store.documents import save
-from runner.store.profiles import read_profiles
+from runner.store.profile_files import read_profiles
 from runner.store.run import Run, runs
 
 

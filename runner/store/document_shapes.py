@@ -10,7 +10,7 @@ from runner.store.shapes import CONFIG, CellId, Count, Integer, Number, RoundNum
 
 
 @with_config(CONFIG)
-class PlannedCell(TypedDict, total=False):
+class PlanRow(TypedDict, total=False):
     """A cell of ``plan.json``."""
 
     id: Required[CellId]
@@ -34,7 +34,7 @@ class PlannedCell(TypedDict, total=False):
 
 
 @with_config(CONFIG)
-class Plan(TypedDict, total=False):
+class PlanFile(TypedDict, total=False):
     """``plan.json``."""
 
     device: str | None
@@ -45,7 +45,7 @@ class Plan(TypedDict, total=False):
     seconds: Seconds
     threads: Count
     seed: Integer
-    cells: Required[list[PlannedCell]]
+    cells: Required[list[PlanRow]]
 
 
 @with_config(CONFIG)
@@ -56,7 +56,7 @@ class Cases(TypedDict):
 
 
 @with_config(CONFIG)
-class Gpu(TypedDict):
+class MachineGpu(TypedDict):
     """A GPU of ``machine.json``."""
 
     uuid: str
@@ -77,12 +77,12 @@ class Machine(TypedDict, total=False):
     memory_bytes: Count | None
     governor: str | None
     load_average: list[Number] | None
-    gpu: Gpu | None
+    gpu: MachineGpu | None
     gpus: list[dict[str, Any]]
 
 
 @with_config(CONFIG)
-class Environment(TypedDict, total=False):
+class EnvironmentFacts(TypedDict, total=False):
     """The facts about an environment that are calculated with."""
 
     framework: str | None
@@ -96,11 +96,11 @@ class Environment(TypedDict, total=False):
 class Environments(TypedDict):
     """``environments.json``."""
 
-    environments: dict[str, Environment]
+    environments: dict[str, EnvironmentFacts]
 
 
 @with_config(CONFIG)
-class Operator(TypedDict):
+class ProfileRow(TypedDict):
     """A row of a profile: what the calls of one operator take in one step."""
 
     name: str
@@ -111,7 +111,7 @@ class Operator(TypedDict):
 
 
 @with_config(CONFIG)
-class LeftOut(TypedDict):
+class ProfileRest(TypedDict):
     """The rows that a profile has no room for, together."""
 
     rows: Count
@@ -120,7 +120,7 @@ class LeftOut(TypedDict):
 
 
 @with_config(CONFIG)
-class Profile(TypedDict, total=False):
+class ProfileFile(TypedDict, total=False):
     """A file of ``profiles/``; see ``harness.profiling.facts``."""
 
     cell: Required[CellId]
@@ -130,14 +130,14 @@ class Profile(TypedDict, total=False):
     steps: Count
     step_seconds: Number
     plain_step_seconds: Number
-    rows: list[Operator]
-    left_out: LeftOut
+    rows: list[ProfileRow]
+    left_out: ProfileRest
 
 
 DOCUMENTS: Mapping[str, TypeAdapter[Any]] = {
-    "plan.json": TypeAdapter(Plan),
+    "plan.json": TypeAdapter(PlanFile),
     "cases.json": TypeAdapter(Cases),
     "machine.json": TypeAdapter(Machine),
     "environments.json": TypeAdapter(Environments),
-    "profile": TypeAdapter(Profile),
+    "profile": TypeAdapter(ProfileFile),
 }

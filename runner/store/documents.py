@@ -14,7 +14,7 @@ from runner.core.files import read_bounded, write_whole
 from runner.core.json import Document, parse_object
 from runner.store.checksums import is_unchanged, with_checksum
 from runner.store.document_shapes import DOCUMENTS
-from runner.store.shapes import checked
+from runner.store.shapes import Value, checked, value_of
 
 VERSION = 1
 PLAN, MACHINE, ENVIRONMENTS, JOURNAL = "plan.json", "machine.json", "environments.json", "journal.jsonl"
@@ -44,6 +44,7 @@ UPGRADES: Mapping[str, Upgrades] = {
     },
     PROFILE: {},
     "record": {},
+    "bisect": {},
 }
 """Kind of file -> version -> function that upgrades a document to the next version."""
 
@@ -143,6 +144,31 @@ def read_shaped(path: Path, shape: TypeAdapter[Any], limit: int = MAX_BYTES, hin
         raise RecordError(Problem(f"{path} cannot be read: {error.strerror or error}", hint=hint)) from error
     except ValueError as error:
         raise RecordError(Problem(f"{path} is damaged: {error}", hint=hint)) from error
+    except RecordError as error:
+        raise RecordError(*(replace(problem, hint=hint or problem.hint) for problem in error.problems)) from error
+
+
+def read_value(path: Path, kind: str, shape: TypeAdapter[Value], limit: int = MAX_BYTES, hint: str = "") -> Value:
+    """Read a dataclass from a file next to the runs, which has no checksum; an older version is upgraded.
+
+    Args:
+        path: the file.
+        kind: a key of ``UPGRADES``.
+        shape: the dataclass.
+        limit: the largest size, in bytes.
+        hint: what a user can do where it cannot be read.
+
+    Raises:
+        RecordError: it cannot be read, is not a JSON object, has another shape, or is newer than this program.
+    """
+    try:
+        return value_of(upgrade(parse_object(read_bounded(path, limit), path, 1), path, kind), shape)
+    except OSError as error:
+        raise RecordError(Problem(f"{path} cannot be read: {error.strerror or error}", hint=hint)) from error
+    except ValueError as error:
+        raise RecordError(Problem(f"{path} is damaged: {error}", hint=hint)) from error
+    except NewerVersionError:
+        raise
     except RecordError as error:
         raise RecordError(*(replace(problem, hint=hint or problem.hint) for problem in error.problems)) from error
 

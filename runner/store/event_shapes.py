@@ -75,7 +75,7 @@ class Times(Event):
 
 
 @with_config(CONFIG)
-class Measured(Event):
+class RecordStored(Event):
     """A record counts."""
 
     cell: CellId
@@ -135,7 +135,7 @@ EVENTS: Mapping[str, TypeAdapter[Any]] = {
         "groups": Groups,
         "canary": CanaryTime,
         "skipped": Skipped,
-        "measured": Measured,
+        "measured": RecordStored,
         "round": CaseRound,
         "times": Times,
         "leased": Leased,
@@ -146,7 +146,7 @@ EVENTS: Mapping[str, TypeAdapter[Any]] = {
 }
 """Event of the journal -> its shape; the header and other events have that of ``OTHER_EVENT``."""
 OTHER_EVENT = TypeAdapter[Any](Event)
-MEASURED_FIELDS = frozenset({*Event.__annotations__, *Measured.__annotations__, "spent"})
+MEASURED_FIELDS = frozenset({*Event.__annotations__, *RecordStored.__annotations__, "spent"})
 
 
 def checked_event(document: Document) -> Document:

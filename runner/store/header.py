@@ -6,10 +6,10 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
-from runner.core.bounds import STRICT
+from runner.core.bounds import STRICT, open_dict
 from runner.core.model.devices import ClockPolicy
 from runner.core.model.plans import Measurement
-from runner.store.shapes import optional_fields, value_of
+from runner.store.shapes import value_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class RunHeader:
 
 
 HEADER = TypeAdapter(RunHeader)
-FIELDS = optional_fields("HeaderFields", get_type_hints(RunHeader, include_extras=True))
+FIELDS = TypeAdapter(open_dict("HeaderFields", get_type_hints(RunHeader, include_extras=True)))
 """The fields of a header that are there: a run of an older program is read without the others, but not resumed."""
 
 

@@ -20,9 +20,9 @@ from typing import Any
 
 from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.files import append_text, read_bounded, write_all, write_whole
-from runner.core.json import Document, parse_object
+from runner.core.json import Document
 from runner.core.locks import hold, is_held
-from runner.core.model import Cell, ModelFiles, Record
+from runner.core.model import ModelFiles, Record
 from runner.store import records
 from runner.store.checksums import file_checksum
 from runner.store.damage import DamagedRecord, reason_of, sentences
@@ -36,7 +36,6 @@ from runner.store.documents import (
     NewerVersionError,
     read_document,
     sealed,
-    upgrade,
 )
 from runner.store.journal import Entry, Journal, read
 from runner.store.journal_writer import append, append_all
@@ -114,6 +113,11 @@ class Run:
     def id(self) -> str:
         """The run's name, the same as its folder's."""
         return self.path.name
+
+    @property
+    def reports(self) -> Path:
+        """The folder of all results, which has this run in ``runs/``."""
+        return self.path.parent.parent
 
     def hold(self) -> AbstractContextManager[None]:
         """Lock this run against other runners for the length of a block; UsageError if one is running it."""
@@ -252,8 +256,7 @@ class Run:
         if entry.sha256 and file_checksum(content) != entry.sha256:
             message = "it does not agree with its checksum in the journal"
             raise ValueError(message)
-        document = upgrade(parse_object(content, path, 1), path, "record")
-        return records.decode(document, Cell.parse(entry.cell), entry)
+        return records.decode(content, path, entry)
 
     def warnings(self, journal: Journal, damaged: Sequence[DamagedRecord]) -> tuple[str, ...]:
         """Return a sentence for each kind of damage to this run.

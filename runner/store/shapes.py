@@ -1,7 +1,8 @@
 """The shapes of stored files: the fields that are read back, and what each may hold. Anything else is damaged.
 
-``record_shape``, ``event_shapes`` and ``document_shapes`` declare them, and pydantic compiles them. Fields that no
-shape names may hold any JSON value without numbers beyond ``LARGEST``: frameworks add facts, and newer programs fields.
+``Record``, ``RunHeader``, ``event_shapes`` and ``document_shapes`` declare them, and pydantic compiles them. Fields
+that no shape names may hold any JSON value without numbers beyond ``LARGEST``: frameworks add facts, and newer programs
+fields.
 An optional field may be missing or null; a number that is not finite is stored as null.
 """
 
@@ -10,7 +11,6 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, to_json
-from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.core.bounds import LARGEST, CellId, Count, Integer, Number, Positive, RoundNumber, Seconds
 from runner.core.json import Document
@@ -24,9 +24,9 @@ __all__ = [
     "Positive",
     "RoundNumber",
     "Seconds",
+    "Value",
     "checked",
     "is_bounded",
-    "optional_fields",
     "validated",
     "value_of",
 ]
@@ -85,13 +85,6 @@ def value_of(document: Mapping[str, Any], shape: TypeAdapter[Value]) -> Value:
         return shape.validate_json(to_json(document))  # as JSON: a list is a tuple there, and an object a dataclass
     except ValidationError as error:
         raise ValueError(_sentence(error.errors(include_url=False)[0])) from error
-
-
-def optional_fields(name: str, types: Mapping[str, Any]) -> TypeAdapter[Any]:
-    """Return the shape of JSON objects whose fields have these types where they are there, and may have others."""
-    shape = TypedDict(name, dict(types), total=False)  # type: ignore[misc]  # noqa: UP013  the fields are data
-    shape.__pydantic_config__ = CONFIG  # type: ignore[attr-defined]
-    return TypeAdapter(shape)
 
 
 def _sentence(error: ErrorDetails) -> str:

@@ -9,7 +9,7 @@ import pytest
 from runner.backends.venv import READY, VenvBackend
 from runner.core.paths import cache_folder
 from runner.matrix import load
-from runner.plan.environments import specs
+from runner.plan.specs import specs
 from tests.frameworks import drive
 from tests.support import needs, private_folders
 

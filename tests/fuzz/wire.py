@@ -15,13 +15,12 @@ from typing import Any
 
 from runner.analysis.tables import TableBuilder
 from runner.backends.line_reader import Lines
-from runner.core.json import parse_object
-from runner.core.model import Cell, Outcome, Provisioned
+from runner.core.model import Outcome, Provisioned
 from runner.measure.record import collect
 from runner.measure.session import Session
 from runner.session.run.costs import measured_seconds
 from runner.store import records
-from runner.store.documents import VERSION, text, upgrade
+from runner.store.documents import VERSION, text
 from runner.store.journal import Entry
 from tests.fuzz.edits import edited
 from tests.fuzz.examples import CELLS, hello, reply
@@ -165,9 +164,8 @@ def stored(outcome: Outcome) -> Any:
     log.rstrip().encode("utf-8", "backslashreplace")
     measured_seconds(record.facts, record.seconds)
     content = text(records.encode(record, VERSION)).encode()
-    document = upgrade(parse_object(content, "record.json", 1), "record.json", "record")
     entry = Entry(record.cell.id, record.round, record.attempt, record.status, "record.json")
     try:
-        return records.decode(document, Cell.parse(record.cell.id), entry)
+        return records.decode(content, "record.json", entry)
     except Exception as error:
         raise BrokenPropertyError(f"a record that was stored cannot be read: {error}") from error

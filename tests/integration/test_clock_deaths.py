@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 
 from runner.gpu.clocks import journal
-from runner.gpu.clocks.journal import Entry
+from runner.gpu.clocks.journal import ClockEntry
 from tests.fakes.driver import LOST, StandIn
 from tests.integration.conftest import Runner, alive, children, wait_for
 from tests.integration.test_clocks import SCRIPT
@@ -56,12 +56,12 @@ class Run:
         """Say whether the run has said something."""
         return words in self.log.read_text()
 
-    def entry(self) -> Entry | None:
+    def entry(self) -> ClockEntry | None:
         """Return what is written down."""
         folder = journal.folder(os.environ, os.geteuid())
         return journal.ledger(folder, self.standin.uuid).read()
 
-    def held(self) -> Entry:
+    def held(self) -> ClockEntry:
         """Wait until the clocks are held and a record is there; return what is written down."""
         wait_for(lambda: self.has_said("the GPU's clocks are held: ") and self.standin.pinned(), 60)
         entry = self.entry()
@@ -85,7 +85,7 @@ class Death(NamedTuple):
         goes_on: the runner is still there, and starts another guardian.
     """
 
-    does: Callable[[Run, Entry], None]
+    does: Callable[[Run, ClockEntry], None]
     later: bool = False
     goes_on: bool = False
 
@@ -101,27 +101,27 @@ def holders(run: Run) -> set[int]:
     return set(run.standin.open_in()) - {run.process.pid}
 
 
-def guardian_and_child(run: Run, entry: Entry) -> None:
+def guardian_and_child(run: Run, entry: ClockEntry) -> None:
     """Kill the guardian and its child at the same moment."""
     os.kill(entry.guardian, signal.SIGSTOP)
     kill(*holders(run), entry.guardian)
 
 
-def everything(run: Run, entry: Entry) -> None:
+def everything(run: Run, entry: ClockEntry) -> None:
     """Kill the runner, its guardian, and the guardian's child, as systemd ends a control group."""
     os.kill(run.process.pid, signal.SIGSTOP)
     guardian_and_child(run, entry)
     kill(run.process.pid)
 
 
-def exception(run: Run, entry: Entry) -> None:
+def exception(run: Run, entry: ClockEntry) -> None:
     """Take the run's folder away, so that the next record cannot be written, and wait for the end that this makes."""
     (records,) = run.folder.glob("reports/runs/*/records")
     shutil.rmtree(records)
     assert run.process.wait(60) == 6, run.log.read_text()
 
 
-def lost(run: Run, entry: Entry) -> None:
+def lost(run: Run, entry: ClockEntry) -> None:
     """Have the GPU fall off the bus, so that nothing can be set on it; it is back at the next start."""
     run.standin.gpu.lost = 1
     wait_for(lambda: run.process.poll() is not None, 60)

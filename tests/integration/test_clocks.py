@@ -17,11 +17,11 @@ from runner.core.model import Gpu
 from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.gpu.clocks import journal, permission, recovery
 from runner.gpu.clocks.client import Guard
-from runner.gpu.clocks.journal import Entry, Ledger
-from runner.gpu.clocks.lease import Lease
+from runner.gpu.clocks.journal import ClockEntry, Ledger
+from runner.gpu.clocks.lease import ClockLease
 from runner.gpu.clocks.protocol import COMMAND, Order
 from runner.gpu.device import DeviceSession, recover
-from runner.gpu.types import Pair
+from runner.gpu.types import ClockPair
 from tests.fakes import driver
 from tests.fakes.driver import INVALID, LOST, NO_PERMISSION, NOBODY, TDP, UNSUPPORTED, UUID, StandIn
 from tests.integration.conftest import ROOT, Runner, wait_for
@@ -37,12 +37,12 @@ def messages() -> list[str]:
 
 
 @pytest.fixture
-def take(standin: StandIn, messages: list[str]) -> Iterator[Callable[..., Lease]]:
+def take(standin: StandIn, messages: list[str]) -> Iterator[Callable[..., ClockLease]]:
     """Takes a lease of the first GPU; it is released at the end."""
-    taken: list[Lease] = []
+    taken: list[ClockLease] = []
 
-    def of(clocks: ClockPolicy | None = None, *, patience: float = 3.0, seconds: float = 20.0) -> Lease:
-        lease = Lease(replace(HOLD, clocks=clocks or ClockPolicy(), patience=patience), messages.append, seconds)
+    def of(clocks: ClockPolicy | None = None, *, patience: float = 3.0, seconds: float = 20.0) -> ClockLease:
+        lease = ClockLease(replace(HOLD, clocks=clocks or ClockPolicy(), patience=patience), messages.append, seconds)
         taken.append(lease)
         lease.acquire()
         return lease
@@ -63,7 +63,7 @@ def calls(standin: StandIn) -> list[tuple[str, int, int]]:
     return [(call.name, call.a, call.b) for call in standin.sets() if not call.answer]
 
 
-def test_clocks_are_held_and_given_back(standin: StandIn, take: Callable[..., Lease], messages: list[str]) -> None:
+def test_clocks_are_held_and_given_back(standin: StandIn, take: Callable[..., ClockLease], messages: list[str]) -> None:
     lease = take()
     assert standin.pinned() == {"sm": (TDP, TDP), "memory": (2619, 2619)}
     assert (lease.pin.how, lease.pin.sm, lease.pin.memory) == ("locked", "base", 2619)
@@ -87,7 +87,7 @@ def test_it_is_written_down_before_anything_is_set(standin: StandIn, messages: l
     wait_for(books)
     entry = wait_for(lambda: (entry := Ledger(books()[0]).read()) and entry.undo and entry)
     assert entry.undo == ("sm",)
-    assert entry.before == Pair(2619, 1500)
+    assert entry.before == ClockPair(2619, 1500)
     assert standin.sets() == []
     answer = guard.answer(20)
     assert answer is not None
@@ -114,7 +114,7 @@ BASE, TOP = {"sm": (TDP, TDP)}, {"memory": (2619, 2619)}
     ],
 )
 def test_each_generation_is_held_by_what_it_has(
-    board: str, while_held: dict[str, tuple[int, int]], words: str, standin: StandIn, take: Callable[..., Lease]
+    board: str, while_held: dict[str, tuple[int, int]], words: str, standin: StandIn, take: Callable[..., ClockLease]
 ) -> None:
     architecture, _, tesla = board.partition(" ")
     standin.make(0, architecture, application=bool(tesla))
@@ -128,7 +128,7 @@ def test_each_generation_is_held_by_what_it_has(
     assert books() == []
 
 
-def test_a_gpu_in_slices_is_left_alone(standin: StandIn, take: Callable[..., Lease], messages: list[str]) -> None:
+def test_a_gpu_in_slices_is_left_alone(standin: StandIn, take: Callable[..., ClockLease], messages: list[str]) -> None:
     standin.gpu.mig = 1
     assert take().pin.how == "none"
     assert "MIG slices" in messages[0]
@@ -136,7 +136,7 @@ def test_a_gpu_in_slices_is_left_alone(standin: StandIn, take: Callable[..., Lea
 
 
 def test_a_number_is_rounded_to_what_there_is_and_refused_where_there_is_none(
-    standin: StandIn, take: Callable[..., Lease]
+    standin: StandIn, take: Callable[..., ClockLease]
 ) -> None:
     lease = take(ClockPolicy(1207, 1600))
     assert standin.pinned() == {"sm": (1200, 1200), "memory": (1593, 1593)}
@@ -149,7 +149,7 @@ def test_a_number_is_rounded_to_what_there_is_and_refused_where_there_is_none(
     assert books() == []
 
 
-def test_a_driver_that_knows_no_base_clock_is_given_a_number(standin: StandIn, take: Callable[..., Lease]) -> None:
+def test_a_driver_that_knows_no_base_clock_is_given_a_number(standin: StandIn, take: Callable[..., ClockLease]) -> None:
     standin.rule(0, "nvmlDeviceSetGpuLockedClocks", INVALID)
     standin.state.rules[0].after = 0
     assert take().pin.how == "application"  # it takes no number either
@@ -157,7 +157,7 @@ def test_a_driver_that_knows_no_base_clock_is_given_a_number(standin: StandIn, t
 
 
 def test_a_memory_that_cannot_be_held_leaves_the_rest_held(
-    standin: StandIn, take: Callable[..., Lease], messages: list[str]
+    standin: StandIn, take: Callable[..., ClockLease], messages: list[str]
 ) -> None:
     standin.rule(0, "nvmlDeviceSetMemoryLockedClocks", UNSUPPORTED)
     lease = take()
@@ -168,7 +168,7 @@ def test_a_memory_that_cannot_be_held_leaves_the_rest_held(
 
 
 def test_without_permission_one_sentence_says_the_one_command(
-    standin: StandIn, take: Callable[..., Lease], messages: list[str]
+    standin: StandIn, take: Callable[..., ClockLease], messages: list[str]
 ) -> None:
     standin.state.only_root = 1
     lease = take()
@@ -181,7 +181,7 @@ def test_without_permission_one_sentence_says_the_one_command(
 
 
 def test_a_driver_that_hangs_holds_nobody_up_and_leaves_nothing_held(
-    standin: StandIn, take: Callable[..., Lease], messages: list[str]
+    standin: StandIn, take: Callable[..., ClockLease], messages: list[str]
 ) -> None:
     standin.rule(0, "nvmlDeviceSet*", seconds=600)
     assert take(patience=0.3, seconds=1.0).pin.how == "none"
@@ -192,7 +192,7 @@ def test_a_driver_that_hangs_holds_nobody_up_and_leaves_nothing_held(
 
 
 def test_a_driver_that_hangs_at_the_end_is_given_up_and_undone_later(
-    standin: StandIn, take: Callable[..., Lease], messages: list[str]
+    standin: StandIn, take: Callable[..., ClockLease], messages: list[str]
 ) -> None:
     lease = take(patience=0.2)
     standin.rule(0, "nvmlDeviceReset*", seconds=600)
@@ -208,7 +208,7 @@ def test_a_driver_that_hangs_at_the_end_is_given_up_and_undone_later(
 
 
 def test_a_gpu_that_is_lost_is_undone_when_it_is_back(
-    standin: StandIn, take: Callable[..., Lease], messages: list[str]
+    standin: StandIn, take: Callable[..., ClockLease], messages: list[str]
 ) -> None:
     lease = take()
     standin.gpu.lost = 1
@@ -221,10 +221,14 @@ def test_a_gpu_that_is_lost_is_undone_when_it_is_back(
     assert standin.pinned() == {}
 
 
-def test_a_second_runner_waits_for_the_first(standin: StandIn, take: Callable[..., Lease], messages: list[str]) -> None:
+def test_a_second_runner_waits_for_the_first(
+    standin: StandIn, take: Callable[..., ClockLease], messages: list[str]
+) -> None:
     lease = take()
-    code = "import sys\nfrom tests.integration.test_clocks import HOLD\nfrom runner.gpu.clocks.lease import Lease\n"
-    code += "Lease(HOLD, lambda text: print(text, flush=True)).acquire()"
+    code = (
+        "import sys\nfrom tests.integration.test_clocks import HOLD\nfrom runner.gpu.clocks.lease import ClockLease\n"
+    )
+    code += "ClockLease(HOLD, lambda text: print(text, flush=True)).acquire()"
     standin.gpu.processes[0] = os.getpid()  # the first computes: the second waits, and measures with locked clocks
     second = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert second.stdout is not None
@@ -249,7 +253,7 @@ lease.release()
 """
 
 
-def test_a_runner_of_another_user_waits_too(standin: StandIn, take: Callable[..., Lease], tmp_path: Path) -> None:
+def test_a_runner_of_another_user_waits_too(standin: StandIn, take: Callable[..., ClockLease], tmp_path: Path) -> None:
     lease = take()
     assert lease.guard is not None
     lease_guardian = lease.guard.process.pid
@@ -266,7 +270,7 @@ def test_a_runner_of_another_user_waits_too(standin: StandIn, take: Callable[...
 
 
 def test_a_child_that_still_hangs_in_the_driver_is_told_of(
-    standin: StandIn, take: Callable[..., Lease], messages: list[str]
+    standin: StandIn, take: Callable[..., ClockLease], messages: list[str]
 ) -> None:
     lease = take(patience=0.2)
     assert lease.guard is not None
@@ -284,18 +288,18 @@ def test_a_child_that_still_hangs_in_the_driver_is_told_of(
 
 def test_what_is_held_on_another_machine_is_left_to_it(standin: StandIn, messages: list[str], runner: Runner) -> None:
     book = journal.ledger(journal.folder(os.environ, os.geteuid()), UUID.format(7))
-    book.write(Entry(uuid=UUID.format(7), run="r", boot="another one", machine="another one", undo=("sm",)))
+    book.write(ClockEntry(uuid=UUID.format(7), run="r", boot="another one", machine="another one", undo=("sm",)))
     assert recovery.recover(messages.append) == ()
     assert (messages, standin.sets(), books()) == ([], [], [book.path])
     assert "held on another machine by run r" in runner("clocks", "show").stdout
-    book.write(Entry(uuid=UUID.format(7), boot="another one", machine=journal.machine(), undo=("sm",)))
+    book.write(ClockEntry(uuid=UUID.format(7), boot="another one", machine=journal.machine(), undo=("sm",)))
     assert recovery.recover(messages.append) == ()
     assert books() == []
 
 
 def test_nothing_stays_held_over_a_start_of_the_machine(standin: StandIn, messages: list[str]) -> None:
     book = journal.ledger(journal.folder(os.environ, os.geteuid()), standin.uuid)
-    book.write(Entry(uuid=standin.uuid, boot="another one", undo=("sm",)))
+    book.write(ClockEntry(uuid=standin.uuid, boot="another one", undo=("sm",)))
     assert recovery.recover(messages.append) == ()
     assert standin.sets() == []
     assert books() == []
@@ -303,7 +307,7 @@ def test_nothing_stays_held_over_a_start_of_the_machine(standin: StandIn, messag
 
 def test_a_file_that_cannot_be_read_is_named(standin: StandIn, messages: list[str]) -> None:
     book = journal.ledger(journal.folder(os.environ, os.geteuid()), standin.uuid)
-    book.write(Entry(uuid=standin.uuid))
+    book.write(ClockEntry(uuid=standin.uuid))
     book.path.write_text('{"version": 2}')
     (failure,) = recovery.recover(messages.append)
     assert "it was written by a newer program" in failure
@@ -311,7 +315,7 @@ def test_a_file_that_cannot_be_read_is_named(standin: StandIn, messages: list[st
 
 
 def test_leaving_the_clocks_changes_nothing_not_even_what_was_left(standin: StandIn, messages: list[str]) -> None:
-    lease = Lease(replace(HOLD, clocks=ClockPolicy()), messages.append)
+    lease = ClockLease(replace(HOLD, clocks=ClockPolicy()), messages.append)
     lease.acquire()
     assert lease.guard is not None
     _kill(lease, standin)
@@ -328,7 +332,7 @@ def test_leaving_the_clocks_changes_nothing_not_even_what_was_left(standin: Stan
     assert standin.pinned() == {}
 
 
-def _kill(lease: Lease, standin: StandIn) -> None:
+def _kill(lease: ClockLease, standin: StandIn) -> None:
     """Kill a guardian with its child, so that what they hold stays held."""
     assert lease.guard is not None
     guardian = lease.guard.process.pid
@@ -426,7 +430,7 @@ def shown(runner: Runner) -> dict[str, object]:
 
 
 def test_the_command_shows_what_is_held_and_lets_go_of_what_was_left(
-    standin: StandIn, runner: Runner, take: Callable[..., Lease]
+    standin: StandIn, runner: Runner, take: Callable[..., ClockLease]
 ) -> None:
     assert shown(runner)["held"] is None
     assert "not held by matrix-runner" in runner("clocks").stdout
@@ -467,7 +471,7 @@ def test_what_the_command_cannot_do_ends_with_five(standin: StandIn, runner: Run
     assert done.returncode == 5
     assert "could not reset the clocks of Stand-in Hopper: the driver lets only root do that" in done.stderr
     book = journal.ledger(journal.folder(os.environ, os.geteuid()), standin.uuid)
-    book.write(Entry(uuid=standin.uuid, name="H200", run="r", boot=journal.boot(), undo=("sm",)))
+    book.write(ClockEntry(uuid=standin.uuid, name="H200", run="r", boot=journal.boot(), undo=("sm",)))
     done = runner("clocks", "reset")
     assert done.returncode == 5
     assert (

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runner.core.model.devices import ClockPolicy
-from runner.gpu.clocks.lease import Lease
+from runner.gpu.clocks.lease import ClockLease
 from runner.gpu.clocks.preconditions import HINT, LOCKED, Observed, observe_gpu
 from tests.fakes import driver
 from tests.fakes.driver import NOBODY, TDP, StandIn
@@ -25,10 +25,10 @@ COMM = Path("/proc/self/comm").read_text().strip()
 
 
 @contextmanager
-def leased(clocks: ClockPolicy) -> Iterator[tuple[Lease, list[str]]]:
+def leased(clocks: ClockPolicy) -> Iterator[tuple[ClockLease, list[str]]]:
     """Take a lease of the first GPU; return it with what it says."""
     messages: list[str] = []
-    lease = Lease(replace(HOLD, clocks=clocks), messages.append, 40.0)
+    lease = ClockLease(replace(HOLD, clocks=clocks), messages.append, 40.0)
     try:
         lease.acquire()
         yield lease, messages

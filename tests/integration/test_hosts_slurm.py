@@ -13,7 +13,7 @@ import pytest
 
 from runner.core.errors import UsageError
 from runner.gpu.clocks import journal
-from runner.gpu.clocks.journal import Entry
+from runner.gpu.clocks.journal import ClockEntry
 from runner.hosts.executors import Completion, slurm
 from runner.hosts.executors.slurm import SlurmExecutor
 from runner.hosts.executors.slurm_leftovers import job_name
@@ -124,7 +124,7 @@ class Attempt:
         (self.job,) = cluster.jobs("RUNNING")
         self.guardian = self.entry().guardian
 
-    def entry(self) -> Entry:
+    def entry(self) -> ClockEntry:
         """Return what the guardian has written down."""
         entry = journal.ledger(journal.folder(os.environ, os.geteuid()), UUID.format(self.gpu)).read()
         assert entry is not None

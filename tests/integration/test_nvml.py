@@ -16,7 +16,7 @@ from runner.core.errors import GpuError
 from runner.core.threads import call_with_timeout
 from runner.gpu import detect, nvml, settings, types
 from runner.gpu.selection import choose_devices
-from runner.gpu.types import Abilities, Pair
+from runner.gpu.types import Abilities, ClockPair
 from tests.fakes import driver
 from tests.fakes.driver import INVALID, LOST, NO_FUNCTION, NO_PERMISSION, TDP, UNSUPPORTED, StandIn
 
@@ -72,7 +72,7 @@ def test_a_gpu_is_what_the_driver_says(here: StandIn) -> None:
         assert (device.index, device.architecture(), device.sliced()) == (0, 9, False)
         assert (device.persistent(), device.processes(), device.highest_sm()) == (False, (), 1980)
         able = device.abilities()
-    assert (able.memory, able.application, able.default) == ((2619, 1593), Pair(2619, 1500), Pair(2619, 1500))
+    assert (able.memory, able.application, able.default) == ((2619, 1593), ClockPair(2619, 1500), ClockPair(2619, 1500))
     assert (able.sm[0], able.sm[-1], len(able.sm)) == (1980, 345, 110)
 
 
@@ -253,7 +253,7 @@ def test_clocks_are_set_and_reset(here: StandIn) -> None:
         device = opened_driver.device(here.uuid)
         device.lock_sm("base")
         device.lock_memory(1593)
-        device.set_application(Pair(1593, 1200))
+        device.set_application(ClockPair(1593, 1200))
         assert here.pinned() == {"sm": (TDP, TDP), "memory": (1593, 1593), "application": (1593, 1200)}
         here.gpu.busy = 1
         assert (device.reading().sm, device.reading().memory) == (1590, 1593)

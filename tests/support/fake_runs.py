@@ -57,7 +57,10 @@ def good(of: Cell, number: int, seconds: Iterable[float], run: str = "run", **ch
         cell=of,
         run=run,
         round=number,
+        attempt=1,
         status="ok",
+        failure=None,
+        reason=None,
         seconds=tuple(seconds),
         warmup=(0.2, 0.1),
         compile_seconds=0.5,
@@ -69,9 +72,9 @@ def good(of: Cell, number: int, seconds: Iterable[float], run: str = "run", **ch
 
 def bad(of: Cell, number: int, failure: str, reason: str, run: str = "run", **changes: object) -> Record:
     """Return a record of a cell that failed in a round."""
-    return Record(
-        cell=of, run=run, round=number, status="failed", failure=failure, reason=reason, facts=facts(of, **changes)
-    )
+    nothing: dict[str, Any] = {"warmup": (), "compile_seconds": None, "loss": (), "reference_loss": ()}
+    known = facts(of, **changes)
+    return replace(good(of, number, (), run), status="failed", failure=failure, reason=reason, facts=known, **nothing)
 
 
 def plan(cells: Iterable[Cell], skips: Mapping[Cell, Skip] | None = None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from runner.backends.docker.registry import TeamImages, pull_checked, push
 from runner.backends.docker.survey import digest_of, unavailable
 from runner.core.errors import ProvisionError
 from runner.core.model import Spec
-from runner.core.model.environments import ImageState
+from runner.core.model.provisioning import ImageState
 
 CACHED = "cached"
 NO_PUSH = frozenset({"http", "certificate", "login", "unreachable"})

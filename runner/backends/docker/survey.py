@@ -14,7 +14,7 @@ from runner.backends.docker.client import FOREIGN, connect, sentence
 from runner.backends.docker.image_names import by_registry
 from runner.backends.docker.refusals import NAME_SERVER, refusal
 from runner.core.errors import EngineError
-from runner.core.model.environments import ImageState
+from runner.core.model.provisioning import ImageState
 from runner.core.text import REASON_LENGTH, printable
 
 REGISTRY_SECONDS = 5.0

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from runner.catalog.hardware.tables import Fact, capabilities, fact, rows, words
+from runner.catalog.hardware.tables import HardwareFact, capabilities, fact, rows, words
 from runner.catalog.hardware.versions import Capability, parse_capability, series
 
 TOOLKIT = "toolkit"  # in the column sass: compiles its own code at run time, for every GPU that its CUDA supports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Build(Fact):
+class Build(HardwareFact):
     """A package, or an image, of a framework release.
 
     Attributes:

@@ -13,12 +13,12 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from runner.catalog.hardware.tables import Fact, capabilities, fact, rows
+from runner.catalog.hardware.tables import HardwareFact, capabilities, fact, rows
 from runner.catalog.hardware.versions import Capability, parse_capability, same_series, version_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Toolkit(Fact):
+class Toolkit(HardwareFact):
     """A minor release of the CUDA toolkit.
 
     Attributes:
@@ -36,7 +36,7 @@ class Toolkit(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Generation(Fact):
+class Generation(HardwareFact):
     """The GPUs of one architecture.
 
     Attributes:
@@ -53,7 +53,7 @@ class Generation(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Branch(Fact):
+class Branch(HardwareFact):
     """A driver branch, such as ``580``, with the CUDA version that it includes."""
 
     branch: str
@@ -61,7 +61,7 @@ class Branch(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cudnn(Fact):
+class Cudnn(HardwareFact):
     """The GPUs that cuDNN supports from a release on.
 
     Attributes:
@@ -78,7 +78,7 @@ class Cudnn(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrecisionSupport(Fact):
+class PrecisionSupport(HardwareFact):
     """A precision that only newer GPUs compute, with the lowest compute capability that does."""
 
     precision: str
@@ -86,7 +86,7 @@ class PrecisionSupport(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BaseImage(Fact):
+class BaseImage(HardwareFact):
     """The contents of images; empty if unknown.
 
     Attributes:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from runner.catalog.hardware.tables import Fact, fact, rows
+from runner.catalog.hardware.tables import HardwareFact, fact, rows
 
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "int8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Peak(Fact):
+class Peak(HardwareFact):
     """The peak rates of a board at the highest clocks that its maker quotes, and the size of its cache.
 
     Attributes:

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class HardwareFact:
     """What every row has.
 
     Attributes:
@@ -37,7 +37,7 @@ def rows(name: str) -> Iterator[Mapping[str, str]]:
 
 
 def fact(row: Mapping[str, str]) -> dict[str, Any]:
-    """Return the columns of a row that every fact has, as arguments of ``Fact``."""
+    """Return the columns of a row that every fact has, as arguments of ``HardwareFact``."""
     return {"source": row["source"], "status": row["status"], "unverified": frozenset(words(row["unverified"]))}
 
 

@@ -5,7 +5,6 @@ Numbers are in seconds and bytes everywhere; scaling happens where text is made.
 
 from runner.core.model.cells import SKIP_CODES, Cell, Device, PlannedCell, Precision, Protocol, Skip, Verdict
 from runner.core.model.devices import Gpu, Leftover, Limits, device_id, file_name
-from runner.core.model.environments import Provisioned, Spec, Survey
 from runner.core.model.events import (
     FAILURE_CLASSES,
     Canary,
@@ -21,6 +20,7 @@ from runner.core.model.events import (
 )
 from runner.core.model.model_files import ModelFiles
 from runner.core.model.plans import Block, Corpus, Measurement, Past, Plan, Request, Round
+from runner.core.model.provisioning import Provisioned, Spec, Survey
 
 __all__ = [
     "FAILURE_CLASSES",

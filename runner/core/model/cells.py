@@ -75,6 +75,24 @@ class Cell:
         return f"{self.workload}/{self.case}"
 
 
+def environment_of(cell_id: str) -> str:
+    """Return the environment in the id of a cell.
+
+    >>> environment_of("torch-1.0/nn-lstm/asr-lstm/1x320/train/fp32")
+    'torch-1.0'
+    """
+    return cell_id.partition("/")[0]
+
+
+def without_environment(cell_id: str) -> str:
+    """Return the id of a cell without its environment: what two environments have in common.
+
+    >>> without_environment("torch-1.0/nn-lstm/asr-lstm/1x320/train/fp32")
+    'nn-lstm/asr-lstm/1x320/train/fp32'
+    """
+    return cell_id.partition("/")[2]
+
+
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_.+@=-]*"
 _ID = re.compile("/".join([f"({_PART})"] * 6))
 

@@ -2,10 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
+from pydantic import Field, GetPydanticSchema
+from pydantic_core.core_schema import no_info_after_validator_function as after
+
+from runner.core.bounds import STRICT, CellId, Number, Positive, RoundNumber, Seconds
+from runner.core.fact_types import FACTS_SHAPE
 from runner.core.model.cells import Cell
-from runner.core.model.environments import Provisioned
+from runner.core.model.provisioning import Provisioned
 
 FAILURE_CLASSES = (
     "image-build",
@@ -129,10 +134,14 @@ class ProfileTaken:
 Event = Outcome | GroupsFormed | CaseFinished | CaseSkipped | ExtraRound | Canary | RoundTimes
 """What happens while cells are measured."""
 
+StoredCell = Annotated[Cell, GetPydanticSchema(lambda _, handler: after(Cell.parse, handler(CellId)))]
+"""A cell, as its id in a file."""
+RecordFacts = Annotated[Mapping[str, Any], GetPydanticSchema(lambda _, handler: handler(FACTS_SHAPE))]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What one cell left behind in one round, however it ended.
+    """What one cell left behind in one round, however it ended; a file in ``records/``, see ``store.records``.
 
     Attributes:
         seconds: one value per measured iteration, in order; never empty when ``status`` is ``ok``.
@@ -142,16 +151,18 @@ class Record:
         facts: versions, device, threads, backend, digest, errors against the reference, harness version.
     """
 
-    cell: Cell
+    __pydantic_config__ = STRICT
+
+    cell: StoredCell
     run: str
-    round: int
-    attempt: int = 1
+    round: RoundNumber
+    attempt: Positive
     status: Literal["ok", "failed"]
-    failure: str | None = None
-    reason: str | None = None
-    seconds: tuple[float, ...] = ()
-    warmup: tuple[float, ...] = ()
-    compile_seconds: float | None = None
-    loss: tuple[float | None, ...] = ()
-    reference_loss: tuple[float | None, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    failure: Annotated[str | None, Field(alias="class")]
+    reason: str | None
+    seconds: tuple[Seconds, ...]
+    warmup: tuple[Number | None, ...]
+    compile_seconds: Number | None
+    loss: tuple[Number | None, ...]
+    reference_loss: tuple[Number | None, ...]
+    facts: RecordFacts

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from runner.core.errors import GpuError
 from runner.gpu.clocks import policy
-from runner.gpu.clocks.journal import Entry, Ledger, Undo
-from runner.gpu.clocks.policy import Pin
+from runner.gpu.clocks.journal import ClockEntry, Ledger, Undo
+from runner.gpu.clocks.policy import ClockHold
 from runner.gpu.nvml import Device
 
 REFUSED = ("unsupported", "argument", "permission")  # kinds of errors after which no clock has changed
 
 
-def pin(device: Device, ways: tuple[Pin, ...], book: Ledger) -> Pin:
+def pin(device: Device, ways: tuple[ClockHold, ...], book: Ledger) -> ClockHold:
     """Hold clocks in the first way that the driver accepts; return that way.
 
     Args:
@@ -36,7 +36,7 @@ def pin(device: Device, ways: tuple[Pin, ...], book: Ledger) -> Pin:
     raise AssertionError("the last way holds nothing")
 
 
-def _locked(device: Device, way: Pin, book: Ledger) -> Pin:
+def _locked(device: Device, way: ClockHold, book: Ledger) -> ClockHold:
     if way.sm is not None:
         mhz = way.sm
         _set("sm", lambda: device.lock_sm(mhz), book)
@@ -52,7 +52,7 @@ def _locked(device: Device, way: Pin, book: Ledger) -> Pin:
     return way
 
 
-def _application(device: Device, way: Pin, book: Ledger) -> Pin:
+def _application(device: Device, way: ClockHold, book: Ledger) -> ClockHold:
     _set("application", lambda: device.set_application(policy.pair(way)), book)
     return way
 
@@ -68,7 +68,7 @@ def _set(what: Undo, call: Callable[[], None], book: Ledger) -> None:
         raise
 
 
-def undo(device: Device, entry: Entry) -> None:
+def undo(device: Device, entry: ClockEntry) -> None:
     """Undo everything that an entry records, last first; a failure does not stop the others.
 
     Raises:
@@ -85,7 +85,7 @@ def undo(device: Device, entry: Entry) -> None:
         raise failed[0]
 
 
-def _undo(device: Device, what: Undo, entry: Entry) -> None:
+def _undo(device: Device, what: Undo, entry: ClockEntry) -> None:
     match what:
         case "sm":
             device.unlock_sm()
@@ -96,10 +96,10 @@ def _undo(device: Device, what: Undo, entry: Entry) -> None:
             device.set_application(None if entry.before == default else entry.before)
 
 
-def everything(device: Device) -> Entry:
+def everything(device: Device) -> ClockEntry:
     """Return an entry for all clocks of a GPU: undoing it resets them to the driver's defaults, whoever set them."""
     able = device.abilities()
     clocks: list[Undo] = ["sm", "memory"]
     if able.application:
         clocks.append("application")
-    return Entry(uuid=device.gpu().uuid, undo=tuple(clocks), before=able.default)
+    return ClockEntry(uuid=device.gpu().uuid, undo=tuple(clocks), before=able.default)

@@ -24,9 +24,9 @@ from runner.core.errors import GpuError, RunnerError
 from runner.core.locks import try_exclusive
 from runner.gpu import nvml
 from runner.gpu.clocks import apply, journal
-from runner.gpu.clocks.journal import Entry, Ledger
+from runner.gpu.clocks.journal import ClockEntry, Ledger
 from runner.gpu.clocks.machine_lock import sole
-from runner.gpu.clocks.policy import HELD, Pin, choose
+from runner.gpu.clocks.policy import HELD, ClockHold, choose
 from runner.gpu.clocks.preconditions import HINT, lasting_objection, observe
 from runner.gpu.clocks.protocol import Order, read
 
@@ -184,10 +184,10 @@ class Guardian:
         if ways[0].how in HELD and not self.order.clocks.force:
             objection = lasting_objection(lambda: observe(device))
             if objection:
-                tell("held", pin=Pin(how="left", why=f"{objection}; {HINT}").json())
+                tell("held", pin=ClockHold(how="left", why=f"{objection}; {HINT}").json())
                 return False
         self.book.write(
-            Entry(
+            ClockEntry(
                 uuid=self.order.uuid,
                 name=able.name,
                 run=self.order.run,

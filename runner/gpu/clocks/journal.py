@@ -15,7 +15,7 @@ from typing import Any, Literal
 from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.files import read_line, write_whole
 from runner.core.paths import home
-from runner.gpu.types import Pair
+from runner.gpu.types import ClockPair
 
 VERSION = 1
 MACHINE = Path("/var/lib")  # root's state of the machine
@@ -28,7 +28,7 @@ Undo = Literal["sm", "memory", "application"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ClockEntry:
     """The changes made, or about to be made, to a GPU's clocks.
 
     Attributes:
@@ -54,7 +54,7 @@ class Entry:
     machine: str = ""
     held: str = ""
     undo: tuple[Undo, ...] = ()
-    before: Pair | None = None
+    before: ClockPair | None = None
     trouble: str = ""
 
     @property
@@ -74,7 +74,7 @@ class Ledger:
 
     path: Path
 
-    def read(self) -> Entry | None:
+    def read(self) -> ClockEntry | None:
         """Return the entry; None without a file.
 
         Raises:
@@ -88,7 +88,7 @@ class Ledger:
             hint = "remove it after `sudo nvidia-smi --reset-gpu-clocks` and `--reset-memory-clocks`"
             raise RecordError(Problem(f"{self.path} cannot be read: {error}", hint=hint)) from error
 
-    def write(self, entry: Entry) -> Entry:
+    def write(self, entry: ClockEntry) -> ClockEntry:
         """Write the entry; it is on the disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(self.path, json.dumps({"version": VERSION, **asdict(entry)}, indent=1) + "\n")
@@ -112,7 +112,7 @@ class Ledger:
         """Remove the file: everything is restored."""
         self.path.unlink(missing_ok=True)
 
-    def _present(self) -> Entry:
+    def _present(self) -> ClockEntry:
         entry = self.read()
         assert entry is not None
         return entry
@@ -193,9 +193,9 @@ def machine() -> str:
     return read_line(MACHINE_ID)
 
 
-def _entry(values: Mapping[str, Any]) -> Entry:
+def _entry(values: Mapping[str, Any]) -> ClockEntry:
     if values["version"] > VERSION:
         raise ValueError("it was written by a newer program")
-    known = {name: value for name, value in values.items() if name in Entry.__dataclass_fields__}
+    known = {name: value for name, value in values.items() if name in ClockEntry.__dataclass_fields__}
     before = known.get("before")
-    return Entry(**{**known, "undo": tuple(known["undo"]), "before": Pair(**before) if before else None})
+    return ClockEntry(**{**known, "undo": tuple(known["undo"]), "before": ClockPair(**before) if before else None})

@@ -8,7 +8,7 @@ from dataclasses import replace
 from runner.core.errors import GpuError, Problem
 from runner.gpu.clocks.client import Answer, Guard
 from runner.gpu.clocks.permission import SUDO, allow, sudo_usable
-from runner.gpu.clocks.policy import HELD, How, Pin
+from runner.gpu.clocks.policy import HELD, ClockHold, How
 from runner.gpu.clocks.protocol import COMMAND, HOLD_SECONDS, Order
 from runner.gpu.clocks.recovery import restore_after
 
@@ -68,7 +68,7 @@ def _first(order: Order, ways: Sequence[Sequence[str]], seconds: float) -> tuple
     return first
 
 
-class Lease:
+class ClockLease:
     """The clocks of one GPU, held for a run if the GPU, the driver and the user's rights allow it.
 
     Attributes:
@@ -80,11 +80,11 @@ class Lease:
         self.order = order
         self.say = say
         self.seconds = seconds
-        self.pin = Pin(how="none")
+        self.pin = ClockHold(how="none")
         self.guard: Guard | None = None
         self.tried = False
 
-    def acquire(self) -> Pin:
+    def acquire(self) -> ClockHold:
         """Hold the clocks, and report what is held or why not. Missing rights or an old GPU are no error.
 
         Raises:
@@ -98,7 +98,7 @@ class Lease:
         if answer["said"] != "held":
             guard.end()
             return self._handle_refusal(answer)
-        self.pin = Pin(**answer["pin"])
+        self.pin = ClockHold(**answer["pin"])
         if self.pin.how in HELD:
             self.guard = guard
             self.say(f"the GPU's clocks are held: {self.pin}" + (f"; {self.pin.why}" if self.pin.why else ""))
@@ -106,7 +106,7 @@ class Lease:
         guard.end()
         return self._report_not_held(self.pin.why, self.pin.how)
 
-    def _handle_refusal(self, answer: Answer) -> Pin:
+    def _handle_refusal(self, answer: Answer) -> ClockHold:
         kind, why = answer.get("kind"), answer.get("why", "its guardian ended before it held them")
         if kind == "permission":
             return self._report_not_held(f"{why}; {allow(os.geteuid())}")
@@ -114,9 +114,9 @@ class Lease:
             raise GpuError(Problem(why, hint=answer["hint"]))
         return self._report_not_held(why)
 
-    def _report_not_held(self, why: str, how: How = "none") -> Pin:
+    def _report_not_held(self, why: str, how: How = "none") -> ClockHold:
         self.say(f"the GPU's clocks are not held: {why}")
-        self.pin = Pin(how=how, why=why)
+        self.pin = ClockHold(how=how, why=why)
         return self.pin
 
     @property
@@ -124,7 +124,7 @@ class Lease:
         """True if the guardian has died while the clocks are needed."""
         return self.guard is not None and not self.guard.alive
 
-    def reacquire(self) -> Pin:
+    def reacquire(self) -> ClockHold:
         """Hold the clocks again after a guardian has died; the new one first undoes what it left. See ``acquire``.
 
         The processes that compute on the GPU now are those of the run, so they are no objection.

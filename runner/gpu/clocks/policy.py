@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from runner.core.errors import GpuError, Problem
 from runner.core.model.devices import Clock, ClockPolicy, MemoryClock
-from runner.gpu.types import AMPERE, ARCHITECTURES, VOLTA, Abilities, Pair
+from runner.gpu.types import AMPERE, ARCHITECTURES, VOLTA, Abilities, ClockPair
 
 How = Literal["locked", "application", "none", "left"]
 HELD: frozenset[How] = frozenset({"locked", "application"})
@@ -22,7 +22,7 @@ SUSTAINED_SHARE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pin:
+class ClockHold:
     """One way to hold clocks.
 
     Attributes:
@@ -60,7 +60,7 @@ def clock_policy(values: Mapping[str, Any]) -> ClockPolicy:
     return requested
 
 
-def choose(able: Abilities, requested: ClockPolicy) -> tuple[Pin, ...]:
+def choose(able: Abilities, requested: ClockPolicy) -> tuple[ClockHold, ...]:
     """Return the ways to hold the requested clocks, best first; if a driver refuses one, the caller tries the next.
 
     The last one is always ``none`` or ``left``.
@@ -69,14 +69,14 @@ def choose(able: Abilities, requested: ClockPolicy) -> tuple[Pin, ...]:
         GpuError: the GPU does not have the requested clock.
     """
     if requested.nothing:
-        return (Pin(how="left"),)
+        return (ClockHold(how="left"),)
     if able.sliced:
-        return (Pin(how="none", why="it is cut into MIG slices, which share its clocks"),)
+        return (ClockHold(how="none", why="it is cut into MIG slices, which share its clocks"),)
     pins = (*_locked(able, requested), *_application(able, requested))
-    return (*pins, Pin(how="none", why=_why_not(able, requested, tried=bool(pins))))
+    return (*pins, ClockHold(how="none", why=_why_not(able, requested, tried=bool(pins))))
 
 
-def _locked(able: Abilities, requested: ClockPolicy) -> Iterator[Pin]:
+def _locked(able: Abilities, requested: ClockPolicy) -> Iterator[ClockHold]:
     if able.architecture < VOLTA:
         return
     memory = _memory(able, requested.memory) if able.architecture >= AMPERE else None
@@ -84,16 +84,16 @@ def _locked(able: Abilities, requested: ClockPolicy) -> Iterator[Pin]:
     why = f"the memory clock of {_generation(able)} cannot be locked" if missing else ""
     if requested.sm == "leave":
         if memory is not None:
-            yield Pin(how="locked", memory=memory)
+            yield ClockHold(how="locked", memory=memory)
         return
     if requested.sm == "base":
-        yield Pin(how="locked", sm="base", memory=memory, why=why)
+        yield ClockHold(how="locked", sm="base", memory=memory, why=why)
     number = _sm(able, requested.sm)
     if number is not None:
-        yield Pin(how="locked", sm=number, memory=memory, why=why)
+        yield ClockHold(how="locked", sm=number, memory=memory, why=why)
 
 
-def _application(able: Abilities, requested: ClockPolicy) -> Iterator[Pin]:
+def _application(able: Abilities, requested: ClockPolicy) -> Iterator[ClockHold]:
     """Yield the pair of application clocks if the board has them; the two are only set together."""
     if able.application is None or requested.sm == "leave":
         return
@@ -102,7 +102,7 @@ def _application(able: Abilities, requested: ClockPolicy) -> Iterator[Pin]:
     if requested.sm == "base" and able.default:
         number = able.default.sm
     if number is not None and memory is not None:
-        yield Pin(how="application", sm=number, memory=memory)
+        yield ClockHold(how="application", sm=number, memory=memory)
 
 
 def _sm(able: Abilities, requested: Clock) -> int | None:
@@ -153,13 +153,13 @@ def _why_not(able: Abilities, requested: ClockPolicy, *, tried: bool) -> str:
     return f"{_generation(able)} has no clocks that can be locked, and this board has no application clocks"
 
 
-def without_memory(pin: Pin, why: str) -> Pin:
+def without_memory(pin: ClockHold, why: str) -> ClockHold:
     """Return the pin without the memory clock, which cannot be held."""
     return replace(pin, memory=None, why=why)
 
 
-def pair(pin: Pin) -> Pair:
+def pair(pin: ClockHold) -> ClockPair:
     """Return a pin's clocks as a pair of application clocks."""
     assert isinstance(pin.sm, int)
     assert pin.memory is not None
-    return Pair(pin.memory, pin.sm)
+    return ClockPair(pin.memory, pin.sm)

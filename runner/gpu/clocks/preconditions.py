@@ -22,9 +22,9 @@ from runner.core.model.devices import ClockPolicy
 from runner.core.threads import call_with_timeout
 from runner.gpu import nvml, processes
 from runner.gpu.clocks import permission
-from runner.gpu.clocks.policy import Pin, choose
+from runner.gpu.clocks.policy import ClockHold, choose
 from runner.gpu.clocks.protocol import HOLD_SECONDS
-from runner.gpu.types import APPLICATION_CLOCKS, IDLE, Abilities, Pair
+from runner.gpu.types import APPLICATION_CLOCKS, IDLE, Abilities, ClockPair
 
 HIGH_IDLE_SHARE = 0.5
 """Of the highest clock: idle GPUs for data centres are at 10 to 25 % of it, a T4 that is merely open at 37 %."""
@@ -174,7 +174,7 @@ def read_announcement(gpu: Gpu, policy: ClockPolicy, seconds: float = HOLD_SECON
     return announcement(gpu, seen, policy, may_lock=permission.may_lock())
 
 
-def _undone(able: Abilities, pin: Pin) -> Sequence[str]:
+def _undone(able: Abilities, pin: ClockHold) -> Sequence[str]:
     """Return what the end of the run restores, and what it cannot restore."""
     by_somebody = able.application is not None and able.application != able.default
     clocks = f"the application clocks that somebody has set, {_pair(able.application)}" if by_somebody else ""
@@ -184,6 +184,6 @@ def _undone(able: Abilities, pin: Pin) -> Sequence[str]:
     return [*kept, "If somebody else has locked the clocks, the end of the run removes that lock: no driver reports it"]
 
 
-def _pair(pair: Pair | None) -> str:
+def _pair(pair: ClockPair | None) -> str:
     assert pair is not None
     return f"SM {pair.sm} MHz and memory {pair.memory} MHz"

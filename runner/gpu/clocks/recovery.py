@@ -10,7 +10,7 @@ from pathlib import Path
 from runner.core.errors import RecordError
 from runner.gpu.clocks import journal
 from runner.gpu.clocks.client import END_SECONDS, Answer, Guard
-from runner.gpu.clocks.journal import Entry, Ledger
+from runner.gpu.clocks.journal import ClockEntry, Ledger
 from runner.gpu.clocks.permission import SUDO, sudo_usable
 from runner.gpu.clocks.protocol import COMMAND, HOLD_SECONDS, Order
 
@@ -26,7 +26,7 @@ class Undone:
 
 
 @dataclass(frozen=True, slots=True)
-class Busy:
+class HeldElsewhere:
     """Another guardian, ``who``, holds the GPU, so nothing was changed."""
 
     who: str
@@ -44,10 +44,10 @@ class Failed:
     why: str
 
 
-Outcome = Undone | Busy | Failed
+Outcome = Undone | HeldElsewhere | Failed
 
 
-def leftovers(environ: Mapping[str, str] = os.environ) -> Iterator[tuple[Ledger, Entry | None]]:
+def leftovers(environ: Mapping[str, str] = os.environ) -> Iterator[tuple[Ledger, ClockEntry | None]]:
     """Yield what dead guardians left on this machine; None for a file that cannot be read."""
     for state_folder in journal.folders(environ, os.geteuid()):
         for book in journal.files(state_folder):
@@ -122,6 +122,6 @@ def outcome_of(answer: Answer) -> Outcome:
         case "restored":
             return Undone()
         case "busy":
-            return Busy(answer["who"])
+            return HeldElsewhere(answer["who"])
         case _:
             return Failed(str(answer["why"]))

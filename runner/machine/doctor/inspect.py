@@ -15,7 +15,7 @@ from runner.core.paths import cache_folder
 from runner.gpu import detect
 from runner.gpu.clocks.preconditions import Announcement
 from runner.machine.clocks import announcements
-from runner.plan.environments import announce, specs
+from runner.plan.specs import announce, specs
 from runner.session.context import Context, setup
 from runner.session.options import Options
 from runner.session.preparation import prepare

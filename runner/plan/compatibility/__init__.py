@@ -15,7 +15,7 @@ from runner.matrix import Environment, Matrix, Variant
 from runner.plan.compatibility import rules
 from runner.plan.compatibility.alternatives import nearest_build, nearest_environment
 from runner.plan.compatibility.builds import build_of, target_of
-from runner.plan.compatibility.rules import RUNS, Target, Verdict, precision_refusal
+from runner.plan.compatibility.rules import RUNS, BuildTarget, Verdict, precision_refusal
 
 __all__ = ["Build", "Judgement", "Target", "Verdict", "judge", "judge_variant", "judgements", "precision_refusal"]
 
@@ -36,7 +36,7 @@ class Judgement:
     """
 
     build: Build | None
-    target: Target | None
+    target: BuildTarget | None
     verdict: Verdict
     vendor: Verdict
     nearest: tuple[str, ...] = ()

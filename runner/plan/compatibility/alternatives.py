@@ -7,7 +7,7 @@ from typing import TypeVar
 from runner.catalog.hardware.builds import Build, builds
 from runner.catalog.hardware.versions import version_numbers
 from runner.matrix import Matrix
-from runner.plan.compatibility.rules import Target, cudnn_refusal, judge
+from runner.plan.compatibility.rules import BuildTarget, cudnn_refusal, judge
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ def nearest_environment(matrix: Matrix, name: str, runnable: Collection[str]) ->
     return _nearest(releases, releases[name], [candidate for candidate in releases if candidate in runnable])
 
 
-def nearest_build(build: Build, target: Target) -> Build | None:
+def nearest_build(build: Build, target: BuildTarget) -> Build | None:
     """Return the known build of the same framework that runs on a target and has the nearest release; None if none.
 
     The interpreter and the image of the target do not count: who adds the build to the matrix chooses them anew.
@@ -38,7 +38,7 @@ def nearest_build(build: Build, target: Target) -> Build | None:
     )
 
 
-def _runs(build: Build, target: Target) -> bool:
+def _runs(build: Build, target: BuildTarget) -> bool:
     target = replace(target, cuda=build.cuda, cudnn=build.cudnn, python=None, image=None, glibc=None)
     verdict = judge(build, target)
     return (verdict.outcome == "runs" or verdict.made_for_gpu) and cudnn_refusal(target) is None

@@ -11,13 +11,13 @@ from runner.catalog.hardware.versions import same_series, version_numbers
 from runner.core.model import Gpu
 from runner.matrix import Environment, Variant
 from runner.matrix.select import release_key
-from runner.plan.compatibility.rules import Target
+from runner.plan.compatibility.rules import BuildTarget
 
 _PINNED = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s,;]+)")
 CPU = "cpu"
 
 
-def target_of(environment: Environment, variant: Variant, gpu: Gpu, backend: str, glibc: str | None) -> Target:
+def target_of(environment: Environment, variant: Variant, gpu: Gpu, backend: str, glibc: str | None) -> BuildTarget:
     """Return the GPU, the image and the versions that an environment's CUDA build would run with.
 
     Args:
@@ -29,7 +29,7 @@ def target_of(environment: Environment, variant: Variant, gpu: Gpu, backend: str
     """
     assert variant.cuda is not None
     in_image = variant.image is not None or backend == "docker"
-    return Target(
+    return BuildTarget(
         gpu=gpu,
         cuda=variant.cuda,
         cudnn=variant.cudnn,

@@ -10,7 +10,7 @@ from typing import Literal
 
 from runner.catalog.hardware.builds import Build
 from runner.catalog.hardware.facts import BaseImage, base_image, branch, cudnn, generation, precision_support, toolkit
-from runner.catalog.hardware.tables import Fact
+from runner.catalog.hardware.tables import HardwareFact
 from runner.catalog.hardware.versions import Capability, format_capability, series, version_numbers
 from runner.core.model import Gpu, Skip
 
@@ -40,7 +40,7 @@ RUNS = Verdict("runs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class BuildTarget:
     """What a build would run with.
 
     Attributes:
@@ -60,7 +60,7 @@ class Target:
     glibc: str | None = None
 
 
-def judge(build: Build | None, target: Target) -> Verdict:
+def judge(build: Build | None, target: BuildTarget) -> Verdict:
     """Return whether a build runs on a target; of several obstacles the first in the order of ``RULES``.
 
     If nothing is known of the build (None), only the driver is judged, by the CUDA version.
@@ -91,7 +91,7 @@ def ptx_code(build: Build, capability: Capability) -> Capability | None:
     return max((code for code in build.ptx if code <= capability), default=None)
 
 
-def _interpreter(build: Build | None, target: Target) -> Verdict | None:
+def _interpreter(build: Build | None, target: BuildTarget) -> Verdict | None:
     if build is None or target.python is None or not build.python or target.python in build.python:
         return None
     known = f"{', '.join(build.python[:-1])} and {build.python[-1]}" if len(build.python) > 1 else build.python[0]
@@ -99,14 +99,14 @@ def _interpreter(build: Build | None, target: Target) -> Verdict | None:
     return _cannot("framework-lacks", reason, build, "python")
 
 
-def _holds_gpu_code(build: Build | None, _: Target) -> Verdict | None:
+def _holds_gpu_code(build: Build | None, _: BuildTarget) -> Verdict | None:
     if build is None or build.sass or build.ptx:
         return None
     reason = f"{build.name} contains no GPU code{_note(build)}"
     return _cannot("needs-gpu", reason, build, "sass", "ptx")
 
 
-def code_verdict(build: Build | None, target: Target) -> Verdict | None:
+def code_verdict(build: Build | None, target: BuildTarget) -> Verdict | None:
     """Return the verdict on a build's code alone, whatever the driver; None if it has native code for the GPU."""
     capability = target.gpu.capability
     if build is None or native_code(build, capability):
@@ -128,7 +128,7 @@ def code_verdict(build: Build | None, target: Target) -> Verdict | None:
     return Verdict("jit", reason=reason, source=build.source, made_for_gpu=newest == capability)
 
 
-def _driver_is_new_enough(build: Build | None, target: Target) -> Verdict | None:
+def _driver_is_new_enough(build: Build | None, target: BuildTarget) -> Verdict | None:
     driver = target.gpu.driver
     by_jit = build is not None and native_code(build, target.gpu.capability) is None
     known = toolkit(build.cuda if build and by_jit and build.cuda else target.cuda)
@@ -147,7 +147,7 @@ def _driver_is_new_enough(build: Build | None, target: Target) -> Verdict | None
     return _cannot("driver", reason, known, "driver", of=build)
 
 
-def _driver_drives_it(_: Build | None, target: Target) -> Verdict | None:
+def _driver_drives_it(_: Build | None, target: BuildTarget) -> Verdict | None:
     gpu, known = target.gpu, generation(target.gpu.capability)
     if known is None:
         return None
@@ -162,7 +162,7 @@ def _driver_drives_it(_: Build | None, target: Target) -> Verdict | None:
     return None
 
 
-def _library_is_new_enough(build: Build | None, target: Target) -> Verdict | None:
+def _library_is_new_enough(build: Build | None, target: BuildTarget) -> Verdict | None:
     known = base_image(target.image) if target.image else None
     glibc = known.glibc if known else target.glibc if target.image is None else None
     if build is None or not build.glibc or not glibc or version_numbers(glibc) >= version_numbers(build.glibc):
@@ -174,7 +174,7 @@ def _library_is_new_enough(build: Build | None, target: Target) -> Verdict | Non
     return Verdict("cannot", "image-unavailable", reason + " (unverified)" * unsure, source)
 
 
-def _image_has_its_cudnn(build: Build | None, target: Target) -> Verdict | None:
+def _image_has_its_cudnn(build: Build | None, target: BuildTarget) -> Verdict | None:
     known: BaseImage | None = base_image(target.image) if target.image else None
     if build is None or known is None or not known.cudnn or not build.cudnn:
         return None
@@ -184,7 +184,7 @@ def _image_has_its_cudnn(build: Build | None, target: Target) -> Verdict | None:
     return _cannot("image-unavailable", f"{reason} and would compute on the CPU", known, "cudnn")
 
 
-def cudnn_refusal(target: Target) -> Verdict | None:
+def cudnn_refusal(target: BuildTarget) -> Verdict | None:
     """Return why code that calls cuDNN cannot run; None if it can, or if nothing is known of that cuDNN."""
     known = cudnn(target.cudnn) if target.cudnn else None
     if known is None or target.gpu.capability >= known.oldest:
@@ -206,7 +206,7 @@ def precision_refusal(precision: str, gpu: Gpu) -> Skip | None:
     return Skip("precision-lacks", f"{reason}{format_capability(known.oldest)} on do", known.source)
 
 
-def cudnn_warning(target: Target) -> str:
+def cudnn_warning(target: BuildTarget) -> str:
     """Return a sentence if the GPU is newer than all code of its cuDNN: what calls it will probably fail; else empty.
 
     A framework's own PTX does not help there: cuDNN is a library of its own.
@@ -221,7 +221,7 @@ def cudnn_warning(target: Target) -> str:
     return _with_caveat(reason, known, "newest")
 
 
-RULES: tuple[Callable[[Build | None, Target], Verdict | None], ...] = (
+RULES: tuple[Callable[[Build | None, BuildTarget], Verdict | None], ...] = (
     _interpreter,
     _holds_gpu_code,
     code_verdict,
@@ -232,13 +232,13 @@ RULES: tuple[Callable[[Build | None, Target], Verdict | None], ...] = (
 )
 
 
-def _cannot(code: str, reason: str, fact: Fact, *columns: str, of: Build | None = None) -> Verdict:
+def _cannot(code: str, reason: str, fact: HardwareFact, *columns: str, of: Build | None = None) -> Verdict:
     """Return a refusal that rests on columns of a fact; and on a build, if ``of`` is given."""
     source = f"{of.source}; {fact.source}" if of else fact.source
     return Verdict("cannot", code, _with_caveat(reason, fact, *columns), source)
 
 
-def _with_caveat(reason: str, fact: Fact, *columns: str) -> str:
+def _with_caveat(reason: str, fact: HardwareFact, *columns: str) -> str:
     """Return a reason, with "(unverified)" at the end if nobody has checked one of the columns it rests on."""
     return f"{reason} (unverified)" if fact.unverified & set(columns) else reason
 

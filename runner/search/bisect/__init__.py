@@ -16,6 +16,7 @@ from runner.analysis.releases import framework_name
 from runner.core.errors import Problem, RunnerError, UsageError
 from runner.core.locks import hold
 from runner.core.model import Cell, device_id
+from runner.core.model.cells import without_environment
 from runner.core.progress import Progress
 from runner.matrix import load
 from runner.releases import package_index
@@ -174,7 +175,7 @@ def split_cell(text: str) -> tuple[str, str]:
     except RunnerError as error:
         hint = "write implementation/workload/case/phase/precision, as `runner plan --why` lists it"
         raise UsageError(Problem(f"{text!r} is not a cell", hint=hint)) from error
-    return parts[0], cell.id.partition("/")[2]
+    return parts[0], without_environment(cell.id)
 
 
 def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[Candidate, ...]:
@@ -182,7 +183,7 @@ def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[Candidate
     if state.candidates:
         progress.note(f"continuing bisect {state.id}: {counted(len(state.steps), 'step')} stored")
         try:
-            return axes.stored(state.question, [dict(each) for each in state.candidates])
+            return axes.stored(state.question, state.candidates)
         except UsageError as error:
             hint = f"restore the matrix to continue the search, or remove {state.path} to search anew"
             raise UsageError(Problem(error.problems[0].message, hint=hint)) from error

@@ -17,7 +17,7 @@ from runner.matrix.select import release_key
 from runner.releases import candidates as of
 from runner.releases.candidates import Candidate, in_between, made_from, package_of
 from runner.releases.package_index import Lister
-from runner.search.bisect.state import Question
+from runner.search.bisect.state import CandidateEntry, Question
 
 DEFAULT = "default"
 """Stands for the default package index."""
@@ -64,7 +64,7 @@ class Axes:
             raise UsageError(Problem(message, hint=f"name ends with at most {MOST_CANDIDATES} between them"))
         return chosen
 
-    def stored(self, question: Question, entries: Sequence[dict[str, str]]) -> tuple[Candidate, ...]:
+    def stored(self, question: Question, entries: Sequence[CandidateEntry]) -> tuple[Candidate, ...]:
         """Return the candidates of an unfinished search; the index is not asked again.
 
         Raises:
@@ -72,7 +72,7 @@ class Axes:
         """
         return tuple(self._of_entry(question, entry) for entry in entries)
 
-    def _of_entry(self, question: Question, entry: dict[str, str]) -> Candidate:
+    def _of_entry(self, question: Question, entry: CandidateEntry) -> Candidate:
         template = self._candidate(entry["template"] or entry["name"].partition(":")[0])
         if question.axis == "cuda":
             variants = {each.name: each for each in self._cuda_variants(question)}

@@ -11,10 +11,10 @@ from runner.analysis.analyse import analyse_run
 from runner.analysis.comparison_model import Comparison, Row
 from runner.core.errors import OutageError, Problem, ProvisionError, RunnerError
 from runner.core.model import Provisioned
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_twin, without_environment
 from runner.core.progress import Progress
 from runner.machine.clean import remove
-from runner.plan.environments import specs
+from runner.plan.specs import specs
 from runner.releases.candidates import Candidate
 from runner.releases.lock import lock
 from runner.releases.lock_requests import LockRequest
@@ -86,7 +86,7 @@ class Measuring:
             self.context.request,
             environments=tuple(environments),
             max_rounds=self.context.request.max_rounds or MAX_ROUNDS,
-            chosen=lambda cell: cell.partition("/")[2] == self.cell,
+            chosen=lambda cell: without_environment(cell) == self.cell,
         )
         settings = replace(self.context.settings, reports=self.state.path, locks=self.locks)
         return prepare(matrix, request, self.context.backend, settings, self.context.gpu)

@@ -1,6 +1,6 @@
 """The result of a bisect, as text and as JSON."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from runner.core.units import duration
 from runner.releases.candidates import Candidate
 from runner.report import formatting, rich_text
-from runner.search.bisect.state import Question, Step
+from runner.search.bisect.state import CandidateEntry, Question, Step
 from runner.stats.bisection import FoundChanges, LocatedChange
 
 VERSION = 1
@@ -159,6 +159,11 @@ def step_line(number: int, step: Step) -> str:
     return f"step {number}: {other} against {base}:{measured} {verdict}; {duration(step.seconds)}"
 
 
-def entry(candidate: Candidate) -> Mapping[str, str]:
+def entry(candidate: Candidate) -> CandidateEntry:
     """Return a candidate as JSON has it."""
-    return {name: getattr(candidate, name) for name in ("name", "release", "source", "template")}
+    return {
+        "name": candidate.name,
+        "release": candidate.release,
+        "source": candidate.source,
+        "template": candidate.template,
+    }

@@ -6,23 +6,24 @@ state, with the candidates that are in it.
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from pydantic import TypeAdapter, with_config
+from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
-from runner.core.errors import Problem, RecordError
+from runner.core.bounds import STRICT, Count, Number
+from runner.core.errors import RecordError
 from runner.stats.bisection import Outcome
-from runner.store.documents import read_shaped, save
-from runner.store.shapes import CONFIG, Count, Number
+from runner.store.documents import newest, read_value, save
 
 FOLDER = "bisect"
 FILE = "state.json"
-VERSION = 1
+KIND = "bisect"
+"""The kind of the file, see ``documents.UPGRADES``."""
 MAX_BYTES = 16 << 20
 """The largest state that is read; a step has about 500 bytes."""
 
@@ -41,6 +42,8 @@ class Question:
         backend: ``docker`` or ``venv``.
     """
 
+    __pydantic_config__ = STRICT
+
     cell: str
     good: str
     bad: str
@@ -49,49 +52,6 @@ class Question:
     environment: str
     device: str
     backend: str
-
-
-@with_config(CONFIG)
-class StoredCandidate(TypedDict):
-    """A candidate, as stored."""
-
-    name: str
-    release: str
-    source: str
-    template: str
-
-
-@with_config(CONFIG)
-class StoredStep(TypedDict):
-    """A comparison, as stored; without a run where the second release could not be measured."""
-
-    base: str
-    other: str
-    outcome: Outcome
-    verdict: str
-    ratio: Number | None
-    ratio_low: Number | None
-    ratio_high: Number | None
-    rounds: Count
-    run: str
-    seconds: Number
-    reason: str
-    differences: list[str]
-
-
-@with_config(CONFIG)
-class StoredState(TypedDict):
-    """``state.json``."""
-
-    version: int
-    question: dict[str, Any]
-    candidates: list[StoredCandidate]
-    steps: list[StoredStep]
-    built: list[str]
-    ended: bool
-
-
-STATE = TypeAdapter[Any](StoredState)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,18 +70,29 @@ class Step:
         differences: what else differs between the two, as sentences.
     """
 
+    __pydantic_config__ = STRICT
+
     base: str
     other: str
     outcome: Outcome
     verdict: str = ""
-    ratio: float | None = None
-    ratio_low: float | None = None
-    ratio_high: float | None = None
-    rounds: int = 0
+    ratio: Number | None = None
+    ratio_low: Number | None = None
+    ratio_high: Number | None = None
+    rounds: Count = 0
     run: str = ""
-    seconds: float = 0.0
+    seconds: Number = 0.0
     reason: str = ""
     differences: tuple[str, ...] = ()
+
+
+class CandidateEntry(TypedDict):
+    """A candidate, as ``result.entry`` gives it."""
+
+    name: str
+    release: str
+    source: str
+    template: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,9 +105,11 @@ class State:
         ended: nothing is left to measure.
     """
 
-    path: Path
+    __pydantic_config__ = STRICT
+
+    path: Annotated[Path, Field(exclude=True)] = Path()
     question: Question
-    candidates: tuple[Mapping[str, str], ...] = ()
+    candidates: tuple[CandidateEntry, ...] = ()
     steps: list[Step] = field(default_factory=list)
     built: list[str] = field(default_factory=list)
     ended: bool = False
@@ -148,15 +121,11 @@ class State:
 
     def save(self) -> None:
         """Replace the file; raises RecordError if it cannot be written."""
-        document = {
-            "version": VERSION,
-            "question": asdict(self.question),
-            "candidates": [dict(candidate) for candidate in self.candidates],
-            "steps": [asdict(step) for step in self.steps],
-            "built": self.built,
-            "ended": self.ended,
-        }
+        document = {"version": newest(KIND), **STATE.dump_python(self, mode="json")}
         save(self.path / FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
+
+
+STATE = TypeAdapter(State)
 
 
 def new_state(reports: Path, question: Question, now: datetime) -> State:
@@ -191,18 +160,6 @@ def read_state(path: Path) -> State:
     Raises:
         RecordError: the file cannot be read, or was not written by this program.
     """
-    hint = "remove its folder to search anew"
-    document = read_shaped(path, STATE, MAX_BYTES, hint)
-    try:
-        question = Question(**document["question"])
-        steps = [Step(**{**step, "differences": tuple(step["differences"])}) for step in document["steps"]]
-    except (ValueError, TypeError) as error:
-        raise RecordError(Problem(f"{path} is damaged: {error}", hint=hint)) from error
-    return State(
-        path=path.parent,
-        question=question,
-        candidates=tuple(document["candidates"]),
-        steps=steps,
-        built=list(document["built"]),
-        ended=document["ended"],
-    )
+    state = read_value(path, KIND, STATE, MAX_BYTES, "remove its folder to search anew")
+    state.path = path.parent
+    return state

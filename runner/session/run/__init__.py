@@ -17,7 +17,7 @@ from runner.core.progress import Progress
 from runner.gpu.device import recover
 from runner.measure.round_plan import reopened_cases
 from runner.plan.controls import with_twins
-from runner.plan.environments import announce
+from runner.plan.specs import announce
 from runner.session.preparation import Prepared, RunSettings
 from runner.session.run import header
 from runner.session.run.assignment import Assignment, assign_devices, device_locks

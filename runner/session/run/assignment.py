@@ -9,7 +9,7 @@ from runner.core.model import Gpu, Plan, device_id
 from runner.core.progress import Progress
 from runner.gpu.device import DeviceSession
 from runner.gpu.device_group import DeviceGroup
-from runner.plan.devices import assign, split_multi_gpu
+from runner.plan.assignment import assign, split_multi_gpu
 from runner.session.preparation import RunSettings
 
 

@@ -22,7 +22,7 @@ from runner.gpu.cooling import ThermalGuard
 from runner.gpu.device import DeviceSession
 from runner.gpu.device_group import DeviceGroup
 from runner.gpu.locality import Near, locality
-from runner.measure.canary import Canary
+from runner.measure.canary import CanaryProcess
 from runner.measure.references import References
 from runner.measure.rounds import Hooks, measure
 from runner.measure.server_pool import ServerPool
@@ -113,7 +113,7 @@ class DeviceWorker:
             recorder.progress.note,
             spending=Spending(costs=recorder.costs, before=self.seconds_before, reserved=self.seconds_reserved),
         )
-        with Canary(self.plan.measurement.threads, self.servers.limits.cpus) as canary:
+        with CanaryProcess(self.plan.measurement.threads, self.servers.limits.cpus) as canary:
             hooks = self._hooks(context, scheduler, canary)
             for event in measure(self.plan, self.servers, context.references(self.plan), hooks):
                 with context.lock:
@@ -125,7 +125,7 @@ class DeviceWorker:
         self.clocks.stop_sampling()
         recorder.progress.finish(self.name)
 
-    def _hooks(self, context: RunContext, scheduler: RoundScheduler, canary: Canary) -> Hooks:
+    def _hooks(self, context: RunContext, scheduler: RoundScheduler, canary: CanaryProcess) -> Hooks:
         progress = context.recorder.progress
         # A canary next to other devices would measure them: it runs where there is one device.
         with_canary = context.settings.controls and self.alone

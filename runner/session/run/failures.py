@@ -70,7 +70,7 @@ def _with_advice(error: BaseException, run: Run, command: str, *, on_hosts: bool
             hint = f"{remedy}, then `{command}`; finished results are kept"
             return EngineError(Problem(error.problems[0].message, hint=hint))
         case OSError():
-            of_run = error.filename is None or Path(str(error.filename)).is_relative_to(run.path.parent.parent)
+            of_run = error.filename is None or Path(str(error.filename)).is_relative_to(run.reports)
             return (RecordError if of_run else RunnerError)(file_problem(error, run.path, then=f"`{command}`"))
         case _:
             return error

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from runner.core.model import Plan
 from runner.core.threads import run_concurrently
-from runner.measure.profiles import take_profiles
+from runner.measure.step_profiles import take_profiles
 
 if TYPE_CHECKING:
     from runner.session.run.devices import DeviceWorker, RunContext

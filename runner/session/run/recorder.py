@@ -28,14 +28,14 @@ from runner.core.progress import Progress
 from runner.core.units import duration
 from runner.gpu.device import DeviceSession
 from runner.measure.breakdown import ONCE
-from runner.measure.profiles import can_profile
 from runner.measure.record import collect
 from runner.measure.round_plan import OUTAGE, TRANSIENT_FAILURES
+from runner.measure.step_profiles import can_profile
 from runner.session.run.costs import CellCosts, measured_seconds
 from runner.session.run.header import now
 from runner.session.run.locks import write_lock
 from runner.session.run.sbom import write_sbom
-from runner.store.profiles import read_profiles, write_profile
+from runner.store.profile_files import read_profiles, write_profile
 from runner.store.run import Run
 
 SERVER_FACTS = ("server", "gpu_affinity", "opened_by_import")  # not of the environment

@@ -17,7 +17,7 @@ from runner.core.units import duration
 from runner.measure.batches import recorded_batch
 from runner.measure.round_plan import OUTAGE, abandoned_cells
 from runner.plan.document import read_plan
-from runner.plan.environments import specs
+from runner.plan.specs import specs
 from runner.session.context import Context, setup
 from runner.session.options import Options
 from runner.session.preparation import Prepared, RunSettings, with_locks

@@ -17,7 +17,7 @@ from runner.core.model import Device, Spec
 from runner.core.progress import Progress
 from runner.matrix import Matrix
 from runner.matrix.environments import package_name
-from runner.plan.environments import announce, specs
+from runner.plan.specs import announce, specs
 from runner.releases import resolved as releases
 from runner.releases.lock import resolved
 from runner.releases.lock_requests import LockRequest, lock_name, lock_request

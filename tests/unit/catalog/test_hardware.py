@@ -12,7 +12,7 @@ from runner.catalog.hardware.builds import Build, builds
 from runner.catalog.hardware.versions import Capability, same_series, version_numbers
 from runner.core.model import Gpu
 from runner.plan.compatibility.rules import (
-    Target,
+    BuildTarget,
     code_verdict,
     cudnn_refusal,
     cudnn_warning,
@@ -57,8 +57,8 @@ def board(name: str, driver: str = "9999") -> Gpu:
     return Gpu(uuid="GPU-1", name=name, capability=BOARDS[name], driver=driver)
 
 
-def target(build: Build, name: str, driver: str = "9999") -> Target:
-    return Target(gpu=board(name, driver), cuda=build.cuda)
+def target(build: Build, name: str, driver: str = "9999") -> BuildTarget:
+    return BuildTarget(gpu=board(name, driver), cuda=build.cuda)
 
 
 def expected() -> dict[tuple[str, str, str, str], str]:
@@ -196,9 +196,9 @@ def test_a_driver_from_before_the_gpu_does_not_know_it() -> None:
 
 @pytest.mark.parametrize(("version", "served"), [("9.10.2", True), ("9.10", True), ("9.11.0", False), ("9.28", False)])
 def test_cudnn_left_volta_with_9_11(version: str, served: bool) -> None:  # noqa: FBT001
-    verdict = cudnn_refusal(Target(gpu=board("V100 SXM2"), cuda="12.9", cudnn=version))
+    verdict = cudnn_refusal(BuildTarget(gpu=board("V100 SXM2"), cuda="12.9", cudnn=version))
     assert (verdict is None) == served
-    assert cudnn_refusal(Target(gpu=board("A100 SXM4"), cuda="12.9", cudnn=version)) is None
+    assert cudnn_refusal(BuildTarget(gpu=board("A100 SXM4"), cuda="12.9", cudnn=version)) is None
 
 
 @pytest.mark.parametrize(
@@ -213,12 +213,12 @@ def test_cudnn_left_volta_with_9_11(version: str, served: bool) -> None:  # noqa
     ],
 )
 def test_cudnn_7_ends_with_turing(version: str | None, name: str, warned: bool) -> None:  # noqa: FBT001
-    assert bool(cudnn_warning(Target(gpu=board(name), cuda="9.0", cudnn=version))) == warned
+    assert bool(cudnn_warning(BuildTarget(gpu=board(name), cuda="9.0", cudnn=version))) == warned
 
 
 @pytest.mark.parametrize("version", [None, "4.0", "7", "7.6.5.32", "8.0"])
 def test_an_old_cudnn_serves_what_its_framework_has_code_for(version: str | None) -> None:
-    assert cudnn_refusal(Target(gpu=board("GTX 1080"), cuda="9.0", cudnn=version)) is None
+    assert cudnn_refusal(BuildTarget(gpu=board("GTX 1080"), cuda="9.0", cudnn=version)) is None
 
 
 def test_gpus_and_drivers_that_are_not_known_are_tried() -> None:
@@ -226,6 +226,6 @@ def test_gpus_and_drivers_that_are_not_known_are_tried() -> None:
         entry for entry in builds() if (entry.package, entry.release, entry.variant) == ("torch", "2.15.0", "cu132")
     ]
     new = Gpu(uuid="GPU-1", name="new", capability=(12, 9), driver="999.1")
-    assert judge(build, Target(gpu=new, cuda="13.2")).outcome == "runs"
-    assert judge(None, Target(gpu=new, cuda="99.0")).outcome == "runs"
-    assert judge(None, Target(gpu=new, cuda="1.0")).outcome == "runs"
+    assert judge(build, BuildTarget(gpu=new, cuda="13.2")).outcome == "runs"
+    assert judge(None, BuildTarget(gpu=new, cuda="99.0")).outcome == "runs"
+    assert judge(None, BuildTarget(gpu=new, cuda="1.0")).outcome == "runs"

@@ -3,13 +3,13 @@
 from typing import Any
 
 from runner.gpu.telemetry import facts
-from runner.gpu.types import Reading
+from runner.gpu.types import GpuReading
 
-IDLE = Reading(sm=345, memory=2619, reasons=1, watts=60.0, celsius=40)
+IDLE = GpuReading(sm=345, memory=2619, reasons=1, watts=60.0, celsius=40)
 
 
-def busy(sm: int = 1500, **more: Any) -> Reading:
-    return Reading(sm=sm, memory=2619, reasons=more.pop("reasons", 0), watts=300.0, celsius=60, **more)
+def busy(sm: int = 1500, **more: Any) -> GpuReading:
+    return GpuReading(sm=sm, memory=2619, reasons=more.pop("reasons", 0), watts=300.0, celsius=60, **more)
 
 
 def test_readings_while_it_computes_are_facts_and_the_first_of_a_row_is_not() -> None:
@@ -23,7 +23,7 @@ def test_readings_while_it_computes_are_facts_and_the_first_of_a_row_is_not() ->
 
 def test_nothing_read_says_nothing() -> None:
     assert facts([]) == facts([IDLE]) == facts([IDLE, busy()]) == facts([IDLE, IDLE]) == {}
-    assert facts([Reading(), Reading()]) == {"throttled": 0, "held_back": []}
+    assert facts([GpuReading(), GpuReading()]) == {"throttled": 0, "held_back": []}
 
 
 def test_a_clock_that_is_held_back_counts() -> None:

@@ -18,7 +18,7 @@ from runner.machine import clean
 from runner.matrix import load
 from runner.measure.references import code_hash
 from runner.nights.anchors_file import CellAnchor, write_anchors
-from runner.plan.environments import specs
+from runner.plan.specs import specs
 from runner.session.context import IN_USE, cache_in_use
 from tests.support.fake_runs import cell, make, rounds
 

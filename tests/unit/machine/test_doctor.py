@@ -11,7 +11,7 @@ from runner.backends.docker.survey import engine
 from runner.backends.interpreters import remedy
 from runner.core.errors import Problem
 from runner.core.model import Gpu, Request, Skip, Spec, Survey
-from runner.core.model.environments import ImageState
+from runner.core.model.provisioning import ImageState
 from runner.gpu import detect
 from runner.gpu.clocks.preconditions import Announcement
 from runner.machine.doctor import Examination

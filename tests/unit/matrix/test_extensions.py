@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from runner.core.errors import MatrixError
 from runner.matrix import Environment, Matrix, parse, select_environments
 from runner.matrix.nightly import base_mistakes
-from runner.plan.environments import specs
+from runner.plan.specs import specs
 from runner.releases.candidates import made_from, of_matrix, templates
 from runner.releases.lock_requests import lock_request, lock_requests
 from runner.watch.nightly.floating import followed_environments

@@ -9,7 +9,7 @@ import pytest
 from runner.catalog.cases import CASES
 from runner.core.model import Block, Cell, Measurement, Outcome, Past, Plan, PlannedCell, Provisioned
 from runner.measure.batches import Batches, recorded_batch
-from runner.measure.round_plan import Step
+from runner.measure.round_plan import RoundStep
 from tests.support.fake_servers import FakeBackend, FakeServer, block, cells, outcomes
 
 GEMM = next(name for name in CASES if name.startswith("deepbench-gemm/"))
@@ -60,7 +60,7 @@ class _Device:
             self.requests.append((of, extra))
             return Outcome(cell=of, round=number, reply=self.reply(of, extra), facts={}, ready=READY)
 
-        step = Step(block=self.block, cells=self.block.cells, number=number, attempt=1)
+        step = RoundStep(block=self.block, cells=self.block.cells, number=number, attempt=1)
         outcomes = list(self.batches.outcomes(step, self.block.cells, measured, self.messages.append))
         assert [outcome.cell for outcome in outcomes] == list(self.block.cells)
         return {outcome.cell: outcome.reply.get("batch") for outcome in outcomes}

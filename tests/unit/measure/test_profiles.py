@@ -11,8 +11,8 @@ import pytest
 from runner.core.errors import EngineError
 from runner.core.model import Limits, Measurement, Plan, Provisioned
 from runner.measure import replies
-from runner.measure.profiles import can_profile, take_profiles
 from runner.measure.server_pool import ServerPool
+from runner.measure.step_profiles import can_profile, take_profiles
 from tests.support.fake_servers import GB, FakeBackend, Known, block, cells
 
 CELLS = cells("a/x", "b/x", "a/y")

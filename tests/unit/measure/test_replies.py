@@ -1,17 +1,22 @@
 """What a server may send, and the sentence about anything else."""
 
-import itertools
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
+from runner.core import facts
+from runner.core.bounds import open_dict
+from runner.core.fact_types import STORED, typed_facts
+from runner.core.facts import Fact, FactType
 from runner.core.text import REASON_LENGTH
 from runner.harness import protocol
 from runner.measure import replies
-from runner.measure.reply_fields import LOG_LENGTH
+from runner.measure.replies import with_facts
+from runner.measure.reply_fields import LOG_LENGTH, SENT
 
 MEASURED: dict[str, Any] = {
     "id": 3,
@@ -172,7 +177,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
     max_leaves=8,
 )
-FIELDS = sorted({*replies.Measured.model_fields, *replies.Hello.model_fields, "cold", "class", "stage", "reply"})
+MEASURED_REPLY = replies.RESULTS["measure"]
+FIELDS = sorted({*MEASURED_REPLY.model_fields, *replies.Hello.model_fields, "cold", "class", "stage", "reply"})
 
 
 def answer(reply: dict[str, Any], op: str) -> str:
@@ -191,12 +197,41 @@ def test_any_reply_is_either_checked_or_refused_with_a_sentence(reply: dict[str,
         assert not text.startswith("{") or json.loads(text)["status"] in {"ok", "failed"}
 
 
-def test_every_fact_of_the_harness_has_a_shape() -> None:
-    from runner.core.facts import HARNESS_FACTS
+@pytest.mark.parametrize(
+    ("kind", "value", "wrong"),
+    [
+        ("seconds", 0.5, -1.0),
+        ("number", -0.5, "x"),
+        ("count", 3, 0.5),
+        ("amount", 3, "3"),
+        ("positive", 2, 0),
+        ("flag", True, 1),
+        ("text", "a", 1),
+        ("texts", ["a"], ["a", 1]),
+        ("integers", [1, 2], [1, "2"]),
+        ("samples", [0.5], [0.5, "x"]),
+        ("errors", {"a": 0.5, "b": None}, {"a": "x"}),
+        ("clocks", [1.0, 2.0, 3.0], [1.0, "x", 3.0]),
+    ],
+)
+def test_a_line_in_the_table_is_all_that_a_new_fact_takes(kind: FactType, value: object, wrong: object) -> None:
+    table = (*facts.FACTS, Fact("chip_age", "harness", type=kind))
+    reply = with_facts(table)
+    assert reply.model_validate({"status": "ok", "chip_age": value}).model_dump()["chip_age"] == value
+    with pytest.raises(ValidationError, match="chip_age"):
+        reply.model_validate({"status": "ok", "chip_age": wrong})
+    stored = TypeAdapter(open_dict("Facts", typed_facts(table)))
+    assert stored.validate_python({"chip_age": value, "other": [1]}) == {"chip_age": value, "other": [1]}
+    if kind != "seconds":  # a stored time may be negative: the clock of an older program was set back
+        with pytest.raises(ValidationError, match="chip_age"):
+            stored.validate_python({"chip_age": wrong})
+    assert "chip_age" not in MEASURED_REPLY.model_fields
 
-    runners_own = {"turns_with"}
-    assert set(HARNESS_FACTS.values()) - runners_own <= set(replies.Measured.model_fields)
-    assert not list(itertools.filterfalse(str.isidentifier, replies.Measured.model_fields))
+
+def test_the_shape_of_each_type_is_in_both_tables() -> None:
+    types = set(get_args(FactType))
+    assert set(STORED) == types - {"any"}
+    assert set(SENT) == types - {"server", "label"}  # the runner's own
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from runner.core.errors import GpuError, UsageError
 from runner.core.model import Gpu, Measurement, Past, Plan, PlannedCell
 from runner.gpu.selection import alike, pick_devices
-from runner.plan.devices import assign, split_multi_gpu
+from runner.plan.assignment import assign, split_multi_gpu
 from runner.plan.estimate import defer_over_budget
 from tests.support.fake_servers import block, cells
 

@@ -7,7 +7,7 @@ import pytest
 from runner.core.errors import RunnerError
 from runner.core.model import Skip, Spec, Survey
 from runner.matrix import Matrix, parse
-from runner.plan.environments import SPARE_DISK_BYTES, announce, specs
+from runner.plan.specs import SPARE_DISK_BYTES, announce, specs
 
 TEXT = b"""\
 version: 1

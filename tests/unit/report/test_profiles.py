@@ -10,7 +10,7 @@ from runner.core.model import Cell
 from runner.report import profile_section as shown
 from runner.report.formatting import DASH
 from runner.session.results import write_report
-from runner.store.profiles import write_profile
+from runner.store.profile_files import write_profile
 from runner.store.run import Run
 from tests.support.fake_runs import cell, make, rounds
 

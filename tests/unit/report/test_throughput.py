@@ -76,7 +76,8 @@ def test_the_peak_of_a_gpu_is_that_of_its_data_sheet(
     [
         ({"clock_mhz": [1320, 1340, 1360]}, "74 % at 1,340 MHz"),  # of 66.9 TFLOP/s at 1980 MHz
         ({"clock_mhz": [1320, 1340, 1360], "precision": "bf16"}, "4.6 % at 1,340 MHz"),  # of 989 TFLOP/s at 1830 MHz
-        ({"pinned": "SM 990 MHz, memory 2619 MHz"}, "99.9 % at 990 MHz"),
+        ({"pinned": "multiprocessors at 990 MHz", "held_sm_mhz": 990}, "99.9 % at 990 MHz"),
+        ({"pinned": "SM 990 MHz, memory 2619 MHz"}, "99.9 % at 990 MHz"),  # of an older program
         ({"pinned": "SM base, memory 2619 MHz", "clock_mhz": [1980]}, "50 % at 1,980 MHz"),
         ({"pinned": "SM base, memory 2619 MHz"}, "50 %"),
     ],

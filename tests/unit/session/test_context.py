@@ -17,7 +17,7 @@ from runner.core.model import Request
 from runner.core.paths import cache_folder
 from runner.gpu.selection import choose_devices
 from runner.matrix import load
-from runner.plan.cells import selected_cells
+from runner.plan.verdicts import selected_cells
 from runner.session.context import check_wsl, choice_note, host_matrix, setup
 from runner.session.options import Options
 from runner.session.preparation import NIGHT_QUIET_SECONDS, QUIET_SECONDS

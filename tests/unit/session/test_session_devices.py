@@ -19,7 +19,7 @@ from runner.core.progress import Progress
 from runner.gpu.device import DeviceSession
 from runner.gpu.locality import Locality, Near
 from runner.measure.references import References
-from runner.plan.devices import assign, split_multi_gpu
+from runner.plan.assignment import assign, split_multi_gpu
 from runner.plan.document import plan_document, read_plan
 from runner.session.preparation import RunSettings
 from runner.session.run import server_cpus

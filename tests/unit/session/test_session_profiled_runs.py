@@ -10,7 +10,7 @@ from runner.core.errors import EngineError
 from runner.core.model import Cell
 from runner.session.run.profiles import remaining_seconds
 from runner.session.run.resume import past
-from runner.store.profiles import profile_path, read_profiles
+from runner.store.profile_files import profile_path, read_profiles
 from runner.store.run import Run
 from tests.support.fake_servers import FakeBackend
 from tests.unit.plan import test_devices

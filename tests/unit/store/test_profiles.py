@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner.store.profiles import MAX_PROFILE_BYTES, profile_path, read_profiles, write_profile
+from runner.store.profile_files import MAX_PROFILE_BYTES, profile_path, read_profiles, write_profile
 
 CELL, OTHER = "a/x/w/c/train/fp32", "b/x/w/c/train/fp32"
 ROW = {"name": "mm", "calls": 2.0, "host_seconds": 0.5, "device_seconds": 0.0, "total_seconds": 0.5}

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import RecordError, UsageError
+from runner.core.fact_types import TYPED_FACTS
 from runner.core.facts import VALUE_COLUMNS
 from runner.core.model import Cell
 from runner.store.damage import DamagedRecord
 from runner.store.documents import upgrade
-from runner.store.record_shape import NAMED_FACTS
 from runner.store.run import Run, runs
 from tests.support.changed_runs import CHECKSUM, reseal, unsealed
 from tests.support.fake_runs import NOW, bad, cell, facts, good, make, plan
@@ -154,7 +154,7 @@ def test_a_garbled_line_before_the_last_is_left_out_with_its_place(tmp_path: Pat
         ({"seconds": []}, "is ok but has no seconds"),
         ({"seconds": [0.1, 0.0]}, r"seconds.1: it should be greater than 0, not 0.0"),
         ({"seconds": ["fast"]}, "seconds.0: it should be a valid number, not 'fast'"),
-        ({"seconds": 3}, "seconds: it should be a valid list, not 3"),
+        ({"seconds": 3}, "seconds: it should be a valid array, not 3"),
         ({"seconds": [10**400]}, "seconds.0"),
         ({"status": "fine"}, "status: it should be 'ok' or 'failed', not 'fine'"),
         ({"status": "failed", "class": "sad"}, "no failure class 'sad'"),
@@ -163,7 +163,7 @@ def test_a_garbled_line_before_the_last_is_left_out_with_its_place(tmp_path: Pat
         ({"round": "one"}, "round: it should be a valid integer, not 'one'"),
         ({"round": 1}, "its round is 1, but the journal has 0"),
         ({"compile_seconds": "x"}, "compile_seconds: it should be a valid number, not 'x'"),
-        ({"facts": 5}, "facts: it should be a valid dictionary, not 5"),
+        ({"facts": 5}, "facts: it should be an object, not 5"),
         ({"facts": {"throttled": "text"}}, "facts.throttled: it should be a valid integer, not 'text'"),
         ({"facts": {"gradient_errors": {"bias": "x"}}}, "facts.gradient_errors.bias: it should be a valid number"),
         ({"facts": {"other": 10**400}}, "it holds a number beyond 9e\\+15"),
@@ -445,4 +445,4 @@ def test_a_reports_folder_that_is_no_folder_has_no_runs(tmp_path: Path) -> None:
 
 
 def test_each_fact_that_is_a_value_has_a_shape() -> None:
-    assert set(VALUE_COLUMNS) <= NAMED_FACTS
+    assert set(VALUE_COLUMNS) <= TYPED_FACTS

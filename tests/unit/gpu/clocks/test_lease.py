@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from runner.gpu.clocks import lease
-from runner.gpu.clocks.lease import UNTRUSTED_SECONDS, Lease, start_guardian
-from runner.gpu.clocks.policy import Pin
+from runner.gpu.clocks.lease import UNTRUSTED_SECONDS, ClockLease, start_guardian
+from runner.gpu.clocks.policy import ClockHold
 from runner.gpu.clocks.protocol import Order
 
 ORDER = Order(task="hold", uuid="GPU-0")
-HELD = {"said": "held", "pin": Pin(how="locked").json()}
+HELD = {"said": "held", "pin": ClockHold(how="locked").json()}
 NIGHT = 8 * 3600.0
 
 
@@ -62,7 +62,7 @@ def test_a_process_of_another_user_delays_a_run_for_ten_minutes_only(
     busy = {"said": "busy", "who": "the guardian of a runner of nobody, process 7", "trusted": False}
     answering(monkeypatch, slept, busy, NIGHT)
     messages: list[str] = []
-    pin = Lease(ORDER, messages.append).acquire()
+    pin = ClockLease(ORDER, messages.append).acquire()
     assert UNTRUSTED_SECONDS <= sum(slept) < UNTRUSTED_SECONDS + 20
     assert pin.how == "none"
     assert messages[1:] == [

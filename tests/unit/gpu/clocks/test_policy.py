@@ -6,18 +6,18 @@ import pytest
 
 from runner.core.errors import GpuError
 from runner.core.model.devices import LEAVE, ClockPolicy
-from runner.gpu.clocks.policy import Pin, choose, clock_policy
-from runner.gpu.types import AMPERE, HOPPER, KEPLER, PASCAL, TURING, VOLTA, Abilities, Pair
+from runner.gpu.clocks.policy import ClockHold, choose, clock_policy
+from runner.gpu.types import AMPERE, HOPPER, KEPLER, PASCAL, TURING, VOLTA, Abilities, ClockPair
 
 SM = (1980, 1500, 1200, 345)
 
 
-DEFAULT = Pair(2619, 1200)
+DEFAULT = ClockPair(2619, 1200)
 
 
 def able(generation: int = HOPPER, **more: Any) -> Abilities:
     """Return a GPU of a generation, with application clocks where ``tesla`` is given."""
-    tesla = {"application": Pair(1593, 1500), "default": DEFAULT} if more.pop("tesla", False) else {}
+    tesla = {"application": ClockPair(1593, 1500), "default": DEFAULT} if more.pop("tesla", False) else {}
     return Abilities(**{"name": "H", "architecture": generation, "memory": (2619, 1593), "sm": SM, **tesla, **more})
 
 
@@ -58,8 +58,8 @@ def test_what_cannot_be_held_is_said() -> None:
     assert first.why == "the memory clock of a GPU of the generation Turing cannot be locked"
     assert choose(able(TURING), ClockPolicy(memory="leave"))[0].why == ""
     assert str(first) == "SM base"
-    assert str(Pin(how="locked", sm=1410, memory=1215)) == "SM 1410 MHz, memory 1215 MHz"
-    assert str(Pin(how="left")) == ""
+    assert str(ClockHold(how="locked", sm=1410, memory=1215)) == "SM 1410 MHz, memory 1215 MHz"
+    assert str(ClockHold(how="left")) == ""
 
 
 @pytest.mark.parametrize("requested", [ClockPolicy(2000), ClockPolicy(344), ClockPolicy(memory=3000)])

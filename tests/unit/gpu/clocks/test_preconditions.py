@@ -23,12 +23,12 @@ from runner.gpu.clocks.preconditions import (
     lasting_objection,
     read_announcement,
 )
-from runner.gpu.types import HOPPER, PASCAL, Abilities, Pair
+from runner.gpu.types import HOPPER, PASCAL, Abilities, ClockPair
 
 H200 = Gpu(uuid="GPU-0a1b2c3d", name="H200", capability=(9, 0), driver="580.65.06")
 NAME = "H200 (GPU-0a1b2c3d)"
 ABLE = Abilities(name="H200", architecture=HOPPER, memory=(3201, 2619), sm=(1980, 1830, 345))
-DEFAULT = Pair(2619, 1500)
+DEFAULT = ClockPair(2619, 1500)
 TESLA = replace(ABLE, application=DEFAULT, default=DEFAULT)
 LOCKS = f"locks the clocks of {NAME} at SM base, memory 3201 MHz until the run ends; `--no-pin` measures without"
 SETS = f"locks the clocks of {NAME} at SM 1500 MHz, memory 3201 MHz until the run ends; `--no-pin` measures without"
@@ -61,10 +61,10 @@ def seen(able: Abilities = ABLE, **more: Any) -> Observed:
         ),
         (seen(TESLA, sm=1500, reasons=0x2), ""),  # its default application clocks are below its highest clock
         (
-            seen(replace(TESLA, application=Pair(2619, 1980)), sm=1200, reasons=0x2),
+            seen(replace(TESLA, application=ClockPair(2619, 1980)), sm=1200, reasons=0x2),
             f"a setting other than application clocks limits its clock to 1200 MHz: {LOCKED}",
         ),
-        (seen(replace(TESLA, application=Pair(2619, 1200)), sm=345), ""),  # read and restored
+        (seen(replace(TESLA, application=ClockPair(2619, 1200)), sm=345), ""),  # read and restored
     ],
 )
 def test_what_speaks_against_a_change(observed: Observed, objection: str) -> None:
@@ -125,7 +125,7 @@ def test_what_stays_is_an_objection_after_some_seconds(state: Observed, seconds:
             f"{NOT_LOCKED} it is idle at 1830 of 1980 MHz: {LOCKED}; {HINT}",
         ),
         (
-            seen(replace(TESLA, application=Pair(2619, 1200))),
+            seen(replace(TESLA, application=ClockPair(2619, 1200))),
             ClockPolicy(),
             f"{LOCKS}. It does not touch {BY_SOMEBODY}. {REMOVES}",
         ),
@@ -135,7 +135,7 @@ def test_what_stays_is_an_objection_after_some_seconds(state: Observed, seconds:
             SETS,
         ),
         (
-            seen(replace(TESLA, architecture=PASCAL, application=Pair(2619, 1200))),
+            seen(replace(TESLA, architecture=PASCAL, application=ClockPair(2619, 1200))),
             ClockPolicy(1980),
             f"{SETS}. The end of the run restores {BY_SOMEBODY}".replace("1500", "1980"),
         ),

@@ -10,10 +10,10 @@ from runner.core.errors import GpuError
 from runner.core.model import Gpu
 from runner.core.model.devices import ClockPolicy
 from runner.gpu.clocks import journal, recovery
-from runner.gpu.clocks.journal import Entry
-from runner.gpu.clocks.policy import Pin
+from runner.gpu.clocks.journal import ClockEntry
+from runner.gpu.clocks.policy import ClockHold
 from runner.gpu.clocks.protocol import Order
-from runner.gpu.clocks.recovery import Busy, Failed, Undone
+from runner.gpu.clocks.recovery import Failed, HeldElsewhere, Undone
 from runner.gpu.device import DeviceSession
 from runner.machine import clocks
 
@@ -45,7 +45,7 @@ def guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[FakeGuard]:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(recovery, "Guard", FakeGuard)
     monkeypatch.setattr(FakeGuard, "answer", None)
-    journal.ledger(tmp_path / journal.PROGRAM, UUID).write(Entry(uuid=UUID, name="H200", run="r1", undo=("sm",)))
+    journal.ledger(tmp_path / journal.PROGRAM, UUID).write(ClockEntry(uuid=UUID, name="H200", run="r1", undo=("sm",)))
     return FakeGuard
 
 
@@ -80,19 +80,19 @@ def test_only_a_busy_gpu_is_worth_waiting_for(guard: type[FakeGuard]) -> None:
             clocks.reset(H200, pytest.fail)
         hints.append(caught.value.problems[0].hint or "")
     assert [hint.startswith("wait until it ends") for hint in hints] == [True, False]
-    assert "process 7 for run r2 holds them" in Busy("process 7 for run r2").why
+    assert "process 7 for run r2 holds them" in HeldElsewhere("process 7 for run r2").why
 
 
 def test_each_last_answer_of_a_guardian_has_its_outcome() -> None:
     assert recovery.outcome_of({"said": "restored"}) == Undone()
-    assert recovery.outcome_of({"said": "busy", "who": "another runner"}) == Busy("another runner")
+    assert recovery.outcome_of({"said": "busy", "who": "another runner"}) == HeldElsewhere("another runner")
     assert recovery.outcome_of(REFUSED) == Failed("the driver lets only root do that")
 
 
 class FakeLease:
     """A lease of a clock at 1500 MHz."""
 
-    pin = Pin(how="locked", sm=1500)
+    pin = ClockHold(how="locked", sm=1500)
 
 
 class FakeSampler:

@@ -12,7 +12,8 @@ from runner.releases import package_index
 from runner.releases.candidates import Candidate
 from runner.search.bisect.axes import Axes
 from runner.search.bisect.measuring import without_pin
-from runner.search.bisect.state import Question
+from runner.search.bisect.result import entry
+from runner.search.bisect.state import CandidateEntry, Question
 
 MATRIX = b"""\
 version: 1
@@ -191,12 +192,11 @@ def test_stored_candidates_are_the_same_without_the_index(
 ) -> None:
     requested, axes_of_file = question(good, bad, axis, environment), axes(matrix, tmp_path)
     chosen = axes_of_file.candidates(requested)
-    entries = [{name: getattr(each, name) for name in ("name", "release", "source", "template")} for each in chosen]
-    assert axes_of_file.stored(requested, entries) == chosen
+    assert axes_of_file.stored(requested, [entry(each) for each in chosen]) == chosen
 
 
 def test_stored_candidates_that_the_matrix_has_no_more_are_refused(matrix: Matrix, tmp_path: Path) -> None:
-    entries = [{"name": "torch-gone", "release": "1.0", "source": "matrix", "template": ""}]
+    entries: list[CandidateEntry] = [{"name": "torch-gone", "release": "1.0", "source": "matrix", "template": ""}]
     for axis in ("release", "cuda"):
         with pytest.raises(UsageError, match="torch-gone"):
             axes(matrix, tmp_path).stored(question("torch-1.0", "torch-2.x", axis, "torch-2.x"), entries)
