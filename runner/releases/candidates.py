@@ -1,19 +1,24 @@
-"""The releases that a bisect can measure: environments of the matrix, and releases of the index made from templates."""
+"""Releases that can be measured: environments of the matrix, and releases of the index that are made from these.
+
+``index`` lists the versions of a package. ``made_from`` turns an environment of the matrix and a requirement into the
+environment of another release, and ``lock_request_of`` says what to lock for it.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from runner.backends.lock_file import read_lock
-from runner.core.errors import Problem, ProvisionError, UsageError
+from runner.core.errors import Problem, UsageError
 from runner.core.model import Device
 from runner.matrix import Environment, Matrix, Variant
 from runner.matrix.select import release_key
+from runner.releases.followed import release_in
+from runner.releases.lock_requests import LockRequest, lock_request
 
 Axis = Literal["release", "nightly", "cuda", "cudnn"]
 Source = Literal["matrix", "index"]
@@ -89,11 +94,7 @@ def exact_release(environment: Environment, device: Device, folder: Path) -> str
     if "*" not in environment.release or variant is None or not variant.lock:
         return environment.release
     package = canonicalize_name(package_of(variant, environment.framework).name)
-    try:
-        packages = read_lock(folder / variant.lock)[1].packages
-    except ProvisionError:
-        return environment.release
-    return next((locked.version for locked in packages if locked.key == package), environment.release)
+    return release_in(folder / variant.lock, package) or environment.release
 
 
 def of_matrix(matrix: Matrix, framework: str, device: Device, folder: Path) -> Iterator[Candidate]:
@@ -154,6 +155,14 @@ def made_from(template: Candidate, pin: Requirement, version: str, device: Devic
         environment=template.environment.model_copy(update=update),
         template=template.name,
     )
+
+
+def lock_request_of(candidate: Candidate, device: Device, out: Path) -> LockRequest:
+    """Return what to resolve for a candidate of the index, and where to write its lock."""
+    environment = candidate.environment
+    request = lock_request(out.parent, candidate.name, environment, device if environment.variants else "cpu")
+    assert request is not None  # it is made from a template, which has packages and a Python
+    return replace(request, out=out, variant="")
 
 
 def in_between(candidates: Sequence[Candidate], good: Candidate, bad: Candidate) -> tuple[Candidate, ...]:

@@ -16,7 +16,7 @@ from runner.core.errors import InterruptedRunError, OutageError, ProvisionError
 from runner.core.model import Spec
 from runner.core.progress import Progress
 from runner.matrix import Environment
-from runner.releases import package_index as listing
+from runner.releases import index as listing
 from runner.releases.candidates import Candidate
 from runner.releases.lock import lock
 from runner.releases.lock_requests import LockRequest

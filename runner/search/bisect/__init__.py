@@ -1,7 +1,7 @@
 """`runner bisect`: search the release in which a cell became slower or faster.
 
 1. ``axes`` finds the candidates between the two ends: environments of the matrix, and releases of the package index
-   that are made from the nearest of them (``candidates``, ``package_index``).
+   that are made from the nearest of them (``releases.candidates``, ``releases.index``).
 2. ``analysis.bisection`` says which two are compared next; ``measuring`` locks, builds and measures them in turns.
 3. ``state`` keeps each step, so that the same command continues after an interruption.
 4. ``result`` names the releases.
@@ -18,9 +18,9 @@ from runner.core.locks import hold
 from runner.core.model import Cell, device_id
 from runner.core.progress import Progress
 from runner.matrix import load
-from runner.releases import package_index
+from runner.releases import index
 from runner.releases.candidates import Axis, Candidate
-from runner.releases.package_index import Lister
+from runner.releases.index import Lister
 from runner.report.formatting import counted
 from runner.search.bisect.axes import Axes
 from runner.search.bisect.forecast import Forecast, forecast
@@ -57,7 +57,7 @@ class Ends:
     keep: bool = False
 
 
-def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = package_index.versions) -> Bisection:
+def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = index.versions) -> Bisection:
     """Search the changes of a cell between two ends; an unfinished search with the same question continues.
 
     Args:
@@ -100,7 +100,7 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
     )
 
 
-def dry_run(options: Options, ends: Ends, versions: Lister = package_index.versions) -> Forecast:
+def dry_run(options: Options, ends: Ends, versions: Lister = index.versions) -> Forecast:
     """Return the candidates of a search and what it takes; nothing is locked, built or measured."""
     context, question = _requested(options, ends)
     notes: list[str] = []

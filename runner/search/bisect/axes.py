@@ -16,7 +16,7 @@ from runner.matrix.environments import cuda_key
 from runner.matrix.select import release_key
 from runner.releases import candidates as of
 from runner.releases.candidates import Candidate, in_between, made_from, package_of
-from runner.releases.package_index import Lister
+from runner.releases.index import Lister
 from runner.search.bisect.state import Question
 
 DEFAULT = "default"
@@ -37,7 +37,7 @@ class Axes:
         matrix: the checked matrix, with all variants.
         folder: the folder of the matrix file.
         device: ``cpu`` or ``cuda``.
-        versions: lists the versions of a package, see ``package_index.versions``.
+        versions: lists the versions of a package, see ``releases.index.versions``.
         notes: takes sentences about what cannot be had.
     """
 

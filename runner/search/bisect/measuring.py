@@ -5,22 +5,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from packaging.requirements import Requirement
-
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
 from runner.analysis.comparison_model import Comparison, Row
+from runner.backends.removal import leftovers_of, remove
 from runner.core.errors import OutageError, Problem, ProvisionError, RunnerError
 from runner.core.model import Provisioned
 from runner.core.model.cells import is_twin
 from runner.core.progress import Progress
-from runner.machine.clean import remove
 from runner.plan.environments import specs
-from runner.releases.candidates import Candidate
-from runner.releases.lock import lock
-from runner.releases.lock_requests import LockRequest
+from runner.releases.candidates import Candidate, lock_request_of
+from runner.releases.lock import lock_release
 from runner.report import differences
-from runner.search.bisect.removal import leftovers_of
 from runner.search.bisect.state import State, Step
 from runner.session import run as pipeline
 from runner.session.context import Context
@@ -28,6 +24,7 @@ from runner.session.preparation import Prepared, prepare
 from runner.stats.bisection import Outcome
 
 LOCKS = "locks"
+BUILT = "a bisect built it"
 MAX_ROUNDS = 40
 """The limit of a comparison without ``--max-rounds``: twice that of a run, because an open step costs a release."""
 OUTCOMES: Mapping[str, Outcome] = {"same": "same", "slower": "changed", "faster": "changed"}
@@ -101,7 +98,7 @@ class Measuring:
             self.progress.note(f"{candidate.name}: locking")
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                _lock(candidate, path, self.context)
+                lock_release(lock_request_of(candidate, self.context.request.device, path))
             except ProvisionError as error:
                 raise _unprovisioned(candidate, base, error) from error
         self.locks[candidate.name] = path
@@ -161,7 +158,7 @@ class Measuring:
         if candidate.name not in backend.survey([spec]).cached:
             return True
         ready: Provisioned = backend.provision(spec, lambda _: None)
-        kept = remove(leftovers_of(backend.name, ready, settings.cache))
+        kept = remove(leftovers_of(backend.name, ready, settings.cache, BUILT))
         for leftover, reason in kept:
             self.progress.note(f"{leftover.name} cannot be removed: {reason}; `runner clean` does so later")
         return not kept
@@ -184,39 +181,6 @@ def _failure(candidate: Candidate, base: Candidate, reason: str) -> RunnerError:
     if candidate is not base:
         return UnmeasurableError(reason)
     return RunnerError(Problem(f"{candidate.name} cannot be measured: {reason}", hint="choose another end"))
-
-
-def _lock(candidate: Candidate, path: Path, context: Context) -> None:
-    """Lock a candidate; where its template's other pins contradict the version, without these pins."""
-    variant, python = candidate.environment.variant(context.request.device), candidate.environment.python
-    assert variant is not None
-    assert python is not None
-    request = LockRequest(
-        name=candidate.name,
-        requirements=variant.requirements,
-        python=python,
-        out=path,
-        index=variant.index,
-        find_links=variant.find_links,
-    )
-    try:
-        lock(request)
-    except ProvisionError as error:
-        first, *others = variant.requirements
-        unpinned = tuple(map(without_pin, others))
-        if error.passing or unpinned == tuple(others):
-            raise
-        lock(replace(request, requirements=(first, *unpinned)))
-
-
-def without_pin(text: str) -> str:
-    """Return a requirement without its exact version.
-
-    >>> without_pin("optax==0.2.8"), without_pin("numpy<2")
-    ('optax', 'numpy<2')
-    """
-    requirement = Requirement(text)
-    return requirement.name if any(each.operator == "==" for each in requirement.specifier) else text
 
 
 def _step(base: Candidate, other: Candidate, comparison: Comparison, run: str) -> Step:

@@ -9,10 +9,10 @@ import pytest
 from runner.core.errors import OutageError, ProvisionError, UsageError
 from runner.core.model import Device
 from runner.matrix import Matrix, parse
-from runner.releases import package_index
+from runner.releases import index as package_index
 from runner.releases.candidates import Candidate
+from runner.releases.lock import without_pin
 from runner.search.bisect.axes import Axes
-from runner.search.bisect.measuring import without_pin
 from runner.search.bisect.state import Question
 
 MATRIX = b"""\
