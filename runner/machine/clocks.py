@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Board:
+class ListedGpu:
     """A GPU that the driver lists, with its present clocks in MHz.
 
     Attributes:
@@ -81,10 +81,10 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ClockState:
     """The GPUs of this machine with their journal entries; ``trouble`` says why there is no GPU."""
 
-    boards: tuple[Board, ...]
+    boards: tuple[ListedGpu, ...]
     held: Mapping[str, Held]
     trouble: str = ""
 
@@ -114,16 +114,18 @@ class Shown:
         return "\n".join(lines)
 
 
-def show() -> Shown:
+def show() -> ClockState:
     """Return the clocks of each GPU, and who holds them."""
     try:
         boards, trouble = call_with_timeout(_boards), ""
     except GpuError as error:
         boards, trouble = (), error.problems[0].message
-    return Shown(boards, {held.uuid: held for held in _written()}, trouble or ("" if boards else "there is no GPU"))
+    return ClockState(
+        boards, {held.uuid: held for held in _written()}, trouble or ("" if boards else "there is no GPU")
+    )
 
 
-def _boards() -> tuple[Board, ...]:
+def _boards() -> tuple[ListedGpu, ...]:
     boards = []
     numbers = {gpu.uuid: number for number, gpu in enumerate(answering())}
     with nvml.opened() as driver:
@@ -132,7 +134,7 @@ def _boards() -> tuple[Board, ...]:
                 gpu, seen, now = device.gpu(), observe(device), device.reading()
                 announced = announcement(gpu, seen, ClockPolicy(), may_lock=may_lock())
                 boards.append(
-                    Board(
+                    ListedGpu(
                         index=device.index,
                         cuda=numbers.get(gpu.uuid),
                         uuid=gpu.uuid,

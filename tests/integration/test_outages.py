@@ -17,7 +17,7 @@ from runner.core.model import Spec
 from runner.core.progress import Progress
 from runner.matrix import Environment
 from runner.releases import index as listing
-from runner.releases.candidates import Candidate
+from runner.releases.candidates import ReleaseCandidate
 from runner.releases.lock import lock
 from runner.releases.lock_requests import LockRequest
 from runner.search import bisect as workflow
@@ -131,7 +131,7 @@ def test_a_build_that_ctrl_c_ends_is_no_failure_of_the_environment(tmp_path: Pat
 class Locking(Measuring):
     """Locks for real, and compares nothing."""
 
-    def step(self, base: Candidate, other: Candidate) -> Step:
+    def step(self, base: ReleaseCandidate, other: ReleaseCandidate) -> Step:
         """Return that two releases are the same, or that the second cannot be locked."""
         try:
             self._lock(base, base)
@@ -141,9 +141,9 @@ class Locking(Measuring):
         return Step(base=base.name, other=other.name, outcome="same", verdict="same")
 
 
-def candidate(number: int, version: str) -> Candidate:
+def candidate(number: int, version: str) -> ReleaseCandidate:
     environment = Environment(framework="numpy", release="1", python="3.11", requirements=(f"{NAME}=={version}",))
-    return Candidate(name=f"torch-1.{number}", release=version, source="index", environment=environment)
+    return ReleaseCandidate(name=f"torch-1.{number}", release=version, source="index", environment=environment)
 
 
 def locking(state: State) -> Locking:

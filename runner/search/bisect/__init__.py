@@ -19,7 +19,7 @@ from runner.core.model import Cell, device_id
 from runner.core.progress import Progress
 from runner.matrix import load
 from runner.releases import index
-from runner.releases.candidates import Axis, Candidate
+from runner.releases.candidates import Axis, ReleaseCandidate
 from runner.releases.index import Lister
 from runner.report.formatting import counted
 from runner.search.bisect.axes import Axes
@@ -169,7 +169,7 @@ def split_cell(text: str) -> tuple[str, str]:
     return parts[0], cell.id.partition("/")[2]
 
 
-def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[Candidate, ...]:
+def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[ReleaseCandidate, ...]:
     """Return the candidates of a search: those of its earlier part, else those that exist now."""
     if state.candidates:
         progress.note(f"continuing bisect {state.id}: {counted(len(state.steps), 'step')} stored")
@@ -188,7 +188,7 @@ def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[Candidate
     return candidates
 
 
-def _searched(candidates: Sequence[Candidate], measuring: Measuring, *, keep: bool) -> Answer:
+def _searched(candidates: Sequence[ReleaseCandidate], measuring: Measuring, *, keep: bool) -> Answer:
     """Measure until the search has its answer; what was built for it is removed at the end, whatever happens."""
     state, by_name = measuring.state, {candidate.name: candidate for candidate in candidates}
     search: Search = (every_neighbour if state.question.every else bisection)(len(candidates))
@@ -208,7 +208,7 @@ def _searched(candidates: Sequence[Candidate], measuring: Measuring, *, keep: bo
     return answer
 
 
-def _measured(candidates: Sequence[Candidate], measuring: Measuring, pair: Pair) -> Outcome:
+def _measured(candidates: Sequence[ReleaseCandidate], measuring: Measuring, pair: Pair) -> Outcome:
     """Measure a pair, store the step, and return its outcome.
 
     Raises:
@@ -224,7 +224,7 @@ def _measured(candidates: Sequence[Candidate], measuring: Measuring, pair: Pair)
     return step.outcome
 
 
-def _needed(candidates: Sequence[Candidate], steps: Sequence[Step], pair: Pair) -> set[str]:
+def _needed(candidates: Sequence[ReleaseCandidate], steps: Sequence[Step], pair: Pair) -> set[str]:
     """Return the names that the search still needs: the pair, both ends, and the neighbours that it narrows down to."""
     names = [candidate.name for candidate in candidates]
     positions = {pair.base, pair.other, 0, len(names) - 1}

@@ -14,7 +14,7 @@ from runner.core.model import Provisioned
 from runner.core.model.cells import is_twin
 from runner.core.progress import Progress
 from runner.plan.environments import specs
-from runner.releases.candidates import Candidate, lock_request_of
+from runner.releases.candidates import ReleaseCandidate, lock_request_of
 from runner.releases.lock import lock_release
 from runner.report import differences
 from runner.search.bisect.state import State, Step
@@ -54,7 +54,7 @@ class Measuring:
     clock: Callable[[], float] = time.monotonic
     locks: dict[str, Path] = field(default_factory=dict)
 
-    def step(self, base: Candidate, other: Candidate) -> Step:
+    def step(self, base: ReleaseCandidate, other: ReleaseCandidate) -> Step:
         """Measure two candidates in turns, and return what that shows of the second.
 
         Raises:
@@ -76,7 +76,7 @@ class Measuring:
             )
         return replace(_step(base, other, comparison, run), seconds=round(self.clock() - begin, 1))
 
-    def prepared(self, *candidates: Candidate) -> Prepared:
+    def prepared(self, *candidates: ReleaseCandidate) -> Prepared:
         """Return the plan of the cell in some candidates, the base first."""
         environments = {candidate.name: candidate.environment for candidate in candidates}
         matrix = self.context.matrix.model_copy(update={"environments": environments})
@@ -89,7 +89,7 @@ class Measuring:
         settings = replace(self.context.settings, reports=self.state.path, locks=self.locks)
         return prepare(matrix, request, self.context.backend, settings, self.context.gpu)
 
-    def _lock(self, candidate: Candidate, base: Candidate) -> None:
+    def _lock(self, candidate: ReleaseCandidate, base: ReleaseCandidate) -> None:
         """Write the lock of a candidate of the index below the search, if it is not there."""
         if candidate.source == "matrix":
             return
@@ -103,10 +103,10 @@ class Measuring:
                 raise _unprovisioned(candidate, base, error) from error
         self.locks[candidate.name] = path
 
-    def _lock_of(self, candidate: Candidate) -> Path:
+    def _lock_of(self, candidate: ReleaseCandidate) -> Path:
         return (self.state.path / LOCKS / f"{candidate.name}.txt").resolve()
 
-    def _check_plan(self, prepared: Prepared, base: Candidate, other: Candidate) -> None:
+    def _check_plan(self, prepared: Prepared, base: ReleaseCandidate, other: ReleaseCandidate) -> None:
         """Raise UnmeasurableError if the plan does not run the second candidate, RunnerError for the base."""
         planned = {cell.cell.environment: cell for cell in prepared.plan.cells}
         for candidate in (base, other):
@@ -117,7 +117,7 @@ class Measuring:
             if reason:
                 raise _failure(candidate, base, reason)
 
-    def _build(self, prepared: Prepared, base: Candidate, other: Candidate) -> None:
+    def _build(self, prepared: Prepared, base: ReleaseCandidate, other: ReleaseCandidate) -> None:
         """Build both, one at a time; what is built is noted before, so that a later search removes it."""
         for candidate in (base, other):
             if candidate.source == "index" and candidate.name not in prepared.survey.cached:
@@ -128,7 +128,7 @@ class Measuring:
             if candidate.name in failed:
                 raise _unprovisioned(candidate, base, failed[candidate.name])
 
-    def _measured(self, prepared: Prepared, other: Candidate) -> tuple[Comparison, str]:
+    def _measured(self, prepared: Prepared, other: ReleaseCandidate) -> tuple[Comparison, str]:
         """Measure a plan in a run below the search; return the comparison with the base, and the id of the run."""
         settings = replace(self.context.settings, reports=self.state.path, part_of="runner bisect")
         totals = pipeline.run(prepared, self.context.backend, settings, self.progress, self.context.gpus)
@@ -142,14 +142,14 @@ class Measuring:
             raise UnmeasurableError(f"the cell fails: {failed[other.name]}")
         raise RunnerError(Problem(f"nothing can be compared in run {totals.run.path}: {reason}"))
 
-    def remove(self, candidates: Mapping[str, Candidate], kept: set[str]) -> None:
+    def remove(self, candidates: Mapping[str, ReleaseCandidate], kept: set[str]) -> None:
         """Remove what this search has built, without what is kept; a candidate that cannot be removed stays noted."""
         for name in [name for name in self.state.built if name not in kept]:
             if self._removed(candidates[name]):
                 self.state.built.remove(name)
                 self.state.save()
 
-    def _removed(self, candidate: Candidate) -> bool:
+    def _removed(self, candidate: ReleaseCandidate) -> bool:
         """Remove the environment of a candidate; return whether it is gone."""
         matrix = self.context.matrix.model_copy(update={"environments": {candidate.name: candidate.environment}})
         settings, backend = self.context.settings, self.context.backend
@@ -170,20 +170,20 @@ def outage(name: str, reason: str) -> OutageError:
     return OutageError(Problem(f"{name} cannot be had now: {reason}", hint=hint))
 
 
-def _unprovisioned(candidate: Candidate, base: Candidate, error: ProvisionError) -> RunnerError:
+def _unprovisioned(candidate: ReleaseCandidate, base: ReleaseCandidate, error: ProvisionError) -> RunnerError:
     """Return the error of a candidate that cannot be locked or built; an outage is no fact about it."""
     reason = error.problems[0].message
     return outage(candidate.name, reason) if error.passing else _failure(candidate, base, reason)
 
 
-def _failure(candidate: Candidate, base: Candidate, reason: str) -> RunnerError:
+def _failure(candidate: ReleaseCandidate, base: ReleaseCandidate, reason: str) -> RunnerError:
     """Return the error of a candidate that cannot be measured; without its base, no step can be."""
     if candidate is not base:
         return UnmeasurableError(reason)
     return RunnerError(Problem(f"{candidate.name} cannot be measured: {reason}", hint="choose another end"))
 
 
-def _step(base: Candidate, other: Candidate, comparison: Comparison, run: str) -> Step:
+def _step(base: ReleaseCandidate, other: ReleaseCandidate, comparison: Comparison, run: str) -> Step:
     row: Row = comparison.rows[0]
     outcome = OUTCOMES.get(row.verdict, "missing" if row.verdict == "not-measured" else "open")
     return Step(

@@ -10,7 +10,7 @@ from runner.core.errors import OutageError, ProvisionError, UsageError
 from runner.core.model import Device
 from runner.matrix import Matrix, parse
 from runner.releases import index as package_index
-from runner.releases.candidates import Candidate
+from runner.releases.candidates import ReleaseCandidate
 from runner.releases.lock import without_pin
 from runner.search.bisect.axes import Axes
 from runner.search.bisect.state import Question
@@ -79,7 +79,7 @@ def question(good: str, bad: str, axis: str = "release", environment: str = "") 
     )
 
 
-def names(candidates: tuple[Candidate, ...]) -> list[str]:
+def names(candidates: tuple[ReleaseCandidate, ...]) -> list[str]:
     return [candidate.name for candidate in candidates]
 
 

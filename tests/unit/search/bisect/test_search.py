@@ -11,7 +11,7 @@ import pytest
 from runner.core.errors import RecordError, RunnerError, UsageError
 from runner.core.progress import Progress
 from runner.matrix import Environment
-from runner.releases.candidates import Candidate
+from runner.releases.candidates import ReleaseCandidate
 from runner.report.formatting import DASH
 from runner.search import bisect as workflow
 from runner.search.bisect.result import Bisection, entry
@@ -31,10 +31,10 @@ QUESTION = Question(
 ENVIRONMENT = Environment(framework="torch", release="1.0", python="3.10", requirements=("torch==1.0",))
 
 
-def candidates(count: int) -> tuple[Candidate, ...]:
+def candidates(count: int) -> tuple[ReleaseCandidate, ...]:
     """Return releases 1.0, 1.1, ..., of which the inner ones are of the index."""
     return tuple(
-        Candidate(
+        ReleaseCandidate(
             name=f"torch-1.{minor}",
             release=f"1.{minor}.0",
             source="index" if 0 < minor < count - 1 else "matrix",
@@ -59,7 +59,7 @@ class FakeMeasuring:
     steps: int = 0
     largest: int = 0
 
-    def step(self, base: Candidate, other: Candidate) -> Step:
+    def step(self, base: ReleaseCandidate, other: ReleaseCandidate) -> Step:
         """Return how two releases compare."""
         self.steps += 1
         if self.steps > self.killed_at:
@@ -85,7 +85,7 @@ class FakeMeasuring:
             run=f"run-{len(self.state.steps)}",
         )
 
-    def remove(self, _: Mapping[str, Candidate], kept: set[str]) -> None:
+    def remove(self, _: Mapping[str, ReleaseCandidate], kept: set[str]) -> None:
         """Forget what is built."""
         self.state.built = [name for name in self.state.built if name in kept]
 
