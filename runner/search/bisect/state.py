@@ -39,6 +39,7 @@ class Question:
         environment: the environment of the cell, where ``cuda`` or ``cudnn`` varies; else empty.
         device: ``cpu``, or the UUIDs of the GPUs.
         backend: ``docker`` or ``venv``.
+        settings: what decides its times besides, see ``question.settings_of``; empty in states of older programs.
     """
 
     cell: str
@@ -49,6 +50,7 @@ class Question:
     environment: str
     device: str
     backend: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @with_config(CONFIG)

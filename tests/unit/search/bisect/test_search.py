@@ -14,6 +14,7 @@ from runner.matrix import Environment
 from runner.releases.candidates import ReleaseCandidate
 from runner.report.formatting import DASH
 from runner.search import bisect as workflow
+from runner.search.bisect.question import split_cell
 from runner.search.bisect.result import Bisection, entry
 from runner.search.bisect.state import FILE, Question, State, Step, new_state, read_state, unfinished
 from runner.stats.bisection import Answer, Change
@@ -205,8 +206,24 @@ def test_a_damaged_state_is_refused_and_passed_over(content: bytes, tmp_path: Pa
 @pytest.mark.parametrize("text", ["", "torch-1.0", "a/b/c", "torch-1.0/nn-lstm/rnn-step/a/b/c/d", "a/ /c/d/e"])
 def test_what_is_not_a_cell_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a cell"):
-        workflow.split_cell(text)
+        split_cell(text)
 
 
 def test_a_cell_may_have_no_environment() -> None:
-    assert workflow.split_cell(QUESTION.cell) == ("", QUESTION.cell)
+    assert split_cell(QUESTION.cell) == ("", QUESTION.cell)
+
+
+def test_a_search_with_other_settings_is_another_and_is_named(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 3)
+    asked = replace(QUESTION, settings={"threads": 2, "clocks": {"sm": "base"}})
+    assert unfinished(tmp_path, asked) is None
+    assert f"bisect {state.id} was measured with other threads, clocks" in with_other_settings(tmp_path, asked)
+    state.question = asked
+    state.save()
+    continued = unfinished(tmp_path, replace(asked))
+    assert continued is not None
+    assert continued.id == state.id
+    fewer = replace(asked, settings={**asked.settings, "threads": 1})
+    assert unfinished(tmp_path, fewer) is None
+    assert "with other threads: this is another search" in with_other_settings(tmp_path, fewer)
+    assert with_other_settings(tmp_path, replace(asked, cell="numpy-loop/rnn-step/rnn-b32-h128/forward/fp32")) == ""
