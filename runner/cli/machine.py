@@ -77,12 +77,13 @@ def clean(
     traceback: Traceback = False,
 ) -> int:
     """Remove what dead runs, deleted environments and older code left behind."""
+    from runner.backends.removal import remove
     from runner.core.paths import cache_folder
     from runner.machine import clean
 
     with clean.leftovers(matrix, cache_folder(os.environ), reports, everything=all) as survey:
         console.emit(clean.listing(survey), None)
-        kept = () if dry_run else clean.remove(survey.leftovers)
+        kept = () if dry_run else remove(survey.leftovers)
     for line in (*survey.notes, *(f"{leftover.name} was not removed: {reason}" for leftover, reason in kept)):
         console.note(line)
     console.emit(clean.summary(survey, kept, dry=dry_run), None)

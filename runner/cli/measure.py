@@ -115,7 +115,7 @@ def run(
     history_url(options.reports, history)  # a wrong address is an error before anything is measured
     with console.progress() as progress, cache_in_use(), contextlib.ExitStack() as stack:
         if executor is not None and executor != "local":
-            from runner.hosts.run import run_on_hosts
+            from runner.hosts.run_on_hosts import run_on_hosts
 
             totals, matrix, margin = run_on_hosts(options, executor, certificates, progress, resume=resume)
         else:

@@ -1,6 +1,6 @@
 """What travels between driver and workers: JSON and archives as bytes, never pickled objects.
 
-A task is an ``Inquiry``, which asks what a device would measure, or a ``Job``, which asks to measure one block.
+A task is an ``Inquiry``, which asks what a device would measure, or a ``BlockTask``, which asks to measure one block.
 """
 
 import base64
@@ -39,7 +39,7 @@ class Inquiry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class BlockTask:
     """Asks a worker to measure one block.
 
     Attributes:
@@ -124,10 +124,14 @@ def received_options(values: Mapping[str, Any], matrix: Path, reports: Path, dev
     return Options(**{**values, "matrix": matrix, "reports": reports, "device": device})
 
 
-def encode(task: Inquiry | Job | Offer) -> bytes:
+KINDS: Mapping[type[Inquiry | BlockTask | Offer], str] = {Inquiry: "inquiry", BlockTask: "job", Offer: "offer"}
+"""Class of a message -> its name in the message."""
+
+
+def encode(task: Inquiry | BlockTask | Offer) -> bytes:
     """Return a task or an offer as JSON, with the versions of the program and of its measuring code."""
     content = {field.name: _plain(getattr(task, field.name)) for field in dataclasses.fields(task)}
-    return json.dumps({**_versions(), "kind": type(task).__name__.lower(), **content}).encode()
+    return json.dumps({**_versions(), "kind": KINDS[type(task)], **content}).encode()
 
 
 @cache
@@ -145,7 +149,7 @@ def _base64(project: bytes) -> str:
     return base64.b64encode(project).decode()
 
 
-def decode(content: bytes) -> Inquiry | Job | Offer:
+def decode(content: bytes) -> Inquiry | BlockTask | Offer:
     """Return what ``encode`` was given.
 
     Raises:
@@ -153,7 +157,7 @@ def decode(content: bytes) -> Inquiry | Job | Offer:
     """
     document = parse_object(content, "a message between driver and worker", 1)
     _check_versions(document)
-    kinds: Mapping[object, type[Inquiry | Job | Offer]] = {"inquiry": Inquiry, "job": Job, "offer": Offer}
+    kinds = {word: kind for kind, word in KINDS.items()}
     try:
         kind = kinds[document["kind"]]
         fields = {field.name: document[field.name] for field in dataclasses.fields(kind)}

@@ -6,7 +6,6 @@ and references in the cache folder, and the folders of servers that died in the 
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -23,10 +22,9 @@ from runner.matrix import load
 from runner.measure.references import code_hash
 from runner.nights.anchors_file import Anchor, anchor_digests
 from runner.plan.specs import all_specs
+from runner.releases.followed import current_specs
 from runner.session.context import IN_USE
-from runner.watch.nightly.floating import current_specs
 
-ON_ENGINE = ("container", "image", "volume")
 PREFIX = "matrix-runner-"  # of a server's temporary folder
 IN_USE_NOTE = "another runner is using this cache: what it may need is kept; try again when it has ended"
 NO_ENGINE = "no container engine answers: images, volumes and containers were not examined"
@@ -78,21 +76,6 @@ def listing(survey: CleanupSurvey) -> str:
     return "\n".join(f"{row[0]:>{widths[0]}}  {row[1]:{widths[1]}}  {row[2]:{widths[2]}}  {row[3]}" for row in rows)
 
 
-def remove(leftovers: Sequence[Leftover]) -> tuple[tuple[Leftover, str], ...]:
-    """Remove leftovers; return those that could not be removed, each with the reason."""
-    kept: list[tuple[Leftover, str]] = []
-    on_engine = [leftover for leftover in leftovers if leftover.kind in ON_ENGINE]
-    if on_engine:
-        kept += _remove_from_engine(on_engine)
-    for leftover in leftovers:
-        if leftover.kind not in ON_ENGINE:
-            try:
-                _remove_path(Path(leftover.name))
-            except OSError as error:
-                kept.append((leftover, str(error)))
-    return tuple(kept)
-
-
 def summary(survey: CleanupSurvey, kept: Sequence[tuple[Leftover, str]], *, dry: bool) -> str:
     """Return how many leftovers were removed, and their size, in a sentence."""
     not_removed = {leftover for leftover, _ in kept}
@@ -115,18 +98,6 @@ def _on_engine(
         if alone:
             leftovers += unneeded_images_and_volumes(client, backend.tags(needed), kept, everything=everything)
         return leftovers
-
-
-def _remove_from_engine(leftovers: Sequence[Leftover]) -> Iterator[tuple[Leftover, str]]:
-    from runner.backends.docker.cleanup import remove_leftover
-    from runner.backends.docker.client import FOREIGN, connect, sentence
-
-    with closing(connect()) as client:
-        for leftover in leftovers:
-            try:
-                remove_leftover(client, leftover)
-            except FOREIGN as error:
-                yield leftover, sentence(error)
 
 
 def _in_cache(
@@ -218,12 +189,3 @@ def _size(path: Path) -> int:
     if not path.is_dir():
         return path.lstat().st_size
     return sum((Path(root) / name).lstat().st_size for root, _, names in os.walk(path) for name in names)
-
-
-def _remove_path(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        (path / READY).unlink(missing_ok=True)  # first: a partly removed venv must not pass for a complete one
-        shutil.rmtree(path)
-        path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
-    else:
-        path.unlink(missing_ok=True)

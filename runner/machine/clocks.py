@@ -81,7 +81,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ClockState:
     """The GPUs of this machine with their journal entries; ``trouble`` says why there is no GPU."""
 
     boards: tuple[ListedGpu, ...]
@@ -114,13 +114,15 @@ class Shown:
         return "\n".join(lines)
 
 
-def show() -> Shown:
+def show() -> ClockState:
     """Return the clocks of each GPU, and who holds them."""
     try:
         boards, trouble = call_with_timeout(_boards), ""
     except GpuError as error:
         boards, trouble = (), error.problems[0].message
-    return Shown(boards, {held.uuid: held for held in _written()}, trouble or ("" if boards else "there is no GPU"))
+    return ClockState(
+        boards, {held.uuid: held for held in _written()}, trouble or ("" if boards else "there is no GPU")
+    )
 
 
 def _boards() -> tuple[ListedGpu, ...]:

@@ -1,6 +1,7 @@
 """List what a backend has to build for a plan, and say what that costs in downloads and disk space."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from runner.core.errors import Problem, RunnerError
@@ -102,3 +103,16 @@ def _verbs(new: Sequence[Spec], survey: Survey) -> str:
     pulled = ", ".join(spec.environment for spec in new if spec.environment in survey.pulled)
     built = ", ".join(spec.environment for spec in new if spec.environment not in survey.pulled)
     return " and ".join([f"pulling {pulled}"] * bool(pulled) + [f"building {built}"] * bool(built))
+
+
+def with_locks(specs: Sequence[Spec], locks: Mapping[str, Path]) -> tuple[Spec, ...]:
+    """Return what to build, with other locks for some environments; a lock that does not exist is left out.
+
+    Args:
+        specs: what to build.
+        locks: environment -> its lock.
+    """
+    return tuple(
+        replace(spec, lock=lock.absolute()) if (lock := locks.get(spec.environment)) and lock.is_file() else spec
+        for spec in specs
+    )

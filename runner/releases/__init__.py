@@ -1,1 +1,7 @@
-"""Releases that an index offers: lock files, their check, pinned images, and environments for further releases."""
+"""Releases that an index offers: lock files, their check, pinned images, and environments for further releases.
+
+``index`` lists the versions of a package, ``candidates`` makes the environment of a release from one of the matrix,
+``lock_requests`` and ``lock`` resolve it to a lock file, and ``lock_check`` holds the locks of a matrix to it.
+``followed`` finds the environments that follow a package, ``kept`` has the locks of the releases that nights built, and
+``image_pins`` the digests of images.
+"""

@@ -1,19 +1,24 @@
-"""The releases that a bisect can measure: environments of the matrix, and releases of the index made from templates."""
+"""Releases that can be measured: environments of the matrix, and releases of the index that are made from these.
+
+``index`` lists the versions of a package. ``made_from`` turns an environment of the matrix and a requirement into the
+environment of another release, and ``lock_request_of`` says what to lock for it.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from runner.backends.lock_file import read_lock
-from runner.core.errors import Problem, ProvisionError, UsageError
+from runner.core.errors import Problem, UsageError
 from runner.core.model import Device
 from runner.matrix import Environment, Matrix, Variant
 from runner.matrix.select import release_key
+from runner.releases.followed import release_in
+from runner.releases.lock_requests import LockRequest, lock_request
 
 Axis = Literal["release", "nightly", "cuda", "cudnn"]
 Source = Literal["matrix", "index"]
@@ -37,7 +42,7 @@ not even require it by itself.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class ReleaseCandidate:
     """A release that can be measured.
 
     Attributes:
@@ -89,23 +94,19 @@ def exact_release(environment: Environment, device: Device, folder: Path) -> str
     if "*" not in environment.release or variant is None or not variant.lock:
         return environment.release
     package = canonicalize_name(package_of(variant, environment.framework).name)
-    try:
-        packages = read_lock(folder / variant.lock)[1].packages
-    except ProvisionError:
-        return environment.release
-    return next((locked.version for locked in packages if locked.key == package), environment.release)
+    return release_in(folder / variant.lock, package) or environment.release
 
 
-def of_matrix(matrix: Matrix, framework: str, device: Device, folder: Path) -> Iterator[Candidate]:
+def of_matrix(matrix: Matrix, framework: str, device: Device, folder: Path) -> Iterator[ReleaseCandidate]:
     """Yield the environments of a framework that have a build for a device, in the order of the file."""
     for name, environment in matrix.environments.items():
         if environment.framework == framework and environment.variant(device) is not None:
             release = exact_release(environment, device, folder)
             if release_key(release) is not None:
-                yield Candidate(name=name, release=release, source="matrix", environment=environment)
+                yield ReleaseCandidate(name=name, release=release, source="matrix", environment=environment)
 
 
-def templates(candidates: Sequence[Candidate], device: Device) -> tuple[Candidate, ...]:
+def templates(candidates: Sequence[ReleaseCandidate], device: Device) -> tuple[ReleaseCandidate, ...]:
     """Return the candidates that others can be made from: those with a Python and packages, and not an image."""
     return tuple(
         candidate
@@ -116,7 +117,9 @@ def templates(candidates: Sequence[Candidate], device: Device) -> tuple[Candidat
     )
 
 
-def made_from(template: Candidate, pin: Requirement, version: str, device: Device, index: str = "") -> Candidate:
+def made_from(
+    template: ReleaseCandidate, pin: Requirement, version: str, device: Device, index: str = ""
+) -> ReleaseCandidate:
     """Return a release of the index as a candidate: the template with another version of one package, not yet locked.
 
     Args:
@@ -147,7 +150,7 @@ def made_from(template: Candidate, pin: Requirement, version: str, device: Devic
     else:
         update |= changes
     stem = template.environment.framework if is_framework else f"{template.name}-{pin.name}"
-    return Candidate(
+    return ReleaseCandidate(
         name=_identifier(f"{stem}-{version}"),
         release=version,
         source="index",
@@ -156,7 +159,17 @@ def made_from(template: Candidate, pin: Requirement, version: str, device: Devic
     )
 
 
-def in_between(candidates: Sequence[Candidate], good: Candidate, bad: Candidate) -> tuple[Candidate, ...]:
+def lock_request_of(candidate: ReleaseCandidate, device: Device, out: Path) -> LockRequest:
+    """Return what to resolve for a candidate of the index, and where to write its lock."""
+    environment = candidate.environment
+    request = lock_request(out.parent, candidate.name, environment, device if environment.variants else "cpu")
+    assert request is not None  # it is made from a template, which has packages and a Python
+    return replace(request, out=out, variant="")
+
+
+def in_between(
+    candidates: Sequence[ReleaseCandidate], good: ReleaseCandidate, bad: ReleaseCandidate
+) -> tuple[ReleaseCandidate, ...]:
     """Return both ends and the candidates between them, each release once, from the good end to the bad one.
 
     Raises:
@@ -167,7 +180,7 @@ def in_between(candidates: Sequence[Candidate], good: Candidate, bad: Candidate)
         hint = "name two releases, or two versions on the axis"
         raise UsageError(Problem(f"{good.name} and {bad.name} have the same version, {good.release}", hint=hint))
     low, high = sorted((first, last))  # type: ignore[type-var]  # versions of PEP 440
-    by_key: dict[object, Candidate] = {}
+    by_key: dict[object, ReleaseCandidate] = {}
     for candidate in candidates:
         key = version_key(candidate.release)
         if low < key < high:  # type: ignore[operator]

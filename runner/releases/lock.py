@@ -5,10 +5,11 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from packaging.requirements import Requirement
 from uv import find_uv_bin
 
 from runner.backends.lock_file import LOCK_BYTES, parse_lock, read_lock
@@ -56,6 +57,32 @@ def lock(request: LockRequest, today: date | None = None) -> LockResult:
     if changed:
         write_whole(request.out, text)
     return LockResult(path=request.out, changed=changed, packages=pins(text))
+
+
+def lock_release(request: LockRequest) -> LockResult:
+    """Lock an environment whose first requirement is one release of a package.
+
+    Where the exact versions of its other requirements contradict that release, it is locked without them. Raises as
+    ``lock`` does.
+    """
+    try:
+        return lock(request)
+    except ProvisionError as error:
+        release, *others = request.requirements
+        requirements = (release, *map(without_pin, others))
+        if error.passing or requirements == request.requirements:
+            raise
+        return lock(replace(request, requirements=requirements))
+
+
+def without_pin(text: str) -> str:
+    """Return a requirement without its exact version.
+
+    >>> without_pin("optax==0.2.8"), without_pin("numpy<2")
+    ('optax', 'numpy<2')
+    """
+    requirement = Requirement(text)
+    return requirement.name if any(each.operator == "==" for each in requirement.specifier) else text
 
 
 def resolved(request: LockRequest, today: date | None = None) -> str:

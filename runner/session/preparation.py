@@ -1,7 +1,7 @@
 """What is known before anything is built: the settings of a run, its plan, and the environments that the plan needs."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from runner.core.model import Gpu, Plan, Provisioned, Request, Spec, Survey
 from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.matrix import Matrix
 from runner.plan.planner import plan
-from runner.plan.specs import specs
+from runner.plan.specs import specs, with_locks
 
 QUIET_SECONDS = 60.0
 """How long a run waits for a quiet machine, unless ``--busy-ok`` starts it at once."""
@@ -106,16 +106,3 @@ def prepare(
     planned = plan(matrix, request, {**survey.skips, **incomplete}, gpu)
     needed = {cell.environment for block in planned.blocks for cell in block.cells}
     return Prepared(plan=planned, specs=tuple(spec for spec in complete if spec.environment in needed), survey=survey)
-
-
-def with_locks(specs: Sequence[Spec], locks: Mapping[str, Path]) -> tuple[Spec, ...]:
-    """Return what to build, with other locks for some environments; a lock that does not exist is left out.
-
-    Args:
-        specs: what to build.
-        locks: environment -> its lock.
-    """
-    return tuple(
-        replace(spec, lock=lock.absolute()) if (lock := locks.get(spec.environment)) and lock.is_file() else spec
-        for spec in specs
-    )

@@ -14,7 +14,8 @@ import pytest
 from runner.core.errors import UsageError
 from runner.gpu.clocks import journal
 from runner.gpu.clocks.journal import ClockEntry
-from runner.hosts.executors import Completion, slurm
+from runner.hosts.executors import slurm
+from runner.hosts.executors.executor import Completion
 from runner.hosts.executors.slurm import SlurmExecutor
 from runner.hosts.executors.slurm_leftovers import job_name
 from runner.store.run import Run, runs

@@ -6,8 +6,8 @@
 from collections.abc import Iterable
 
 from runner import cli
-from runner.hosts.executors import Completion
 from runner.hosts.executors.dask import DaskExecutor
+from runner.hosts.executors.executor import Completion
 
 completed = DaskExecutor.completed
 earlier: list[Completion] = []

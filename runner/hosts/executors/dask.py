@@ -16,7 +16,7 @@ from distributed.security import Security
 
 from runner.core.errors import EngineError, Problem, UsageError
 from runner.hosts.certificates import FILES
-from runner.hosts.executors import Completion
+from runner.hosts.executors.executor import Completion
 from runner.hosts.task_process import perform_in_process
 
 RESOURCE = "device:"

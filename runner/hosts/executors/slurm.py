@@ -19,7 +19,8 @@ from runner.core import locks
 from runner.core.errors import RunnerError
 from runner.core.files import write_whole
 from runner.hosts import tasks
-from runner.hosts.executors import Completion, slurm_commands, slurm_leftovers
+from runner.hosts.executors import slurm_commands, slurm_leftovers
+from runner.hosts.executors.executor import Completion
 from runner.hosts.executors.slurm_address import read_address
 from runner.hosts.executors.slurm_commands import ENDED, HELD, LOST, POLL_SECONDS, Controller, QueuedJob, SilentError
 

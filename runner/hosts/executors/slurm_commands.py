@@ -28,7 +28,7 @@ REFUSALS = {
     "Requested node configuration": "no node has as much; `sinfo --format='%P %c %G'` lists the CPUs and gres of nodes",
     "Requested time limit": "`sinfo --format='%P %l'` lists the longest time of each partition",
     "group not permitted": "`scontrol show partition` lists who may use each partition",
-    "Job violates accounting/QOS policy": "lower devices= or time= in the address, or choose another qos=",
+    "BlockTask violates accounting/QOS policy": "lower devices= or time= in the address, or choose another qos=",
 }
 """Parts of Slurm's messages, from slurm_errno.c -> what to do."""
 HELD = frozenset(["JobHeldAdmin", "JobHeldUser", "PartitionDown", "PartitionInactive", "BadConstraints"])

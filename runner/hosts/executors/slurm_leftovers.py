@@ -11,7 +11,7 @@ from pathlib import Path
 from runner.core import locks
 from runner.core.files import read_bounded
 from runner.hosts import tasks
-from runner.hosts.executors import MAX_REPLY_BYTES
+from runner.hosts.executors.executor import MAX_REPLY_BYTES
 
 LOCK = "driver.lock"
 

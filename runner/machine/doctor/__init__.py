@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from runner.machine.doctor.findings import Finding, judge
-from runner.machine.doctor.inspect import Facts, Outlook, outlooks_and_engine, read_facts
+from runner.machine.doctor.inspect import MachineFacts, Outlook, outlooks_and_engine, read_facts
 from runner.report.formatting import STATE_STYLES
 from runner.report.rich_text import as_text
 from runner.session.options import Options
@@ -30,7 +30,7 @@ class Examination:
         outlooks: what each backend could run; the first is that of ``--backend auto``.
     """
 
-    facts: Facts
+    facts: MachineFacts
     findings: Sequence[Finding]
     outlooks: Sequence[Outlook]
 
@@ -98,7 +98,7 @@ def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int, *, col
     return as_text([grid, Text(f"\n{verdict}")], width, colour=colour)
 
 
-def _machine_json(facts: Facts) -> dict[str, Any]:
+def _machine_json(facts: MachineFacts) -> dict[str, Any]:
     return {
         **facts.common,
         **facts.system,

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from runner.backends.interpreters import remedy
 from runner.core.units import disk_size, memory
-from runner.machine.doctor.inspect import Facts, Outlook
+from runner.machine.doctor.inspect import MachineFacts, Outlook
 
 State = Literal["ok", "warning", "missing"]
 LITTLE_MEMORY = 4 << 30  # two servers of a modern framework with their children on the smaller cases
@@ -38,9 +38,9 @@ class Finding:
         return {"what": self.name, "state": self.state, "found": self.detail, "fix": self.fix}
 
 
-def judge(facts: Facts, outlooks: Sequence[Outlook]) -> tuple[Finding, ...]:
+def judge(facts: MachineFacts, outlooks: Sequence[Outlook]) -> tuple[Finding, ...]:
     """Return the findings about each part of a machine, then those about each backend."""
-    parts: tuple[Callable[[Facts], Iterator[Finding]], ...] = (_cpu, _memory, _gpu, _engine, _pythons, _compiler)
+    parts: tuple[Callable[[MachineFacts], Iterator[Finding]], ...] = (_cpu, _memory, _gpu, _engine, _pythons, _compiler)
     findings = [finding for part in parts for finding in part(facts)]
     for first in outlooks[:1]:  # the clocks do not depend on the backend
         findings += _clocks(first)
@@ -49,7 +49,7 @@ def judge(facts: Facts, outlooks: Sequence[Outlook]) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def _cpu(facts: Facts) -> Iterator[Finding]:
+def _cpu(facts: MachineFacts) -> Iterator[Finding]:
     usable, logical = facts.common["cores"], facts.common["logical_cores"]
     text = f"{facts.common['cpu']}: {usable} of {facts.physical_cores} cores may be used ({logical} logical)"
     limit = f"; the control group may use {facts.quota:g} at a time" if facts.quota else ""
@@ -64,7 +64,7 @@ def _cpu(facts: Facts) -> Iterator[Finding]:
         yield Finding("frequency", "warning", f"the governor is {governor}: the clock follows the load", fix)
 
 
-def _memory(facts: Facts) -> Iterator[Finding]:
+def _memory(facts: MachineFacts) -> Iterator[Finding]:
     available = min(facts.memory, facts.memory_limit or facts.memory)
     limit = f"; the control group may use {memory(facts.memory_limit)}" if facts.memory_limit else ""
     text = f"{memory(available)} of {memory(facts.common['memory_bytes'])} available{limit}"
@@ -74,7 +74,7 @@ def _memory(facts: Facts) -> Iterator[Finding]:
         yield Finding("memory", "ok", text)
 
 
-def _gpu(facts: Facts) -> Iterator[Finding]:
+def _gpu(facts: MachineFacts) -> Iterator[Finding]:
     for number, gpu in enumerate(facts.gpus):
         major, minor = gpu.capability
         text = f"cuda:{number}: {gpu.name}, compute capability {major}.{minor}, driver {gpu.driver}"
@@ -94,7 +94,7 @@ def _clocks(outlook: Outlook) -> Iterator[Finding]:
         yield Finding("gpu clocks", "warning" if clocks.fix else "ok", clocks.text, clocks.fix or None)
 
 
-def _engine(facts: Facts) -> Iterator[Finding]:
+def _engine(facts: MachineFacts) -> Iterator[Finding]:
     from runner.backends.docker.client import START_HINT
 
     if facts.engine is None:
@@ -110,7 +110,7 @@ def _engine(facts: Facts) -> Iterator[Finding]:
         yield Finding("engine", "warning", f"{text}; it cannot limit the memory of a container", fix)
 
 
-def _pythons(facts: Facts) -> Iterator[Finding]:
+def _pythons(facts: MachineFacts) -> Iterator[Finding]:
     for version, path in facts.interpreters.items():
         name = f"python {version}"
         if path is None:
@@ -122,7 +122,7 @@ def _pythons(facts: Facts) -> Iterator[Finding]:
             yield Finding(name, "ok", path)
 
 
-def _compiler(facts: Facts) -> Iterator[Finding]:
+def _compiler(facts: MachineFacts) -> Iterator[Finding]:
     if facts.compiler:
         yield Finding("compiler", "ok", facts.compiler)
     else:
@@ -155,7 +155,7 @@ def _environments(outlook: Outlook) -> Iterator[Finding]:
     yield Finding(name, "warning" if outlook.cells else "missing", f"{text}; none in {', '.join(idle)}", fix)
 
 
-def _disk(facts: Facts, outlook: Outlook) -> Iterator[Finding]:
+def _disk(facts: MachineFacts, outlook: Outlook) -> Iterator[Finding]:
     root: Any = facts.engine["root"] if outlook.name == "docker" and facts.engine else facts.cache
     free = outlook.survey.free
     name = f"disk of {outlook.name}"

@@ -24,7 +24,7 @@ COMPILERS = ("c++", "g++", "clang++")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class MachineFacts:
     """What this machine has.
 
     Attributes:
@@ -95,13 +95,13 @@ class Outlook:
         return bool(self.cells) and self.no_room is None
 
 
-def read_facts(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> Facts:
+def read_facts(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> MachineFacts:
     """Return the facts about this machine; ``pythons`` are the minor versions to search for."""
     paths = {version: interpreters.find(version) for version in sorted(set(pythons), key=_parts)}
     cache = cache_folder(os.environ)
     quota = machine.cpu_quota()
     gpus, gpu_problem = _gpus()
-    return Facts(
+    return MachineFacts(
         common={name: value for name, value in machine.describe(()).items() if name not in {"version", "gpu"}},
         system=machine.system(),
         physical_cores=machine.physical_cores(range(os.cpu_count() or 1)),
@@ -133,7 +133,7 @@ def outlooks_and_engine(options: Options) -> tuple[tuple[Outlook, ...], Mapping[
     """Return what each backend could run of the selection, and the facts about the engine, None where none answers.
 
     The first outlook is that of the backend which ``auto`` takes; without an engine it is the only one. If the options
-    name no device and the GPU cannot be used, the outlooks are those of the CPU; ``Facts.gpu_problem`` says why.
+    name no device and the GPU cannot be used, the outlooks are those of the CPU; ``MachineFacts.gpu_problem`` says why.
     """
     try:
         first = setup(options)

@@ -6,7 +6,7 @@ from typing import Any
 
 from runner.machine.doctor import table
 from runner.machine.doctor.noise import read_noise
-from runner.machine.doctor.noise_findings import Source, judge
+from runner.machine.doctor.noise_findings import NoiseSource, judge
 
 VERSION = 1
 WIDTH = 100
@@ -16,7 +16,7 @@ WIDTH = 100
 class Tuning:
     """The result of ``runner tune``."""
 
-    sources: Sequence[Source]
+    sources: Sequence[NoiseSource]
 
     @property
     def verdict(self) -> str:
@@ -42,6 +42,6 @@ def examine() -> Tuning:
     return Tuning(judge(read_noise()))
 
 
-def _description(source: Source) -> str:
+def _description(source: NoiseSource) -> str:
     command = f"\nto change it: `{source.command}`" if source.command else ""
     return f"{source.detail} ({source.why}){command}"

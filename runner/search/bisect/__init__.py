@@ -1,34 +1,31 @@
 """`runner bisect`: search the release in which a cell became slower or faster.
 
 1. ``axes`` finds the candidates between the two ends: environments of the matrix, and releases of the package index
-   that are made from the nearest of them (``candidates``, ``package_index``).
+   that are made from the nearest of them (``releases.candidates``, ``releases.index``).
 2. ``analysis.bisection`` says which two are compared next; ``measuring`` locks, builds and measures them in turns.
 3. ``state`` keeps each step, so that the same command continues after an interruption.
 4. ``result`` names the releases.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import cast
 
 from runner.analysis.releases import framework_name
 from runner.core.errors import Problem, RunnerError, UsageError
 from runner.core.locks import hold
-from runner.core.model import Cell, device_id
-from runner.core.model.cells import without_environment
 from runner.core.progress import Progress
 from runner.matrix import load
-from runner.releases import package_index
-from runner.releases.candidates import Axis, Candidate
-from runner.releases.package_index import Lister
+from runner.releases import index
+from runner.releases.candidates import ReleaseCandidate
+from runner.releases.index import Lister
 from runner.report.formatting import counted
 from runner.search.bisect.axes import Axes
 from runner.search.bisect.forecast import Forecast, forecast
 from runner.search.bisect.measuring import Measuring
+from runner.search.bisect.question import LABELS, Ends, requested, with_other_settings
 from runner.search.bisect.result import Bisection, entry, step_line
-from runner.search.bisect.state import Question, State, Step, new_state, unfinished
-from runner.session.context import Context, setup
+from runner.search.bisect.state import State, Step, new_state, unfinished
 from runner.session.options import Options
 from runner.stats.bisection import (
     FoundChanges,
@@ -43,30 +40,9 @@ from runner.stats.bisection import (
 __all__ = ["Ends", "bisect", "dry_run"]
 
 LOCK = ".lock"
-LABELS: Mapping[str, str] = {"cuda": "CUDA", "cudnn": "cuDNN"}
-"""Axis -> what its versions are versions of; the others are those of the framework."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ends:
-    """What the user typed beside the options of ``runner run``.
-
-    Attributes:
-        good: an environment or a version, the first of the search.
-        bad: the last; empty for the environment of the cell.
-        axis: what varies.
-        every: compare all neighbours.
-        keep: keep what is built.
-    """
-
-    good: str
-    bad: str = ""
-    axis: Axis = "release"
-    every: bool = False
-    keep: bool = False
-
-
-def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = package_index.versions) -> Bisection:
+def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = index.versions) -> Bisection:
     """Search the changes of a cell between two ends; an unfinished search with the same question continues.
 
     Args:
@@ -79,10 +55,13 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
         UsageError: the cell, an end or the axis does not exist.
         RunnerError: an end cannot be measured; or whatever ``session.run.run`` raises.
     """
-    context, question = _requested(options, ends)
+    context, question = requested(options, ends)
     for note in context.notes:
         progress.note(note)
-    state = unfinished(options.reports, question) or new_state(options.reports, question, datetime.now(UTC))
+    state = unfinished(options.reports, question)
+    if state is None and (other := with_other_settings(options.reports, question)):
+        progress.note(other)
+    state = state or new_state(options.reports, question, datetime.now(UTC))
     state.path.mkdir(parents=True, exist_ok=True)
     with hold(state.path / LOCK, f"bisect {state.id}"):
         axes = Axes(
@@ -109,9 +88,9 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
     )
 
 
-def dry_run(options: Options, ends: Ends, versions: Lister = package_index.versions) -> Forecast:
+def dry_run(options: Options, ends: Ends, versions: Lister = index.versions) -> Forecast:
     """Return the candidates of a search and what it takes; nothing is locked, built or measured."""
-    context, question = _requested(options, ends)
+    context, question = requested(options, ends)
     notes: list[str] = []
     axes = Axes(
         matrix=load(options.matrix),
@@ -126,59 +105,7 @@ def dry_run(options: Options, ends: Ends, versions: Lister = package_index.versi
     return forecast(candidates, measuring, notes, every=question.every)
 
 
-def _requested(options: Options, ends: Ends) -> tuple[Context, Question]:
-    """Return the context and the question of what the user typed."""
-    if len(options.selectors or ()) != 1:
-        raise UsageError(
-            Problem("bisect takes one cell", hint="runner bisect CELL --good ENVIRONMENT --bad ENVIRONMENT")
-        )
-    if options.backend == "host":
-        raise UsageError(
-            Problem("bisect builds environments, and the backend host builds none", hint="use venv or docker")
-        )
-    environment, cell = split_cell((options.selectors or [""])[0])
-    bad = ends.bad or environment
-    if not ends.good or not bad:
-        hint = "name two environments or versions, such as --good torch-2.1 --bad torch-2.x"
-        raise UsageError(Problem(f"bisect needs {'--bad' if ends.good else '--good'}", hint=hint))
-    if ends.axis in LABELS and not environment:
-        raise UsageError(
-            Problem(f"the axis {ends.axis} needs the environment of the cell", hint="write ENVIRONMENT/CELL")
-        )
-    context = setup(replace(options, selectors=None))
-    return context, Question(
-        cell=cell,
-        good=ends.good,
-        bad=bad,
-        axis=ends.axis,
-        every=ends.every,
-        environment=environment,
-        device=device_id(*context.gpus),
-        backend=context.backend.name,
-    )
-
-
-def split_cell(text: str) -> tuple[str, str]:
-    """Return the environment of a cell, empty if it has none, and the cell without it.
-
-    >>> split_cell("torch-1.0/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32")
-    ('torch-1.0', 'nn-lstm/rnn-step/lstm-b32-h128/forward/fp32')
-
-    Raises:
-        UsageError: it is not a cell.
-    """
-    parts = text.split("/")
-    if len(parts) == 5:
-        parts = ["", *parts]
-    try:
-        cell = Cell.parse("/".join([parts[0] or "any", *parts[1:]]))
-    except RunnerError as error:
-        hint = "write implementation/workload/case/phase/precision, as `runner plan --why` lists it"
-        raise UsageError(Problem(f"{text!r} is not a cell", hint=hint)) from error
-    return parts[0], without_environment(cell.id)
-
-
-def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[Candidate, ...]:
+def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[ReleaseCandidate, ...]:
     """Return the candidates of a search: those of its earlier part, else those that exist now."""
     if state.candidates:
         progress.note(f"continuing bisect {state.id}: {counted(len(state.steps), 'step')} stored")
@@ -197,7 +124,7 @@ def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[Candidate
     return candidates
 
 
-def _searched(candidates: Sequence[Candidate], measuring: Measuring, *, keep: bool) -> FoundChanges:
+def _searched(candidates: Sequence[ReleaseCandidate], measuring: Measuring, *, keep: bool) -> FoundChanges:
     """Measure until the search has its answer; what was built for it is removed at the end, whatever happens."""
     state, by_name = measuring.state, {candidate.name: candidate for candidate in candidates}
     search: Search = (every_neighbour if state.question.every else bisection)(len(candidates))
@@ -217,7 +144,7 @@ def _searched(candidates: Sequence[Candidate], measuring: Measuring, *, keep: bo
     return answer
 
 
-def _measured(candidates: Sequence[Candidate], measuring: Measuring, pair: PositionPair) -> Outcome:
+def _measured(candidates: Sequence[ReleaseCandidate], measuring: Measuring, pair: PositionPair) -> Outcome:
     """Measure a pair, store the step, and return its outcome.
 
     Raises:
@@ -233,7 +160,7 @@ def _measured(candidates: Sequence[Candidate], measuring: Measuring, pair: Posit
     return step.outcome
 
 
-def _needed(candidates: Sequence[Candidate], steps: Sequence[Step], pair: PositionPair) -> set[str]:
+def _needed(candidates: Sequence[ReleaseCandidate], steps: Sequence[Step], pair: PositionPair) -> set[str]:
     """Return the names that the search still needs: the pair, both ends, and the neighbours that it narrows down to."""
     names = [candidate.name for candidate in candidates]
     positions = {pair.base, pair.other, 0, len(names) - 1}

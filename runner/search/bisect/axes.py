@@ -15,8 +15,8 @@ from runner.matrix import Matrix
 from runner.matrix.environments import cuda_key
 from runner.matrix.select import release_key
 from runner.releases import candidates as of
-from runner.releases.candidates import Candidate, in_between, made_from, package_of
-from runner.releases.package_index import Lister
+from runner.releases.candidates import ReleaseCandidate, in_between, made_from, package_of
+from runner.releases.index import Lister
 from runner.search.bisect.state import CandidateEntry, Question
 
 DEFAULT = "default"
@@ -37,7 +37,7 @@ class Axes:
         matrix: the checked matrix, with all variants.
         folder: the folder of the matrix file.
         device: ``cpu`` or ``cuda``.
-        versions: lists the versions of a package, see ``package_index.versions``.
+        versions: lists the versions of a package, see ``releases.index.versions``.
         notes: takes sentences about what cannot be had.
     """
 
@@ -47,7 +47,7 @@ class Axes:
     versions: Lister
     notes: list[str]
 
-    def candidates(self, question: Question) -> tuple[Candidate, ...]:
+    def candidates(self, question: Question) -> tuple[ReleaseCandidate, ...]:
         """Return the candidates of a question, both ends included.
 
         Raises:
@@ -64,7 +64,7 @@ class Axes:
             raise UsageError(Problem(message, hint=f"name ends with at most {MOST_CANDIDATES} between them"))
         return chosen
 
-    def stored(self, question: Question, entries: Sequence[CandidateEntry]) -> tuple[Candidate, ...]:
+    def stored(self, question: Question, entries: Sequence[CandidateEntry]) -> tuple[ReleaseCandidate, ...]:
         """Return the candidates of an unfinished search; the index is not asked again.
 
         Raises:
@@ -72,7 +72,7 @@ class Axes:
         """
         return tuple(self._of_entry(question, entry) for entry in entries)
 
-    def _of_entry(self, question: Question, entry: CandidateEntry) -> Candidate:
+    def _of_entry(self, question: Question, entry: CandidateEntry) -> ReleaseCandidate:
         template = self._candidate(entry["template"] or entry["name"].partition(":")[0])
         if question.axis == "cuda":
             variants = {each.name: each for each in self._cuda_variants(question)}
@@ -85,18 +85,18 @@ class Axes:
         index = self._nightly_index(template) if question.axis == "nightly" else ""
         return made_from(template, pin, entry["release"], self.device, index)
 
-    def _candidate(self, name: str) -> Candidate:
+    def _candidate(self, name: str) -> ReleaseCandidate:
         environment = self.matrix.environments.get(name)
         if environment is None or environment.variant(self.device) is None:
             why = "is not in the matrix" if environment is None else f"has no variant for {self.device}"
             hint = "`runner list environments` lists them"
             raise UsageError(Problem(f"the environment {name!r} {why}", hint=hint))
         release = of.exact_release(environment, self.device, self.folder)
-        return Candidate(name=name, release=release, source="matrix", environment=environment)
+        return ReleaseCandidate(name=name, release=release, source="matrix", environment=environment)
 
     # --- releases and nightly builds ---
 
-    def _releases(self, question: Question, *, nightly: bool) -> tuple[Candidate, ...]:
+    def _releases(self, question: Question, *, nightly: bool) -> tuple[ReleaseCandidate, ...]:
         framework = self._framework(question)
         known = [*of.of_matrix(self.matrix, framework, self.device, self.folder)]
         of_index = [*self._of_index(known, nightly=nightly)]
@@ -112,7 +112,7 @@ class Axes:
         hint = "name an environment of the matrix for at least one end, or a cell with its environment"
         raise UsageError(Problem(f"neither {question.good!r} nor {question.bad!r} is in the matrix", hint=hint))
 
-    def _end(self, name: str, known: Sequence[Candidate]) -> Candidate:
+    def _end(self, name: str, known: Sequence[ReleaseCandidate]) -> ReleaseCandidate:
         """Return the candidate of an end: an environment of the matrix, or a version.
 
         Raises:
@@ -127,7 +127,7 @@ class Axes:
         hint = "name an environment of the matrix, or a version that the package index has, such as 1.4.0"
         raise UsageError(Problem(f"there is no environment and no release {name!r}", hint=hint))
 
-    def _of_index(self, known: Sequence[Candidate], *, nightly: bool) -> Iterator[Candidate]:
+    def _of_index(self, known: Sequence[ReleaseCandidate], *, nightly: bool) -> Iterator[ReleaseCandidate]:
         """Yield the versions of the index, each made from the nearest template whose Python has a wheel of it."""
         listed: dict[str, set[str]] = {}
         usable = of.templates(known, self.device)
@@ -164,7 +164,7 @@ class Axes:
             hint = "try again later; with PIP_NO_INDEX=1, the environments of the matrix are the only candidates"
             raise OutageError(Problem(error.problems[0].message, hint=hint)) from error
 
-    def _pin(self, template: Candidate, axis: str) -> Requirement:
+    def _pin(self, template: ReleaseCandidate, axis: str) -> Requirement:
         variant = template.environment.variant(self.device)
         assert variant is not None
         pin = package_of(variant, template.environment.framework)
@@ -172,7 +172,7 @@ class Axes:
             pin = Requirement(NIGHTLY_PACKAGES[pin.name])
         return pin
 
-    def _nightly_index(self, template: Candidate) -> str:
+    def _nightly_index(self, template: ReleaseCandidate) -> str:
         variant = template.environment.variant(self.device)
         address = NIGHTLY_INDEXES.get(template.environment.framework, "")
         cuda = (variant.cuda or "").replace(".", "") if variant and self.device == "cuda" else ""
@@ -180,7 +180,7 @@ class Axes:
 
     # --- CUDA and cuDNN ---
 
-    def _cuda(self, question: Question) -> tuple[Candidate, ...]:
+    def _cuda(self, question: Question) -> tuple[ReleaseCandidate, ...]:
         known = self._cuda_variants(question)
         ends = []
         for name in (question.good, question.bad):
@@ -192,7 +192,7 @@ class Axes:
             ends += same[:1]
         return in_between(known, *ends)
 
-    def _cuda_variants(self, question: Question) -> list[Candidate]:
+    def _cuda_variants(self, question: Question) -> list[ReleaseCandidate]:
         """Return the CUDA builds of the environment of a question, each as an environment.
 
         Raises:
@@ -202,7 +202,7 @@ class Axes:
         candidate = self._candidate(question.environment)
         variants = candidate.environment.variants_for("cuda")
         return [
-            Candidate(
+            ReleaseCandidate(
                 name=f"{candidate.name}-cuda-{variant.cuda}",
                 release=variant.cuda or "",
                 source="matrix",
@@ -211,7 +211,7 @@ class Axes:
             for variant in sorted(variants.values(), key=cuda_key)
         ]
 
-    def _cudnn(self, question: Question) -> tuple[Candidate, ...]:
+    def _cudnn(self, question: Question) -> tuple[ReleaseCandidate, ...]:
         self._needs_gpu("cudnn")
         template = self._candidate(question.environment)
         pin = self._cudnn_package(template)
@@ -222,7 +222,7 @@ class Axes:
         ends = [self._end(name, known) for name in (question.good, question.bad)]
         return in_between(known, *ends)
 
-    def _cudnn_package(self, template: Candidate) -> Requirement:
+    def _cudnn_package(self, template: ReleaseCandidate) -> Requirement:
         """Return the package of cuDNN in the lock of an environment.
 
         Raises:

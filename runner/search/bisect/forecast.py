@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.core.units import disk_size, duration
-from runner.releases.candidates import Candidate
+from runner.releases.candidates import ReleaseCandidate
 from runner.report import formatting, rich_text
 from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.result import entry
@@ -26,7 +26,7 @@ class Forecast:
         notes: what cannot be had, as sentences.
     """
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[ReleaseCandidate, ...]
     ready: frozenset[str]
     steps: int
     builds: int
@@ -58,7 +58,7 @@ class Forecast:
 
 
 def forecast(
-    candidates: Sequence[Candidate], measuring: Measuring, notes: Sequence[str], *, every: bool = False
+    candidates: Sequence[ReleaseCandidate], measuring: Measuring, notes: Sequence[str], *, every: bool = False
 ) -> Forecast:
     """Return what a search among some candidates takes; nothing is locked, built or measured."""
     of_matrix = [candidate for candidate in candidates if candidate.source == "matrix"]
@@ -78,6 +78,6 @@ def forecast(
     )
 
 
-def _download(candidate: Candidate, measuring: Measuring) -> int:
+def _download(candidate: ReleaseCandidate, measuring: Measuring) -> int:
     variant = candidate.environment.variant(measuring.context.request.device)
     return (variant.download_bytes or 0) if variant else 0

@@ -5,21 +5,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from packaging.requirements import Requirement
-
 from runner.analysis.analyse import analyse_run
 from runner.analysis.comparison_model import Comparison, Row
+from runner.backends.removal import leftovers_of, remove
 from runner.core.errors import OutageError, Problem, ProvisionError, RunnerError
 from runner.core.model import Provisioned
 from runner.core.model.cells import is_twin, without_environment
 from runner.core.progress import Progress
-from runner.machine.clean import remove
 from runner.plan.specs import specs
-from runner.releases.candidates import Candidate
-from runner.releases.lock import lock
-from runner.releases.lock_requests import LockRequest
+from runner.releases.candidates import ReleaseCandidate, lock_request_of
+from runner.releases.lock import lock_release
 from runner.report import differences
-from runner.search.bisect.removal import leftovers_of
 from runner.search.bisect.state import State, Step
 from runner.session import run as pipeline
 from runner.session.context import Context
@@ -27,6 +23,7 @@ from runner.session.preparation import Prepared, prepare
 from runner.stats.bisection import Outcome
 
 LOCKS = "locks"
+BUILT = "a bisect built it"
 MAX_ROUNDS = 40
 """The limit of a comparison without ``--max-rounds``: twice that of a run, because an open step costs a release."""
 OUTCOMES: Mapping[str, Outcome] = {"same": "same", "slower": "changed", "faster": "changed"}
@@ -56,7 +53,7 @@ class Measuring:
     clock: Callable[[], float] = time.monotonic
     locks: dict[str, Path] = field(default_factory=dict)
 
-    def step(self, base: Candidate, other: Candidate) -> Step:
+    def step(self, base: ReleaseCandidate, other: ReleaseCandidate) -> Step:
         """Measure two candidates in turns, and return what that shows of the second.
 
         Raises:
@@ -78,7 +75,7 @@ class Measuring:
             )
         return replace(_step(base, other, comparison, run), seconds=round(self.clock() - begin, 1))
 
-    def prepared(self, *candidates: Candidate) -> Prepared:
+    def prepared(self, *candidates: ReleaseCandidate) -> Prepared:
         """Return the plan of the cell in some candidates, the base first."""
         environments = {candidate.name: candidate.environment for candidate in candidates}
         matrix = self.context.matrix.model_copy(update={"environments": environments})
@@ -91,7 +88,7 @@ class Measuring:
         settings = replace(self.context.settings, reports=self.state.path, locks=self.locks)
         return prepare(matrix, request, self.context.backend, settings, self.context.gpu)
 
-    def _lock(self, candidate: Candidate, base: Candidate) -> None:
+    def _lock(self, candidate: ReleaseCandidate, base: ReleaseCandidate) -> None:
         """Write the lock of a candidate of the index below the search, if it is not there."""
         if candidate.source == "matrix":
             return
@@ -100,15 +97,15 @@ class Measuring:
             self.progress.note(f"{candidate.name}: locking")
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                _lock(candidate, path, self.context)
+                lock_release(lock_request_of(candidate, self.context.request.device, path))
             except ProvisionError as error:
                 raise _unprovisioned(candidate, base, error) from error
         self.locks[candidate.name] = path
 
-    def _lock_of(self, candidate: Candidate) -> Path:
+    def _lock_of(self, candidate: ReleaseCandidate) -> Path:
         return (self.state.path / LOCKS / f"{candidate.name}.txt").resolve()
 
-    def _check_plan(self, prepared: Prepared, base: Candidate, other: Candidate) -> None:
+    def _check_plan(self, prepared: Prepared, base: ReleaseCandidate, other: ReleaseCandidate) -> None:
         """Raise UnmeasurableError if the plan does not run the second candidate, RunnerError for the base."""
         planned = {cell.cell.environment: cell for cell in prepared.plan.cells}
         for candidate in (base, other):
@@ -119,7 +116,7 @@ class Measuring:
             if reason:
                 raise _failure(candidate, base, reason)
 
-    def _build(self, prepared: Prepared, base: Candidate, other: Candidate) -> None:
+    def _build(self, prepared: Prepared, base: ReleaseCandidate, other: ReleaseCandidate) -> None:
         """Build both, one at a time; what is built is noted before, so that a later search removes it."""
         for candidate in (base, other):
             if candidate.source == "index" and candidate.name not in prepared.survey.cached:
@@ -130,7 +127,7 @@ class Measuring:
             if candidate.name in failed:
                 raise _unprovisioned(candidate, base, failed[candidate.name])
 
-    def _measured(self, prepared: Prepared, other: Candidate) -> tuple[Comparison, str]:
+    def _measured(self, prepared: Prepared, other: ReleaseCandidate) -> tuple[Comparison, str]:
         """Measure a plan in a run below the search; return the comparison with the base, and the id of the run."""
         settings = replace(self.context.settings, reports=self.state.path, part_of="runner bisect")
         totals = pipeline.run(prepared, self.context.backend, settings, self.progress, self.context.gpus)
@@ -144,14 +141,14 @@ class Measuring:
             raise UnmeasurableError(f"the cell fails: {failed[other.name]}")
         raise RunnerError(Problem(f"nothing can be compared in run {totals.run.path}: {reason}"))
 
-    def remove(self, candidates: Mapping[str, Candidate], kept: set[str]) -> None:
+    def remove(self, candidates: Mapping[str, ReleaseCandidate], kept: set[str]) -> None:
         """Remove what this search has built, without what is kept; a candidate that cannot be removed stays noted."""
         for name in [name for name in self.state.built if name not in kept]:
             if self._removed(candidates[name]):
                 self.state.built.remove(name)
                 self.state.save()
 
-    def _removed(self, candidate: Candidate) -> bool:
+    def _removed(self, candidate: ReleaseCandidate) -> bool:
         """Remove the environment of a candidate; return whether it is gone."""
         matrix = self.context.matrix.model_copy(update={"environments": {candidate.name: candidate.environment}})
         settings, backend = self.context.settings, self.context.backend
@@ -160,7 +157,7 @@ class Measuring:
         if candidate.name not in backend.survey([spec]).cached:
             return True
         ready: Provisioned = backend.provision(spec, lambda _: None)
-        kept = remove(leftovers_of(backend.name, ready, settings.cache))
+        kept = remove(leftovers_of(backend.name, ready, settings.cache, BUILT))
         for leftover, reason in kept:
             self.progress.note(f"{leftover.name} cannot be removed: {reason}; `runner clean` does so later")
         return not kept
@@ -172,53 +169,20 @@ def outage(name: str, reason: str) -> OutageError:
     return OutageError(Problem(f"{name} cannot be had now: {reason}", hint=hint))
 
 
-def _unprovisioned(candidate: Candidate, base: Candidate, error: ProvisionError) -> RunnerError:
+def _unprovisioned(candidate: ReleaseCandidate, base: ReleaseCandidate, error: ProvisionError) -> RunnerError:
     """Return the error of a candidate that cannot be locked or built; an outage is no fact about it."""
     reason = error.problems[0].message
     return outage(candidate.name, reason) if error.passing else _failure(candidate, base, reason)
 
 
-def _failure(candidate: Candidate, base: Candidate, reason: str) -> RunnerError:
+def _failure(candidate: ReleaseCandidate, base: ReleaseCandidate, reason: str) -> RunnerError:
     """Return the error of a candidate that cannot be measured; without its base, no step can be."""
     if candidate is not base:
         return UnmeasurableError(reason)
     return RunnerError(Problem(f"{candidate.name} cannot be measured: {reason}", hint="choose another end"))
 
 
-def _lock(candidate: Candidate, path: Path, context: Context) -> None:
-    """Lock a candidate; where its template's other pins contradict the version, without these pins."""
-    variant, python = candidate.environment.variant(context.request.device), candidate.environment.python
-    assert variant is not None
-    assert python is not None
-    request = LockRequest(
-        name=candidate.name,
-        requirements=variant.requirements,
-        python=python,
-        out=path,
-        index=variant.index,
-        find_links=variant.find_links,
-    )
-    try:
-        lock(request)
-    except ProvisionError as error:
-        first, *others = variant.requirements
-        unpinned = tuple(map(without_pin, others))
-        if error.passing or unpinned == tuple(others):
-            raise
-        lock(replace(request, requirements=(first, *unpinned)))
-
-
-def without_pin(text: str) -> str:
-    """Return a requirement without its exact version.
-
-    >>> without_pin("optax==0.2.8"), without_pin("numpy<2")
-    ('optax', 'numpy<2')
-    """
-    requirement = Requirement(text)
-    return requirement.name if any(each.operator == "==" for each in requirement.specifier) else text
-
-
-def _step(base: Candidate, other: Candidate, comparison: Comparison, run: str) -> Step:
+def _step(base: ReleaseCandidate, other: ReleaseCandidate, comparison: Comparison, run: str) -> Step:
     row: Row = comparison.rows[0]
     outcome = OUTCOMES.get(row.verdict, "missing" if row.verdict == "not-measured" else "open")
     return Step(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.core.units import duration
-from runner.releases.candidates import Candidate
+from runner.releases.candidates import ReleaseCandidate
 from runner.report import formatting, rich_text
 from runner.search.bisect.state import CandidateEntry, Question, Step
 from runner.stats.bisection import FoundChanges, LocatedChange
@@ -30,7 +30,7 @@ class Bisection:
     folder: Path
     question: Question
     label: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[ReleaseCandidate, ...]
     steps: tuple[Step, ...]
     answer: FoundChanges
     notes: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ class Bisection:
         decided = [step for step in of_pair or of_release if step.outcome == "changed"]
         return (decided or of_pair or of_release)[-1]
 
-    def _why_open(self, first: Candidate, last: Candidate) -> str:
+    def _why_open(self, first: ReleaseCandidate, last: ReleaseCandidate) -> str:
         reasons = [step.reason for step in self.steps if step.other == last.name and step.base == first.name]
         return (reasons[-1] if reasons else "") or "their comparison has no verdict"
 
@@ -131,7 +131,7 @@ class Bisection:
             "sentence": self._sentence(change),
         }
 
-    def _name(self, candidate: Candidate) -> str:
+    def _name(self, candidate: ReleaseCandidate) -> str:
         return f"{self.label} {candidate.release}"
 
 
@@ -159,7 +159,7 @@ def step_line(number: int, step: Step) -> str:
     return f"step {number}: {other} against {base}:{measured} {verdict}; {duration(step.seconds)}"
 
 
-def entry(candidate: Candidate) -> CandidateEntry:
+def entry(candidate: ReleaseCandidate) -> CandidateEntry:
     """Return a candidate as JSON has it."""
     return {
         "name": candidate.name,

@@ -6,11 +6,11 @@ state, with the candidates that are in it.
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
@@ -40,6 +40,7 @@ class Question:
         environment: the environment of the cell, where ``cuda`` or ``cudnn`` varies; else empty.
         device: ``cpu``, or the UUIDs of the GPUs.
         backend: ``docker`` or ``venv``.
+        settings: what decides its times besides, see ``question.settings_of``; empty in states of older programs.
     """
 
     __pydantic_config__ = STRICT
@@ -52,6 +53,7 @@ class Question:
     environment: str
     device: str
     backend: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

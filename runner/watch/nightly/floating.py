@@ -1,129 +1,38 @@
 """Environments that follow a package: the night locks and builds its newest release, and measures that.
 
-Neither the matrix nor its locks change: ``releases`` keeps the locks of nights in the reports folder. Of the packages
-of an environment only the followed one moves, and what it needs: the others keep their versions where these fit. So
-what a night reports of a new release comes from the release.
+Neither the matrix nor its locks change: ``releases.kept`` has the locks of nights in the reports folder. Of the
+packages of an environment only the followed one moves, and what it needs: the others keep their versions where these
+fit. So what a night reports of a new release comes from the release.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner.backends import Backend
-from runner.backends.lock_file import read_lock
 from runner.backends.provision import provision
 from runner.core.errors import ProvisionError, RecordError, RunnerError
-from runner.core.model import Device, Spec
+from runner.core.model import Spec
 from runner.core.progress import Progress
-from runner.matrix import Matrix
-from runner.matrix.environments import package_name
-from runner.plan.specs import announce, specs
-from runner.releases import resolved as releases
+from runner.plan.specs import announce, specs, with_locks
+from runner.releases import kept
+from runner.releases.followed import Followed, current_locks, release_in
 from runner.releases.lock import resolved
-from runner.releases.lock_requests import LockRequest, lock_name, lock_request
 from runner.session.context import Context
-from runner.session.preparation import with_locks
 from runner.store.documents import save
 
 BEFORE = "the night measures {}, as before"
 NOTHING = "it has no earlier release, so nothing of it is measured"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Followed:
-    """An environment that follows a package.
-
-    Attributes:
-        environment: its id.
-        folder: the folder of its locks below ``reports/locks``.
-        package: the normalized name of the package.
-        request: what is resolved: the requirements, with that of the package as in ``follow``.
-        matrix_lock: the lock that the matrix names; None if there is none yet.
-        lock: the lock that the night would use without a new release; None if there is none yet.
-    """
-
-    environment: str
-    folder: str
-    package: str
-    request: LockRequest
-    matrix_lock: Path | None
-    lock: Path | None
-
-    @property
-    def release(self) -> str:
-        """The version of the package in the lock; empty without one that can be read."""
-        return release_in(self.lock, self.package)
-
-
 @dataclass(frozen=True, slots=True)
-class Release:
+class NewRelease:
     """A release that is not the one in use: its version and its lock; ``new`` if the lock is of tonight."""
 
     followed: Followed
     version: str
     lock: Path
     new: bool
-
-
-def release_in(lock: Path | None, package: str) -> str:
-    """Return the version of a package in a lock; empty if there is none."""
-    try:
-        packages = read_lock(lock)[1].packages if lock else ()
-    except ProvisionError:
-        return ""
-    return next((each.version for each in packages if each.key == package), "")
-
-
-def followed_environments(
-    matrix: Matrix, names: Sequence[str], device: Device, folder: Path, reports: Path
-) -> tuple[Followed, ...]:
-    """Return those of some environments that follow a package on a device, with the locks that nights use.
-
-    Args:
-        matrix: the checked matrix.
-        names: ids of environments.
-        device: ``cpu`` or ``cuda``.
-        folder: that of the matrix file.
-        reports: the folder that holds the runs.
-
-    Raises:
-        RunnerError: the file of the current releases is damaged.
-    """
-    followed = []
-    for name in names:
-        environment = matrix.environments[name]
-        key, variant = next(iter(environment.variants_for(device).items()), ("", None))
-        key = key if environment.variants else "cpu"  # as in all_variants, which lock_request reads
-        if variant is None or variant.follow is None:
-            continue
-        request = lock_request(folder, name, environment, key)
-        if request is None:
-            continue
-        package, locks = package_name(variant.follow), lock_name(name, environment, key)
-        matrix_lock = request.out if request.named and request.out.is_file() else None
-        lock = releases.current_lock(reports, locks, matrix_lock) or matrix_lock
-        requirements = tuple(variant.follow if package_name(each) == package else each for each in request.requirements)
-        request = replace(request, requirements=requirements, versions=lock, upgrade=package)
-        followed.append(
-            Followed(
-                environment=name, folder=locks, package=package, request=request, matrix_lock=matrix_lock, lock=lock
-            )
-        )
-    return tuple(followed)
-
-
-def current_locks(followed: Sequence[Followed]) -> dict[str, Path]:
-    """Return environment -> the lock that the night uses instead of the matrix's."""
-    return {each.environment: each.lock for each in followed if each.lock and each.lock != each.matrix_lock}
-
-
-def current_specs(matrix: Matrix, folder: Path, reports: Path) -> tuple[Spec, ...]:
-    """Return what nights build instead of what the matrix's locks say, on any device; see ``followed_environments``."""
-    followed_specs: list[Spec] = []
-    for device in ("cpu", "cuda"):
-        locks = current_locks(followed_environments(matrix, list(matrix.environments), device, folder, reports))
-        followed_specs += with_locks(specs(matrix, list(locks), device, folder)[0], locks)
-    return tuple(dict.fromkeys(followed_specs))
 
 
 def update(context: Context, followed: Sequence[Followed], progress: Progress) -> tuple[dict[str, Path], list[str]]:
@@ -137,7 +46,7 @@ def update(context: Context, followed: Sequence[Followed], progress: Progress) -
         EngineError: the engine stopped answering.
     """
     reports, locks, notes = context.settings.reports, current_locks(followed), list[str]()
-    candidates: list[Release] = []
+    candidates: list[NewRelease] = []
     for each in followed:
         progress.note(f"{each.environment}: looking for releases of {each.request.upgrade}")
         try:
@@ -161,7 +70,7 @@ def update(context: Context, followed: Sequence[Followed], progress: Progress) -
     return locks, notes
 
 
-def _newest(followed: Followed, reports: Path) -> Release | None:
+def _newest(followed: Followed, reports: Path) -> NewRelease | None:
     """Return the newest release if it is not the one in use, with its lock; a release keeps the lock that it had.
 
     Raises:
@@ -169,22 +78,22 @@ def _newest(followed: Followed, reports: Path) -> Release | None:
         RecordError: the lock cannot be written.
     """
     text = resolved(followed.request)
-    written = releases.lock_of(reports, followed.folder, ".new")
+    written = kept.lock_of(reports, followed.folder, ".new")
     save(written, text)
     version = release_in(written, followed.package)
     if version == followed.release:
         written.unlink()
         return None
-    earlier = releases.kept_locks(reports, followed.folder).get(version)
+    earlier = kept.kept_locks(reports, followed.folder).get(version)
     if version == release_in(followed.matrix_lock, followed.package):
         earlier = followed.matrix_lock
     if earlier is not None:
         written.unlink()
-    return Release(followed, version, earlier or written, new=earlier is None)
+    return NewRelease(followed, version, earlier or written, new=earlier is None)
 
 
 def _build(
-    context: Context, candidates: Sequence[Release], progress: Progress
+    context: Context, candidates: Sequence[NewRelease], progress: Progress
 ) -> Iterator[tuple[str, ProvisionError | RunnerError]]:
     """Build the environments of releases; yield (environment, error) for each that cannot be built."""
     locks = {candidate.followed.environment: candidate.lock for candidate in candidates}
@@ -215,14 +124,14 @@ def _failures(
         yield name, error
 
 
-def _keep(candidate: Release, reports: Path) -> Path:
+def _keep(candidate: NewRelease, reports: Path) -> Path:
     """Keep the lock of a release that was built, and have the next nights use it; return its path."""
     followed, lock = candidate.followed, candidate.lock
     if candidate.new:
-        lock = releases.lock_of(reports, followed.folder, candidate.version)
+        lock = kept.lock_of(reports, followed.folder, candidate.version)
         candidate.lock.rename(lock)
     release = "" if lock == followed.matrix_lock else candidate.version
-    releases.use(reports, followed.folder, release, followed.matrix_lock)
+    kept.use(reports, followed.folder, release, followed.matrix_lock)
     return lock
 
 

@@ -8,6 +8,7 @@ from runner.core.errors import Problem, UsageError
 from runner.core.model import Plan
 from runner.core.progress import Progress
 from runner.matrix.nightly import base_mistakes
+from runner.releases.followed import Followed, current_locks, followed_environments
 from runner.session.context import Context
 from runner.session.preparation import Prepared, prepare
 from runner.watch.nightly import floating
@@ -28,7 +29,7 @@ class Start:
 
     context: Context
     prepared: Prepared
-    followed: tuple[floating.Followed, ...]
+    followed: tuple[Followed, ...]
 
     def updated(self, progress: Progress) -> tuple["Start", list[str]]:
         """Return the night with the newest releases, and sentences about them; see ``floating.update``.
@@ -75,14 +76,14 @@ def start(context: Context) -> Start:
     """
     settings, request = context.settings, context.request
     names = () if request.backend == "host" else request.environments
-    followed = floating.followed_environments(context.matrix, names, request.device, settings.matrix, settings.reports)
-    context = with_locks(context, floating.current_locks(followed))
+    followed = followed_environments(context.matrix, names, request.device, settings.matrix, settings.reports)
+    context = with_locks(context, current_locks(followed))
     night = planned(context, followed)
     runnable = _runnable(night.prepared.plan)
     return replace(night, followed=tuple(each for each in followed if each.environment in runnable))
 
 
-def planned(context: Context, followed: tuple[floating.Followed, ...]) -> Start:
+def planned(context: Context, followed: tuple[Followed, ...]) -> Start:
     """Return a night with its plan."""
     prepared = prepare(context.matrix, context.request, context.backend, context.settings, context.gpu)
     return Start(context=context, prepared=prepared, followed=followed)

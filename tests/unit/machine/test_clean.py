@@ -10,6 +10,7 @@ import pytest
 from runner.backends import interpreters
 from runner.backends.docker.cleanup import abandoned_containers, owner, unneeded_images_and_volumes
 from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, cache_volume
+from runner.backends.removal import remove
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError, RunnerError
 from runner.core.locks import shared, try_exclusive
@@ -199,7 +200,7 @@ def test_what_is_removed_is_gone_with_its_lock_and_nothing_beside_it_is(tmp_path
     run.mkdir(parents=True)
     with clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", tmp_path / "reports", everything=False) as it:
         assert clean.summary(it, (), dry=True) == "1 item would be removed, 2 MB"
-        assert clean.remove(it.leftovers) == ()
+        assert remove(it.leftovers) == ()
         assert clean.summary(it, (), dry=False) == "1 item removed, 2 MB"
     assert not home.exists()
     assert not lock.exists()
@@ -221,7 +222,7 @@ def test_what_cannot_be_removed_is_told_and_the_rest_goes(tmp_path: Path, monkey
 
     monkeypatch.setattr(Path, "unlink", refuse)
     left = [Leftover(kind="reference", name=str(path), reason="r", size=1_000_000) for path in (bad, good)]
-    stay = clean.remove(left)
+    stay = remove(left)
     assert [(leftover.name, "not yours" in why) for leftover, why in stay] == [(str(bad), True)]
     assert not good.exists()
     assert clean.summary(clean.CleanupSurvey(tuple(left), ()), stay, dry=False) == "1 item removed, 1 MB"

@@ -16,7 +16,7 @@ from runner.gpu import detect
 from runner.gpu.clocks.preconditions import Announcement
 from runner.machine.doctor import Examination
 from runner.machine.doctor.findings import Finding, judge
-from runner.machine.doctor.inspect import Facts, Outlook, has_headers, read_facts
+from runner.machine.doctor.inspect import MachineFacts, Outlook, has_headers, read_facts
 from runner.matrix import parse
 from runner.plan.planner import plan
 
@@ -32,7 +32,7 @@ ENGINE: dict[str, Any] = {
     "gpus": False,
     "free_bytes": 90_000_000_000,
 }
-FACTS = Facts(
+FACTS = MachineFacts(
     common={
         "cpu": "EPYC",
         "cores": 8,
@@ -324,5 +324,5 @@ def test_engine_facts_are_read_from_its_info() -> None:
     assert (facts["version"], facts["storage"], facts["cores"], facts["memory_bytes"]) == ("28.5", "overlay2", 3, 7)
     assert (facts["rootless"], facts["limits_memory"], facts["gpus"]) == (True, False, False)
     assert engine({**info, "Runtimes": {"nvidia": {}}})["gpus"]
-    assert engine({**info, "DiscoveredDevices": [{"Source": "cdi", "ID": "nvidia.com/gpu=0"}]})["gpus"]
-    assert not engine({**info, "DiscoveredDevices": [{"Source": "cdi", "ID": "vendor.com/nic=0"}]})["gpus"]
+    assert engine({**info, "DiscoveredDevices": [{"NoiseSource": "cdi", "ID": "nvidia.com/gpu=0"}]})["gpus"]
+    assert not engine({**info, "DiscoveredDevices": [{"NoiseSource": "cdi", "ID": "vendor.com/nic=0"}]})["gpus"]

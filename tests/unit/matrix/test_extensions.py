@@ -10,8 +10,8 @@ from runner.matrix import Environment, Matrix, parse, select_environments
 from runner.matrix.nightly import base_mistakes
 from runner.plan.specs import specs
 from runner.releases.candidates import made_from, of_matrix, templates
+from runner.releases.followed import followed_environments
 from runner.releases.lock_requests import lock_request, lock_requests
-from runner.watch.nightly.floating import followed_environments
 
 HEAD = """\
 version: 1

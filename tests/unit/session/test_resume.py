@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.core.errors import EngineError, ProvisionError, UsageError
+from runner.core.errors import EngineError, OutageError, ProvisionError, UsageError
 from runner.core.model import (
     Canary,
     CaseFinished,
@@ -25,8 +25,9 @@ from runner.core.model import (
 from runner.core.model.devices import ClockPolicy
 from runner.core.progress import Progress
 from runner.gpu.device import DeviceSession
-from runner.measure.round_plan import abandoned_cells
+from runner.measure.round_plan import abandoned_cells, reopened_cases
 from runner.plan.document import fingerprint, plan_document, read_plan
+from runner.session.run.failures import recorded_ending
 from runner.session.run.header import check_environments
 from runner.session.run.recorder import RunRecorder
 from runner.session.run.resume import past
@@ -254,6 +255,32 @@ def test_what_is_behind_a_run_is_read_from_its_journal_and_records(tmp_path: Pat
     )
 
 
+def test_the_cases_of_an_environment_that_an_outage_left_out_start_anew(tmp_path: Path) -> None:
+    first, missing = cell(), cell("tf-1.15", "lstm-cell")
+    other = cell(case="large")
+    run = make(tmp_path, [good(first, 1, [1.0]), good(other, 1, [1.0]), bad(missing, 1, "outage", "no answer")])
+    run.note("groups", device="cpu", groups=[["torch-2.x"]])
+    for name in (first.case_id, other.case_id):
+        run.note("round", case=name, round=1)
+    before = past(run, run.journal())
+    assert (before.finished, before.groups) == (frozenset({(other.case_id, 1)}), {})
+    assert abandoned_cells(before) == frozenset()
+    assert reopened_cases(before) == {first.case_id}
+
+    run.note("resumed", digests={"tf-1.15": "1"}, anew=[first.case_id])
+    journal = run.journal()  # also where the run is interrupted before the missing cell has a new record
+    assert (journal.finished, journal.groups) == (frozenset({(other.case_id, 1)}), {})
+
+
+@pytest.mark.parametrize(("again", "how"), [("", "outage"), ("runner nightly", "done")])
+def test_a_run_that_can_be_resumed_stays_unfinished_after_an_outage(again: str, how: str, tmp_path: Path) -> None:
+    run, notes = make(tmp_path, []), list[str]()
+    with recorded_ending(run, Progress(notes.append), again, missing=["np-old"]):
+        pass
+    assert run.journal().ended == how
+    assert any(f"runner run --resume {run.path}` tries again to build np-old" in note for note in notes) != bool(again)
+
+
 def test_batches_of_a_gpu_are_read_from_the_records(tmp_path: Path) -> None:
     decided: dict[str, Any] = {"device": "cuda", "batch": 64, "wait_seconds": 1e-5}
     first, second = cell(), cell(phase="train+published")
@@ -357,4 +384,6 @@ def test_environments_that_are_not_as_they_were_are_named_all_at_once() -> None:
     with pytest.raises(UsageError) as caught:
         check_environments(known, {"a": made("a", "7")}, {"b": ProvisionError("image-build", "no disk")})
     assert "b cannot be built again: no disk" in str(caught.value)
+    with pytest.raises(OutageError, match="new cannot be built now: no answer"):
+        check_environments(known, {}, {"new": ProvisionError("image-pull", "no answer", passing=True)})
     assert "a has changed since the run started (1 -> 7)" in str(caught.value)

@@ -8,14 +8,15 @@ import pytest
 
 from runner.core.errors import EngineError, UsageError
 from runner.hosts import tasks
-from runner.hosts.executors import Completion, slurm, slurm_commands
+from runner.hosts.executors import slurm, slurm_commands
+from runner.hosts.executors.executor import Completion
 from runner.hosts.executors.slurm import SlurmExecutor
 from runner.hosts.executors.slurm_commands import SilentError, failure
 
 REPLY = tasks.reply(b"an offer", "ab" * 16)
 ACCOUNT = "Invalid account or account/partition combination specified"
 FAILED = "sbatch: error: Batch job submission failed: "
-POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+POLICY = "BlockTask violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
 QUIET = "Unable to contact slurm controller (connect failure)"
 
 

@@ -15,7 +15,7 @@ from runner.gpu.settings import Settings
 from runner.gpu.types import held_back
 from runner.machine.doctor import tune
 from runner.machine.doctor.noise import Noise, read_noise
-from runner.machine.doctor.noise_findings import Source, judge
+from runner.machine.doctor.noise_findings import NoiseSource, judge
 from runner.machine.doctor.tune import Tuning
 
 QUIET = Noise(
@@ -51,7 +51,7 @@ def noise_below(root: Path, pause: Callable[[float], object] = lambda _: None) -
     return read_noise(root, pause, lambda: (), ignored=1)
 
 
-def source_of(name: str, noise: Noise) -> Source:
+def source_of(name: str, noise: Noise) -> NoiseSource:
     """Return the one source of a name."""
     (source,) = [source for source in judge(noise) if source.name == name]
     return source

@@ -1,17 +1,18 @@
 """The releases that a bisect can measure, and what it asks the package index for."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from runner.core.errors import UsageError
+from runner.core.errors import OutageError, ProvisionError, UsageError
 from runner.core.model import Device
 from runner.matrix import Matrix, parse
-from runner.releases import package_index
-from runner.releases.candidates import Candidate
+from runner.releases import index as package_index
+from runner.releases.candidates import ReleaseCandidate
+from runner.releases.lock import without_pin
 from runner.search.bisect.axes import Axes
-from runner.search.bisect.measuring import without_pin
 from runner.search.bisect.result import entry
 from runner.search.bisect.state import CandidateEntry, Question
 
@@ -79,7 +80,7 @@ def question(good: str, bad: str, axis: str = "release", environment: str = "") 
     )
 
 
-def names(candidates: tuple[Candidate, ...]) -> list[str]:
+def names(candidates: tuple[ReleaseCandidate, ...]) -> list[str]:
     return [candidate.name for candidate in candidates]
 
 
@@ -200,6 +201,16 @@ def test_stored_candidates_that_the_matrix_has_no_more_are_refused(matrix: Matri
     for axis in ("release", "cuda"):
         with pytest.raises(UsageError, match="torch-gone"):
             axes(matrix, tmp_path).stored(question("torch-1.0", "torch-2.x", axis, "torch-2.x"), entries)
+
+
+def test_an_index_that_does_not_answer_is_no_index_without_releases(matrix: Matrix, tmp_path: Path) -> None:
+    def away(*_: str) -> tuple[tuple[str, ...], str]:
+        raise ProvisionError("index", "no answer", passing=True)
+
+    for requested in (question("torch-1.0", "torch-1.12"), question("a", "b", "cudnn", "jax")):
+        device: Device = "cuda" if requested.axis == "cudnn" else "cpu"
+        with pytest.raises(OutageError, match="no answer"):
+            replace(axes(matrix, tmp_path, device), versions=away).candidates(requested)
 
 
 def test_pip_lists_the_versions(monkeypatch: pytest.MonkeyPatch) -> None:

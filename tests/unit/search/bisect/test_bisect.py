@@ -11,9 +11,10 @@ import pytest
 from runner.core.errors import RecordError, RunnerError, UsageError
 from runner.core.progress import Progress
 from runner.matrix import Environment
-from runner.releases.candidates import Candidate
+from runner.releases.candidates import ReleaseCandidate
 from runner.report.formatting import DASH
 from runner.search import bisect as workflow
+from runner.search.bisect.question import split_cell, with_other_settings
 from runner.search.bisect.result import Bisection, entry
 from runner.search.bisect.state import FILE, Question, State, Step, new_state, read_state, unfinished
 from runner.stats.bisection import FoundChanges, LocatedChange
@@ -31,10 +32,10 @@ QUESTION = Question(
 ENVIRONMENT = Environment(framework="torch", release="1.0", python="3.10", requirements=("torch==1.0",))
 
 
-def candidates(count: int) -> tuple[Candidate, ...]:
+def candidates(count: int) -> tuple[ReleaseCandidate, ...]:
     """Return releases 1.0, 1.1, ..., of which the inner ones are of the index."""
     return tuple(
-        Candidate(
+        ReleaseCandidate(
             name=f"torch-1.{minor}",
             release=f"1.{minor}.0",
             source="index" if 0 < minor < count - 1 else "matrix",
@@ -59,7 +60,7 @@ class FakeMeasuring:
     steps: int = 0
     largest: int = 0
 
-    def step(self, base: Candidate, other: Candidate) -> Step:
+    def step(self, base: ReleaseCandidate, other: ReleaseCandidate) -> Step:
         """Return how two releases compare."""
         self.steps += 1
         if self.steps > self.killed_at:
@@ -85,7 +86,7 @@ class FakeMeasuring:
             run=f"run-{len(self.state.steps)}",
         )
 
-    def remove(self, _: Mapping[str, Candidate], kept: set[str]) -> None:
+    def remove(self, _: Mapping[str, ReleaseCandidate], kept: set[str]) -> None:
         """Forget what is built."""
         self.state.built = [name for name in self.state.built if name in kept]
 
@@ -205,8 +206,24 @@ def test_a_damaged_state_is_refused_and_passed_over(content: bytes, tmp_path: Pa
 @pytest.mark.parametrize("text", ["", "torch-1.0", "a/b/c", "torch-1.0/nn-lstm/rnn-step/a/b/c/d", "a/ /c/d/e"])
 def test_what_is_not_a_cell_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a cell"):
-        workflow.split_cell(text)
+        split_cell(text)
 
 
 def test_a_cell_may_have_no_environment() -> None:
-    assert workflow.split_cell(QUESTION.cell) == ("", QUESTION.cell)
+    assert split_cell(QUESTION.cell) == ("", QUESTION.cell)
+
+
+def test_a_search_with_other_settings_is_another_and_is_named(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 3)
+    asked = replace(QUESTION, settings={"threads": 2, "clocks": {"sm": "base"}})
+    assert unfinished(tmp_path, asked) is None
+    assert f"bisect {state.id} was measured with other threads, clocks" in with_other_settings(tmp_path, asked)
+    state.question = asked
+    state.save()
+    continued = unfinished(tmp_path, replace(asked))
+    assert continued is not None
+    assert continued.id == state.id
+    fewer = replace(asked, settings={**asked.settings, "threads": 1})
+    assert unfinished(tmp_path, fewer) is None
+    assert "with other threads: this is another search" in with_other_settings(tmp_path, fewer)
+    assert with_other_settings(tmp_path, replace(asked, cell="numpy-loop/rnn-step/rnn-b32-h128/forward/fp32")) == ""

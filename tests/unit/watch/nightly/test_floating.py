@@ -10,12 +10,13 @@ from runner.core.errors import EngineError, Problem, ProvisionError
 from runner.core.model import Provisioned, Request, Skip, Spec, Survey
 from runner.core.progress import Progress
 from runner.matrix import parse
-from runner.releases import resolved as releases
+from runner.releases import kept as releases
+from runner.releases.followed import current_locks, current_specs, followed_environments
 from runner.releases.lock_requests import LockRequest
 from runner.session.context import Context
 from runner.session.preparation import RunSettings
 from runner.watch.nightly import floating
-from runner.watch.nightly.floating import current_locks, followed_environments, update
+from runner.watch.nightly.floating import update
 
 MATRIX = """\
 version: 1
@@ -214,10 +215,10 @@ def test_an_environment_without_a_lock_gets_its_first_one(folder: Path, index: I
 
 def test_cleaning_keeps_what_nights_use(folder: Path, index: Index) -> None:
     of = context(folder, Engine())
-    assert floating.current_specs(of.matrix, folder, of.settings.reports) == ()
+    assert current_specs(of.matrix, folder, of.settings.reports) == ()
     index.newest["torch-2.x"] = lock_text(torch="2.9.1")
     night(folder, Engine())
-    (spec,) = floating.current_specs(of.matrix, folder, of.settings.reports)
+    (spec,) = current_specs(of.matrix, folder, of.settings.reports)
     assert (spec.environment, spec.python) == ("torch-2.x", "3.11")
     assert spec.lock == releases.lock_of(of.settings.reports, FOLDER, "2.9.1")
 

@@ -8,7 +8,7 @@ import pytest
 
 from runner.core.errors import UsageError
 from runner.core.model import Request
-from runner.releases import resolved as releases
+from runner.releases import kept as releases
 from runner.session.context import Context
 from runner.watch.nightly.start import start, with_bases
 from tests.unit.watch.nightly.test_floating import FOLDER, Engine, context, lock_text

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import RunnerError
-from runner.releases import resolved as releases
+from runner.releases import kept as releases
 
 FOLDER = "torch-2.x-cpu"
 

@@ -10,7 +10,7 @@ from runner.core.errors import EngineError, NothingSelectedError, Problem, Recor
 from runner.core.progress import Progress
 from runner.core.text import printable
 from runner.hosts import tasks
-from runner.hosts.executors import Completion, Executor
+from runner.hosts.executors.executor import Completion, Executor
 from runner.hosts.tasks import Inquiry, Offer
 
 MAX_FAILURES = 2

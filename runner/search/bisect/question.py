@@ -1,0 +1,112 @@
+"""The question of a search: what the user typed, and the settings that its steps are measured with."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from runner.core.errors import Problem, RunnerError, UsageError
+from runner.core.model import Cell, device_id
+from runner.releases.candidates import Axis
+from runner.search.bisect.state import Question, states
+from runner.session.context import Context, setup
+from runner.session.options import Options
+
+LABELS = {"cuda": "CUDA", "cudnn": "cuDNN"}
+"""Axis -> what its versions are versions of; the others are those of the framework."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """What the user typed beside the options of ``runner run``.
+
+    Attributes:
+        good: an environment or a version, the first of the search.
+        bad: the last; empty for the environment of the cell.
+        axis: what varies.
+        every: compare all neighbours.
+        keep: keep what is built.
+    """
+
+    good: str
+    bad: str = ""
+    axis: Axis = "release"
+    every: bool = False
+    keep: bool = False
+
+
+def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
+    """Return the context and the question of what the user typed."""
+    if len(options.selectors or ()) != 1:
+        raise UsageError(
+            Problem("bisect takes one cell", hint="runner bisect CELL --good ENVIRONMENT --bad ENVIRONMENT")
+        )
+    if options.backend == "host":
+        raise UsageError(
+            Problem("bisect builds environments, and the backend host builds none", hint="use venv or docker")
+        )
+    environment, cell = split_cell((options.selectors or [""])[0])
+    bad = ends.bad or environment
+    if not ends.good or not bad:
+        hint = "name two environments or versions, such as --good torch-2.1 --bad torch-2.x"
+        raise UsageError(Problem(f"bisect needs {'--bad' if ends.good else '--good'}", hint=hint))
+    if ends.axis in LABELS and not environment:
+        raise UsageError(
+            Problem(f"the axis {ends.axis} needs the environment of the cell", hint="write ENVIRONMENT/CELL")
+        )
+    context = setup(replace(options, selectors=None))
+    return context, Question(
+        cell=cell,
+        good=ends.good,
+        bad=bad,
+        axis=ends.axis,
+        every=ends.every,
+        environment=environment,
+        device=device_id(*context.gpus),
+        backend=context.backend.name,
+        settings=settings_of(context),
+    )
+
+
+def settings_of(context: Context) -> dict[str, Any]:
+    """Return what decides the times of a search besides its question, as JSON values."""
+    request, settings = context.request, context.settings
+    return {
+        "threads": request.threads,
+        "seconds": request.seconds or context.matrix.measure.seconds,
+        "protocol": request.protocol or "",
+        "corpus": request.corpus.digest if request.corpus else "",
+        "allow_jit": request.allow_jit,
+        "pin": settings.pin,
+        "clocks": settings.clocks.json(),
+        "models": {name: network.files.digest for name, network in sorted(context.matrix.networks.items())},
+    }
+
+
+def with_other_settings(reports: Path, question: Question) -> str:
+    """Return a sentence about the newest unfinished search that differs in its settings alone; empty without one."""
+    for state in states(reports):
+        if not state.ended and replace(state.question, settings=question.settings) == question:
+            before = state.question.settings
+            names = [name for name, value in question.settings.items() if before.get(name) != value]
+            return f"bisect {state.id} was measured with other {', '.join(names)}: this is another search"
+    return ""
+
+
+def split_cell(text: str) -> tuple[str, str]:
+    """Return the environment of a cell, empty if it has none, and the cell without it.
+
+    >>> split_cell("torch-1.0/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32")
+    ('torch-1.0', 'nn-lstm/rnn-step/lstm-b32-h128/forward/fp32')
+
+    Raises:
+        UsageError: it is not a cell.
+    """
+    parts = text.split("/")
+    if len(parts) == 5:
+        parts = ["", *parts]
+    try:
+        cell = Cell.parse("/".join([parts[0] or "any", *parts[1:]]))
+    except RunnerError as error:
+        hint = "write implementation/workload/case/phase/precision, as `runner plan --why` lists it"
+        raise UsageError(Problem(f"{text!r} is not a cell", hint=hint)) from error
+    return parts[0], cell.id.partition("/")[2]
