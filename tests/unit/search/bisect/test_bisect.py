@@ -1,5 +1,6 @@
 """A search from its steps to its sentences, with a stand-in for measuring; and a search that was killed."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,8 @@ from runner.search.bisect.question import split_cell, with_other_settings
 from runner.search.bisect.result import Bisection, entry
 from runner.search.bisect.state import FILE, Question, State, Step, new_state, read_state, unfinished
 from runner.stats.bisection import FoundChanges, LocatedChange
+from runner.store.documents import NewerVersionError
+from tests.support.wrong_types import confused
 
 QUESTION = Question(
     cell="nn-lstm/rnn-step/lstm-b32-h128/forward/fp32",
@@ -201,6 +204,22 @@ def test_a_damaged_state_is_refused_and_passed_over(content: bytes, tmp_path: Pa
     with pytest.raises(RecordError):
         read_state(state.path / FILE)
     assert unfinished(tmp_path, QUESTION) is None
+
+
+def test_a_state_with_a_value_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 3)
+    state.steps = [Step(base="a", other="b", outcome="same", ratio=1.0, differences=("python",))]
+    state.built = ["b"]
+    state.save()
+    assert read_state(state.path / FILE) == state
+    stored = json.loads((state.path / FILE).read_text())
+    for name, changed in confused(stored):
+        (state.path / FILE).write_text(json.dumps(changed))
+        with pytest.raises(RecordError):
+            pytest.fail(f"{name}: {read_state(state.path / FILE)}")
+    (state.path / FILE).write_text(json.dumps({**stored, "version": 2}))
+    with pytest.raises(NewerVersionError):
+        read_state(state.path / FILE)
 
 
 @pytest.mark.parametrize("text", ["", "torch-1.0", "a/b/c", "torch-1.0/nn-lstm/rnn-step/a/b/c/d", "a/ /c/d/e"])
