@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runner.analysis import dataset
-from runner.analysis.of_run import of_run, split, with_facts_of
+from runner.analysis.of_run import of_run, split
 from runner.core.errors import UsageError
 from runner.session.results import comparison
 from tests.support.fake_runs import cell, good, make
@@ -58,8 +58,3 @@ def test_a_run_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     reports_with(tmp_path, 0.5)
     with pytest.raises(UsageError, match="there is no run 'nowhere'"):
         comparison(Path("nowhere.yaml"), tmp_path, ["torch-1.0", "torch-2.x@nowhere"], best=False)
-
-
-def test_a_run_without_pinned_sides_keeps_the_results_that_its_analyses_share(tmp_path: Path) -> None:
-    results = dataset.load_dataset(make(tmp_path, [good(cell(), 0, [0.5])]))
-    assert with_facts_of(results, ()) is results

@@ -1,0 +1,52 @@
+"""What commands conclude from a stored run: they share one analysis of it."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.analysis import dataset
+from runner.analysis.analyse import analyse, analyse_run
+from runner.analysis.compare import compare
+from runner.session.check import check, review
+from runner.session.results import run_answer, write_report
+from runner.stats.intervals import MARGIN
+from runner.store.run import Run
+from runner.watch.series.entries import run_entry
+from tests.support.changed_runs import change_header
+from tests.support.fake_runs import realistic
+
+
+def counting(method: Callable[..., object], calls: Counter[str]) -> Callable[..., object]:
+    """Return a method that counts its calls by its name."""
+
+    def counted(*arguments: object) -> object:
+        calls[method.__name__] += 1
+        return method(*arguments)
+
+    return counted
+
+
+def test_report_answer_check_and_history_read_a_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = realistic(tmp_path)
+    change_header(run, at="2026-11-20T10:44:59Z")
+    expected = check(tmp_path, run.id, Path("nowhere.yaml"))
+    reads: Counter[str] = Counter()
+    for name in ("records", "journal"):
+        monkeypatch.setattr(Run, name, counting(getattr(Run, name), reads))
+    analysis = analyse_run(run, MARGIN)
+    assert write_report(analysis, run).exists()
+    assert run_answer(analysis).grade == analysis.grade
+    assert review(analysis, run, tmp_path) == expected
+    assert run_entry(analysis, run).cells
+    assert reads == {"records": 1, "journal": 1}
+
+
+def test_an_analysis_concludes_once_and_a_comparison_of_it_is_that_of_its_tables(tmp_path: Path) -> None:
+    results = dataset.load_dataset(realistic(tmp_path))
+    analysis = analyse(results)
+    assert analysis.comparisons is analysis.comparisons
+    assert analysis.measured.side("torch-2.x") is analysis.measured.side("torch-2.x")
+    sides = ("torch-1.0", ["torch-2.x"])
+    assert compare([analysis.measured], *sides) == compare([results], *sides)
