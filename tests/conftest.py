@@ -26,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     programs that it starts inherit that.
     """
     needs.named(config.getoption("--need"))  # an unknown name ends the session here
-    gc.set_threshold(50_000, 20, 20)  # plans of 200,000 cells take a quarter less time than with Python's own
+    gc.set_threshold(50_000, 20, 20)  # as the command line does: plans of the whole matrix take a quarter less time
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = private_folders.enter(os.environ)

@@ -85,8 +85,10 @@ def tests_of(files: Sequence[Path]) -> list[Path]:
 
 def _tests_of_module(module: Path) -> list[Path]:
     """Return the tests of a module, given below ``runner``."""
+    if module.name == "__init__.py":
+        module = module.parent
     folder = UNIT / module.parent
-    named = [folder / f"test_{module.stem}.py", folder / module.stem]
+    named = [folder / f"test_{module.stem}.py", *sorted(folder.glob(f"test_{module.stem}_*.py")), folder / module.stem]
     tests = [path for path in named if path.exists()]
     while not tests and folder != UNIT:
         tests = [folder] if folder.is_dir() and any(folder.rglob("test_*.py")) else []
