@@ -44,10 +44,10 @@ SCENARIOS = (
 def measured(scenario: Scenario, folder: Path) -> dict[str, Any]:
     """Run the driver of a scenario in this process; return its figures."""
     from runner.core.progress import Progress
-    from runner.hosts.devices import Devices
-    from runner.hosts.driver import Driver
+    from runner.hosts.collector import FOLDER, Collector
+    from runner.hosts.driver import HostsDriver
     from runner.hosts.planning import plan_for_hosts
-    from runner.hosts.results import FOLDER, Collector
+    from runner.hosts.remote_devices import Devices
     from runner.plan.document import plan_document
     from runner.store.run import Run
     from tests.support.fake_runs import MACHINE, NOW
@@ -68,7 +68,7 @@ def measured(scenario: Scenario, folder: Path) -> dict[str, Any]:
     del offers
     run = Run.create(folder / "reports", plan_document(host_plan.plan), {}, MACHINE, {}, NOW)
     cpu.append(time.process_time())
-    Driver(devices=devices, collector=Collector(run), plan=host_plan).measure()
+    HostsDriver(devices=devices, collector=Collector(run), plan=host_plan).measure()
     cpu.append(time.process_time())
     wall, memory = time.monotonic() - begin, _peak_bytes() - memory
     journal = run.journal()

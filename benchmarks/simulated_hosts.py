@@ -16,8 +16,8 @@ from runner.catalog.cases import CASES
 from runner.core.model import Block, Cell, Plan, Skip
 from runner.hosts import tasks
 from runner.hosts.executors import Completion
-from runner.hosts.tasks import Inquiry, Job, Offer
-from runner.hosts.waiting import Waiting
+from runner.hosts.tasks import BlockJob, Inquiry, Offer
+from runner.hosts.waiting import WaitingBlock
 from tests.support.fake_hosts import FakeHosts, offer, plan
 from tests.support.makespan import lower_bound
 
@@ -112,7 +112,7 @@ class Simulation:
         """Return the seconds that no plan can go below; devices work from when they join until they are lost."""
         devices, speeds = self.scenario.devices, self.scenario.speeds
         blocks = [
-            Waiting(
+            WaitingBlock(
                 case_id=case_id,
                 seconds={kind: self.seconds(case_id, kind) for kind in devices if kind == self.only.get(case_id, kind)},
             )
@@ -182,7 +182,7 @@ class SimulatedHosts(FakeHosts):
             return
         super().submit(key, task)
 
-    def _finish_later(self, key: str, job: Job, completion: Completion) -> Iterable[Completion]:
+    def _finish_later(self, key: str, job: BlockJob, completion: Completion) -> Iterable[Completion]:
         self._add(self.now + self.simulation.seconds(job.case_id, self.kinds[key]), key, completion)
         self.repeated += job.lease > 1
         return []

@@ -106,7 +106,7 @@ def run(
     history: HistoryUrl = None,
 ) -> int:
     """Build the environments, measure the cells, store the records, write the report, and add it to the history."""
-    from runner.session import run as pipeline
+    from runner.session import execution as pipeline
     from runner.session.context import cache_in_use, prepared
     from runner.session.results import write_report
     from runner.watch.series.add import add_run, history_url
@@ -114,12 +114,12 @@ def run(
     history_url(options.reports, history)  # a wrong address is an error before anything is measured
     with console.progress() as progress, cache_in_use(), contextlib.ExitStack() as stack:
         if executor is not None and executor != "local":
-            from runner.hosts.run import run_on_hosts
+            from runner.hosts.run_on_hosts import run_on_hosts
 
             totals, matrix, margin = run_on_hosts(options, executor, certificates, progress, resume=resume)
         else:
             if resume:
-                from runner.session.run.resume import resumed
+                from runner.session.execution.resume import resumed
 
                 context, preparation, stored = stack.enter_context(resumed(options, progress.note))
             else:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from runner.core.errors import EngineError, Problem, RecordError
 from runner.core.model import Cell, Record
 from runner.core.units import duration
-from runner.hosts import results, tasks
-from runner.hosts.devices import JOIN_SECONDS, WAIT_SECONDS, Devices
+from runner.hosts import collector, tasks
+from runner.hosts.collector import BlockLease, Collector
 from runner.hosts.executors import Completion
 from runner.hosts.planning import HostPlan, job, new_lease
-from runner.hosts.results import Collector, Lease
+from runner.hosts.remote_devices import JOIN_SECONDS, WAIT_SECONDS, Devices
 from runner.hosts.tasks import Offer
-from runner.hosts.waiting import Waiting, WaitingBlocks
+from runner.hosts.waiting import WaitingBlock, WaitingBlocks
 from runner.store.run import Run
 
 MAX_ATTEMPTS = 4
@@ -24,7 +24,7 @@ MAX_IN_A_ROW = 8
 
 
 @dataclass(slots=True, kw_only=True)
-class Driver:
+class HostsDriver:
     """Hands out blocks, one at a time to each device.
 
     Attributes:
@@ -48,10 +48,10 @@ class Driver:
     collector: Collector
     plan: HostPlan
     budget: float | None = None
-    leases: dict[str, Lease] = field(default_factory=dict)
+    leases: dict[str, BlockLease] = field(default_factory=dict)
     ends: dict[str, float] = field(default_factory=dict)
     waiting: WaitingBlocks = field(default_factory=WaitingBlocks)
-    failed: dict[str, Waiting] = field(default_factory=dict)
+    failed: dict[str, WaitingBlock] = field(default_factory=dict)
     failed_on: dict[str, set[str]] = field(default_factory=dict)
     in_a_row: int = 0
     attempts: Counter[str] = field(default_factory=Counter)
@@ -131,14 +131,14 @@ class Driver:
             avoid = self.devices.failing | self.failed_on.get(block.case_id, frozenset())
             self.devices.executor.submit(key, tasks.encode(task), avoid)
 
-    def _take_waiting(self, key: str, offer: Offer) -> Waiting | None:
+    def _take_waiting(self, key: str, offer: Offer) -> WaitingBlock | None:
         """Remove and return a block that a device should measure next; one that fails gets what no other can run."""
         able = self.devices.able()
         if key in able:
             return self.waiting.take(offer.kind, self.devices.made[offer.host])
         return self.waiting.take_left_over(offer.kind, {each.kind for each in able.values()})
 
-    def _take_failed(self, key: str) -> Waiting | None:
+    def _take_failed(self, key: str) -> WaitingBlock | None:
         """Remove and return a failed block that a device should try: on another, good host if there is one."""
         for case_id, block in self.failed.items():
             hosts = {name: each.host for name, each in self.devices.offers.items() if each.kind in block.seconds}
@@ -179,11 +179,11 @@ class Driver:
         except RecordError as error:
             self._hand_back(lease, error.problems[0].message, completion)
 
-    def _add(self, lease: Lease, completion: Completion) -> None:
+    def _add(self, lease: BlockLease, completion: Completion) -> None:
         """Add the block of a lease to the run; raises RecordError where there is none."""
         if completion.result is None:
             raise RecordError(Problem(completion.reason))
-        archive = results.save(self.run, lease, tasks.payload(completion.result))
+        archive = collector.save(self.run, lease, tasks.payload(completion.result))
         records = self.collector.add(lease, archive)
         for record in records:
             self._show(record)
@@ -197,7 +197,7 @@ class Driver:
         if record.round == 1:
             progress.advance(self.expected.get(record.cell, 0.0), record.cell.id)
 
-    def _hand_back(self, lease: Lease, reason: str, completion: Completion) -> None:
+    def _hand_back(self, lease: BlockLease, reason: str, completion: Completion) -> None:
         """Let the block of a lease wait again, or abandon it.
 
         Raises:
@@ -220,7 +220,7 @@ class Driver:
         else:
             self.failed[case_id] = self.plan.blocks[case_id]
 
-    def _skip(self, blocks: Iterable[Waiting], reason: str) -> None:
+    def _skip(self, blocks: Iterable[WaitingBlock], reason: str) -> None:
         for block in blocks:
             self.run.note("skipped", case=block.case_id, reason=reason)
             self.devices.progress.note(f"{block.case_id}: skipped: {reason}")

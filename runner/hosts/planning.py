@@ -9,9 +9,9 @@ from typing import Any
 from runner.core.errors import NothingSelectedError, Problem
 from runner.core.model import Block, ModelFiles, Past, Plan, PlannedCell
 from runner.core.model.cells import without_twin
-from runner.hosts.results import Lease
-from runner.hosts.tasks import Job, Offer
-from runner.hosts.waiting import Waiting, runnable_by_kind
+from runner.hosts.collector import BlockLease
+from runner.hosts.tasks import BlockJob, Offer
+from runner.hosts.waiting import WaitingBlock, runnable_by_kind
 from runner.plan.controls import with_twins
 from runner.plan.document import plan_document, read_plan
 
@@ -28,7 +28,7 @@ class HostPlan:
 
     plan: Plan
     parts: Mapping[str, Mapping[str, Plan]]
-    blocks: Mapping[str, Waiting]
+    blocks: Mapping[str, WaitingBlock]
 
 
 def plan_for_hosts(
@@ -74,10 +74,10 @@ def split_by_case(plan: Plan) -> dict[str, Plan]:
     return {block.case_id: replace(plan, blocks=(block,), cells=tuple(cells[block.case_id])) for block in plan.blocks}
 
 
-def waiting(parts: Mapping[str, Plan]) -> Waiting:
+def waiting(parts: Mapping[str, Plan]) -> WaitingBlock:
     """Return a block as one that waits for a device; ``parts`` has its plan for each kind of device that may get it."""
     (block,) = next(iter(parts.values())).blocks
-    return Waiting(
+    return WaitingBlock(
         case_id=block.case_id,
         seconds={kind: _seconds(part) for kind, part in parts.items()},
         environments=frozenset(map(without_twin, block.environments)),
@@ -102,9 +102,9 @@ def _merged(by_kind: Mapping[str, Plan], chosen: Mapping[str, str], blocks: tupl
     return replace(first, cells=tuple(planned.values()), blocks=blocks, frameworks=frameworks)
 
 
-def new_lease(case_id: str, number: int, offer: Offer) -> Lease:
+def new_lease(case_id: str, number: int, offer: Offer) -> BlockLease:
     """Return a lease with a token of its own."""
-    return Lease(
+    return BlockLease(
         case_id=case_id,
         number=number,
         token=secrets.token_hex(16),
@@ -114,7 +114,7 @@ def new_lease(case_id: str, number: int, offer: Offer) -> Lease:
     )
 
 
-def job(lease: Lease, part: Plan, project: bytes, options: Mapping[str, Any], run: str) -> Job:
+def job(lease: BlockLease, part: Plan, project: bytes, options: Mapping[str, Any], run: str) -> BlockJob:
     """Return the job of a block.
 
     Args:
@@ -126,7 +126,7 @@ def job(lease: Lease, part: Plan, project: bytes, options: Mapping[str, Any], ru
     """
     # The driver keeps to the budget: a worker that kept to it, too, would give all of it to its block.
     measurement = {**asdict(part.measurement), "budget": None}
-    return Job(
+    return BlockJob(
         project=project,
         options=options,
         run=run,

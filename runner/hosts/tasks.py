@@ -1,6 +1,6 @@
 """What travels between driver and workers: JSON and archives as bytes, never pickled objects.
 
-A task is an ``Inquiry``, which asks what a device would measure, or a ``Job``, which asks to measure one block.
+A task is an ``Inquiry``, which asks what a device would measure, or a ``BlockJob``, which asks to measure one block.
 """
 
 import base64
@@ -12,11 +12,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from runner import __version__
 from runner.backends import harness_archive
 from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.json import parse_object
 from runner.core.text import REASON_LENGTH, printable
+from runner.core.version import __version__
 from runner.session.options import Options
 
 VERSION = 1
@@ -39,7 +39,7 @@ class Inquiry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class BlockJob:
     """Asks a worker to measure one block.
 
     Attributes:
@@ -97,6 +97,10 @@ class Offer:
         return self.device_name
 
 
+KINDS: Mapping[str, type[Inquiry | BlockJob | Offer]] = {"inquiry": Inquiry, "job": BlockJob, "offer": Offer}
+"""What a message calls its kind -> the class."""
+
+
 def sent_options(options: Options) -> dict[str, Any]:
     """Return the options that a host is sent, as JSON values.
 
@@ -124,10 +128,11 @@ def received_options(values: Mapping[str, Any], matrix: Path, reports: Path, dev
     return Options(**{**values, "matrix": matrix, "reports": reports, "device": device})
 
 
-def encode(task: Inquiry | Job | Offer) -> bytes:
+def encode(task: Inquiry | BlockJob | Offer) -> bytes:
     """Return a task or an offer as JSON, with the versions of the program and of its measuring code."""
     content = {field.name: _plain(getattr(task, field.name)) for field in dataclasses.fields(task)}
-    return json.dumps({**_versions(), "kind": type(task).__name__.lower(), **content}).encode()
+    kind = next(name for name, kind in KINDS.items() if isinstance(task, kind))
+    return json.dumps({**_versions(), "kind": kind, **content}).encode()
 
 
 @cache
@@ -145,7 +150,7 @@ def _base64(project: bytes) -> str:
     return base64.b64encode(project).decode()
 
 
-def decode(content: bytes) -> Inquiry | Job | Offer:
+def decode(content: bytes) -> Inquiry | BlockJob | Offer:
     """Return what ``encode`` was given.
 
     Raises:
@@ -153,9 +158,8 @@ def decode(content: bytes) -> Inquiry | Job | Offer:
     """
     document = parse_object(content, "a message between driver and worker", 1)
     _check_versions(document)
-    kinds: Mapping[object, type[Inquiry | Job | Offer]] = {"inquiry": Inquiry, "job": Job, "offer": Offer}
     try:
-        kind = kinds[document["kind"]]
+        kind = KINDS[document["kind"]]
         fields = {field.name: document[field.name] for field in dataclasses.fields(kind)}
         if "project" in fields:
             fields["project"] = base64.b64decode(fields["project"], validate=True)

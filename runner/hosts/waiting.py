@@ -17,7 +17,7 @@ Heap = list[tuple[float, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class WaitingBlock:
     """A block that waits for a device.
 
     Attributes:
@@ -34,9 +34,9 @@ class Waiting:
 class WaitingBlocks:
     """The blocks that no device has, shared between the kinds of devices that could run them."""
 
-    def __init__(self, blocks: Iterable[Waiting] = ()) -> None:
+    def __init__(self, blocks: Iterable[WaitingBlock] = ()) -> None:
         """Let some blocks wait."""
-        self._blocks: dict[str, Waiting] = {}
+        self._blocks: dict[str, WaitingBlock] = {}
         self._runnable: Counter[str] = Counter()  # kind -> blocks that could run there
         self._queues: dict[str, dict[frozenset[str], Heap]] = {}  # kind -> environments -> blocks that go there
         self._counts: dict[str, int] = {}  # kind -> devices, when the blocks were shared
@@ -47,11 +47,11 @@ class WaitingBlocks:
         """Return how many blocks wait."""
         return len(self._blocks)
 
-    def __iter__(self) -> Iterator[Waiting]:
+    def __iter__(self) -> Iterator[WaitingBlock]:
         """Yield the blocks."""
         return iter(self._blocks.values())
 
-    def add(self, block: Waiting) -> None:
+    def add(self, block: WaitingBlock) -> None:
         """Let a block wait."""
         self._blocks[block.case_id] = block
         self._runnable.update(block.seconds)
@@ -75,7 +75,7 @@ class WaitingBlocks:
             heap = self._queues.setdefault(kind, {}).setdefault(block.environments, [])
             heapq.heappush(heap, (-block.seconds[kind], block.case_id))
 
-    def take(self, kind: str, made: Collection[str] = ()) -> Waiting | None:
+    def take(self, kind: str, made: Collection[str] = ()) -> WaitingBlock | None:
         """Remove and return the block that a free device measures next; None if its kind has none.
 
         The longest of its kind first, see ``NEARLY_AS_LONG``; ties go by the id of the case.
@@ -101,7 +101,7 @@ class WaitingBlocks:
         self._runnable.subtract(block.seconds)
         return block
 
-    def take_left_over(self, kind: str, kinds: Collection[str]) -> Waiting | None:
+    def take_left_over(self, kind: str, kinds: Collection[str]) -> WaitingBlock | None:
         """Remove and return the longest block that a kind of device could run and none of ``kinds``; None without one.
 
         Such a block is not among those that were shared between these kinds.
@@ -114,7 +114,7 @@ class WaitingBlocks:
         return self._blocks.pop(block.case_id)
 
 
-def shared(blocks: Iterable[Waiting], free: Mapping[str, Sequence[float]]) -> Iterator[tuple[Waiting, str]]:
+def shared(blocks: Iterable[WaitingBlock], free: Mapping[str, Sequence[float]]) -> Iterator[tuple[WaitingBlock, str]]:
     """Yield each block that a device could run, and the kind of device that it goes to.
 
     The longest first, each goes to the kind where it ends first: on the device that has the least work so far, or, if
@@ -133,7 +133,7 @@ def shared(blocks: Iterable[Waiting], free: Mapping[str, Sequence[float]]) -> It
         if len(kinds) == 1:
             work[kinds[0]] += block.seconds[kinds[0]]
 
-    def end(block: Waiting, kind: str) -> float:
+    def end(block: WaitingBlock, kind: str) -> float:
         seconds = block.seconds[kind]
         return max(ends[kind][0] + seconds, (work[kind] + seconds) / len(ends[kind]))
 

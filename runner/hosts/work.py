@@ -16,14 +16,14 @@ from runner.core.model import Past, device_id
 from runner.core.progress import Progress
 from runner.hosts import project
 from runner.hosts.project import models
-from runner.hosts.tasks import Inquiry, Job, Offer, decode, encode, received_options, refusal, reply, token_of
+from runner.hosts.tasks import BlockJob, Inquiry, Offer, decode, encode, received_options, refusal, reply, token_of
 from runner.machine.clocks import announcements
 from runner.plan.document import plan_document, read_plan
-from runner.session import run as pipeline
+from runner.session import execution as pipeline
 from runner.session.context import cache_in_use, setup
+from runner.session.execution import header
+from runner.session.execution.resume import remaining_work
 from runner.session.preparation import prepare
-from runner.session.run import header
-from runner.session.run.resume import remaining_work
 from runner.store.run import Run
 
 MAX_TASK_BYTES = 512 << 20
@@ -50,7 +50,7 @@ def perform(task: bytes, device: str, say: Callable[[str], None] = print) -> byt
     """Carry out a task on a device; return an offer, or the run folder of a block as a ``.tar.gz``.
 
     Args:
-        task: an encoded ``Inquiry`` or ``Job``.
+        task: an encoded ``Inquiry`` or ``BlockJob``.
         device: what this worker measures on: ``cpu``, or the UUID of a GPU.
         say: takes lines for the log of the worker.
 
@@ -62,7 +62,7 @@ def perform(task: bytes, device: str, say: Callable[[str], None] = print) -> byt
         match content:
             case Inquiry():
                 return encode(_offer(content, device, Path(folder)))
-            case Job():
+            case BlockJob():
                 return _measured(content, device, Path(folder), Progress(say))
             case Offer():
                 raise RunnerError(Problem("a worker takes inquiries and jobs, and no offers"))
@@ -88,7 +88,7 @@ def _offer(inquiry: Inquiry, device: str, folder: Path) -> Offer:
     )
 
 
-def _measured(job: Job, device: str, folder: Path, progress: Progress) -> bytes:
+def _measured(job: BlockJob, device: str, folder: Path, progress: Progress) -> bytes:
     """Measure a block as a run below ``folder``, and return that run's folder; its lock is held meanwhile."""
     options = received_options(job.options, project.unpack(job.project, folder / "project"), folder / "reports", device)
     context = setup(options)

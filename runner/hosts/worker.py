@@ -119,7 +119,7 @@ async def _offer(link: _Link, devices: Sequence[str], say: Callable[[str], None]
 
 async def _offer_once(link: _Link, host: str, devices: Sequence[str], say: Callable[[str], None]) -> str:
     """Offer devices until one of their workers ends, and return the reason."""
-    workers = [DeviceWorker(link, host, device) for device in devices]
+    workers = [HostWorker(link, host, device) for device in devices]
     try:
         await asyncio.gather(*workers)
         say(f"offers {', '.join(devices)} to {link.address}")
@@ -134,7 +134,7 @@ async def _offer_once(link: _Link, host: str, devices: Sequence[str], say: Calla
         await asyncio.to_thread(end_all)  # before others may have the devices
 
 
-class DeviceWorker(Worker):
+class HostWorker(Worker):
     """A worker with one device and one thread.
 
     Attributes:

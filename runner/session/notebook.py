@@ -27,7 +27,7 @@ WIDTH = 100
 
 
 @dataclass(frozen=True)
-class Chart:
+class NotebookChart:
     """A forest plot of comparisons; a notebook draws it.
 
     Attributes:
@@ -71,7 +71,7 @@ class ComparisonResult:
         return _table([self.comparison])
 
     @cached_property
-    def chart(self) -> Chart:
+    def chart(self) -> NotebookChart:
         """The rows on a logarithmic axis of speed-ups, without A/A controls.
 
         Raises:
@@ -124,7 +124,7 @@ class RunResult:
         return _table(self.comparisons)
 
     @cached_property
-    def chart(self) -> Chart:
+    def chart(self) -> NotebookChart:
         """All comparisons of releases on one logarithmic axis of speed-ups, the rows of each pair together.
 
         Raises:
@@ -174,5 +174,5 @@ def _table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["base", *data.COLUMNS[:before], "change", *data.COLUMNS[before:]])
 
 
-def _chart(comparisons: Sequence[Comparison], names: Mapping[str, Release]) -> Chart:
-    return Chart(str(chart_file.content(comparisons, ".svg", names)))
+def _chart(comparisons: Sequence[Comparison], names: Mapping[str, Release]) -> NotebookChart:
+    return NotebookChart(str(chart_file.content(comparisons, ".svg", names)))

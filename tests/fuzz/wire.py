@@ -19,7 +19,7 @@ from runner.core.json import parse_object
 from runner.core.model import Cell, Outcome, Provisioned
 from runner.measure.record import collect
 from runner.measure.session import Session
-from runner.session.run.costs import measured_seconds
+from runner.session.execution.costs import measured_seconds
 from runner.store import records
 from runner.store.documents import VERSION, text, upgrade
 from runner.store.journal import Entry

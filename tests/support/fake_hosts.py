@@ -12,9 +12,9 @@ from runner.core.errors import EngineError, Problem
 from runner.core.model import Block, Cell, Measurement, Past, Plan, PlannedCell
 from runner.core.progress import Progress
 from runner.hosts import tasks
-from runner.hosts.devices import Devices
 from runner.hosts.executors import Completion
-from runner.hosts.tasks import Inquiry, Job, Offer
+from runner.hosts.remote_devices import Devices
+from runner.hosts.tasks import BlockJob, Inquiry, Offer
 from runner.hosts.work import archive
 from runner.plan.document import plan_document, read_plan
 from runner.store.run import Run
@@ -98,7 +98,7 @@ class FakeHosts:
         if isinstance(content, Inquiry):
             self.queue.append(Completion(key, tasks.reply(tasks.encode(self.offers[key]), content.token)))
             return
-        assert isinstance(content, Job)
+        assert isinstance(content, BlockJob)
         self.jobs.append((key, content.case_id))
         self.queue.extend(self.act(key, content, Completion(key, tasks.reply(self.measured(content), content.token))))
 
@@ -116,7 +116,7 @@ class FakeHosts:
     def close(self) -> None:
         """See Executor."""
 
-    def measured(self, job: Job) -> bytes:
+    def measured(self, job: BlockJob) -> bytes:
         """Return the run folder of a block whose cells all take a millisecond."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             part = read_plan(job.plan, job.cases, job.measurement, Past())
@@ -145,7 +145,7 @@ class UnreliableHosts:
         self.share = share
         self.late: list[bytes] = []
 
-    def __call__(self, key: str, job: Job, completion: Completion) -> list[Completion]:
+    def __call__(self, key: str, job: BlockJob, completion: Completion) -> list[Completion]:
         """Return the completions of a job."""
         if self.draw.random() > self.share:
             return [completion, *self._late(key)]

@@ -3,10 +3,10 @@
 import itertools
 from collections.abc import Collection, Mapping
 
-from runner.hosts.waiting import Waiting
+from runner.hosts.waiting import WaitingBlock
 
 
-def lower_bound(blocks: Collection[Waiting], devices: Mapping[str, int], speeds: Mapping[str, float]) -> float:
+def lower_bound(blocks: Collection[WaitingBlock], devices: Mapping[str, int], speeds: Mapping[str, float]) -> float:
     """Return seconds that no plan can go below.
 
     The longest block takes its time on the fastest kind that runs it; and the blocks that run on none but some kinds

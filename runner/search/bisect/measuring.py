@@ -22,7 +22,7 @@ from runner.releases.lock_requests import LockRequest
 from runner.report import differences
 from runner.search.bisect.removal import leftovers_of
 from runner.search.bisect.state import State, Step
-from runner.session import run as pipeline
+from runner.session import execution as pipeline
 from runner.session.context import Context
 from runner.session.preparation import Prepared, prepare
 from runner.stats.bisection import Outcome

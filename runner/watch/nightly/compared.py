@@ -11,7 +11,7 @@ from runner.history.entries import Point
 from runner.nights.anchors_file import device_of, read_pins, write_pins
 from runner.nights.looks import History
 from runner.session.context import Context
-from runner.session.run.recorder import Totals
+from runner.session.execution.recorder import Totals
 from runner.watch.nightly.anchors import find_anchors
 from runner.watch.nightly.baseline import Baselines, compare_with_baselines, find_baselines, measured_cells
 from runner.watch.nightly.candidates import against_anchors, against_baselines, anchors_to_compare

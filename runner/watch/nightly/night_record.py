@@ -16,7 +16,7 @@ from runner.core.files import read_bounded
 from runner.core.json import parse_object
 from runner.nights.looks import EARLY_STAGES, FOLDER, MAX_BYTES
 from runner.report.formatting import counted
-from runner.session.run.failures import run_name
+from runner.session.execution.failures import run_name
 from runner.store.documents import save
 from runner.store.run import Run
 from runner.watch.nightly import night as result

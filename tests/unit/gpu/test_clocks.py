@@ -17,9 +17,9 @@ from runner.gpu.telemetry import facts
 from runner.gpu.types import AMPERE, HOPPER, KEPLER, PASCAL, TURING, VOLTA, Abilities, Pair, Reading, architecture
 from runner.matrix.models import GpuSettings
 from runner.session.context import clocks, setup
+from runner.session.execution.header import RunHeader
+from runner.session.execution.resume import with_header
 from runner.session.options import Options
-from runner.session.run.header import RunHeader
-from runner.session.run.resume import with_header
 
 SM = (1980, 1500, 1200, 345)
 DEFAULT = Pair(2619, 1200)

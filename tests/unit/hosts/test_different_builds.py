@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.hosts.results import Collector, Lease, different_builds, save
+from runner.hosts.collector import BlockLease, Collector, different_builds, save
 from runner.hosts.work import archive
 from runner.plan.document import plan_document
 from runner.store.run import Run
@@ -30,7 +30,7 @@ def _collected(folder: Path, *hosts: dict[str, Any]) -> Run:
         for measured_round in range(1, ROUNDS + 1):
             stored.add(good(each.cells[0], measured_round, [0.001], run=stored.id))
         stored.write_environments({NAME: facts})
-        lease = Lease(
+        lease = BlockLease(
             case_id=each.case_id, number=1, token="0" * 32, host=f"host{number}", device="cpu", device_name="CPU"
         )
         run.note("leased", **lease.event())

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import EngineError
-from runner.hosts import results
-from runner.hosts.devices import MAX_LOST
-from runner.hosts.driver import MAX_ATTEMPTS, Driver
+from runner.hosts import collector
+from runner.hosts.collector import BlockLease, Collector
+from runner.hosts.driver import MAX_ATTEMPTS, HostsDriver
 from runner.hosts.executors import Completion
 from runner.hosts.planning import HostPlan, plan_for_hosts
-from runner.hosts.results import Collector, Lease
+from runner.hosts.remote_devices import MAX_LOST
 from runner.hosts.tasks import refusal
 from runner.plan.document import plan_document
 from runner.store.run import Run
@@ -36,7 +36,7 @@ def _measure(run: Run, executor: FakeHosts, notes: list[str]) -> None:
     host_plan = plan_for_hosts(pool.first_offers(), controls=False)
     collector = Collector(run)
     collector.add_saved()
-    Driver(devices=pool, collector=collector, plan=host_plan).measure()
+    HostsDriver(devices=pool, collector=collector, plan=host_plan).measure()
 
 
 def _counts(run: Run) -> Counter[tuple[str, int]]:
@@ -70,7 +70,7 @@ def test_nothing_remains_to_be_expected_at_the_end(four_blocks: tuple[FakeHosts,
     executor, run = four_blocks
     pool = devices(executor, [])
     host_plan = plan_for_hosts(pool.first_offers(), controls=False)
-    Driver(devices=pool, collector=Collector(run), plan=host_plan).measure()
+    HostsDriver(devices=pool, collector=Collector(run), plan=host_plan).measure()
     progress = pool.progress
     assert (progress.completed, progress.total) == (8, 8)
     assert progress.expected_seconds == pytest.approx(sum(each.seconds for each in host_plan.plan.cells) / 2)
@@ -321,9 +321,9 @@ def test_a_driver_that_is_killed_at_any_write_is_continued(tmp_path: Path) -> No
 
 def test_a_damaged_archive_of_a_driver_that_died_is_measured_again(four_blocks: tuple[FakeHosts, Run]) -> None:
     executor, run = four_blocks
-    lease = Lease(case_id=case_id(0), number=1, token="ab" * 16, host="h", device="cpu", device_name="CPU")
+    lease = BlockLease(case_id=case_id(0), number=1, token="ab" * 16, host="h", device="cpu", device_name="CPU")
     run.note("leased", **lease.event())
-    results.save(run, lease, b"half of an archive")
+    collector.save(run, lease, b"half of an archive")
     _measure(run, executor, [])
     assert len(_counts(run)) == _expected(4)
     assert {record.attempt for record in run.records() if record.cell.case_id == case_id(0)} == {2}
@@ -363,4 +363,4 @@ def test_a_run_without_any_device_left_ends(tmp_path: Path) -> None:
     host_plan = plan_for_hosts(pool.first_offers(), controls=False)
     run = _run(tmp_path / "reports", host_plan)
     with pytest.raises(EngineError, match=f"no worker is left that can measure {case_id(0)}"):
-        Driver(devices=pool, collector=Collector(run), plan=host_plan).measure()
+        HostsDriver(devices=pool, collector=Collector(run), plan=host_plan).measure()

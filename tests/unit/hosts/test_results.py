@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import RecordError
-from runner.hosts import results, work
+from runner.hosts import collector, work
+from runner.hosts.collector import Collector
 from runner.hosts.planning import new_lease
-from runner.hosts.results import Collector
 from runner.plan.document import plan_document
 from runner.store.run import Run
 from runner.watch.imports import archives
@@ -24,7 +24,7 @@ def run(tmp_path: Path) -> Run:
     return Run.create(tmp_path / "driver", document, {block(0).case_id: block(0).spec}, MACHINE, {}, NOW)
 
 
-def _add(run: Run, folder: Path, name: str) -> tuple[results.Lease, tuple[object, ...]]:
+def _add(run: Run, folder: Path, name: str) -> tuple[collector.BlockLease, tuple[object, ...]]:
     """Add a block that node7 measured on a device of a name, after a lease to host-a."""
     measured = plan([block(0)])
     machine = {**MACHINE, "host": "node7"}
@@ -34,7 +34,7 @@ def _add(run: Run, folder: Path, name: str) -> tuple[results.Lease, tuple[object
     for cell in block(0).cells:
         stored.add(good(cell, 1, [0.001, 0.001], run=stored.id))
     lease = new_lease(block(0).case_id, 1, offer(measured, "a"))
-    archive = results.save(run, lease, work.archive(stored))
+    archive = collector.save(run, lease, work.archive(stored))
     return lease, Collector(run).add(lease, archive)
 
 
@@ -63,7 +63,7 @@ def test_an_archive_outlives_a_disk_that_is_full(
     monkeypatch.setattr(archives, "_write", fail)
     with pytest.raises(OSError if kept else RecordError):
         _add(run, tmp_path / "node", KIND)
-    assert len([*(run.path / results.FOLDER).iterdir()]) == kept
+    assert len([*(run.path / collector.FOLDER).iterdir()]) == kept
     monkeypatch.undo()
     _, records = _add(run, tmp_path / "node", KIND)
     assert records

@@ -6,17 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from runner.hosts.waiting import Waiting, WaitingBlocks, runnable_by_kind
+from runner.hosts.waiting import WaitingBlock, WaitingBlocks, runnable_by_kind
 from tests.support.makespan import lower_bound
 
 
-def _waiting(case_id: str, seconds: float, *kinds: str, environments: Sequence[str] = ()) -> Waiting:
-    return Waiting(
+def _waiting(case_id: str, seconds: float, *kinds: str, environments: Sequence[str] = ()) -> WaitingBlock:
+    return WaitingBlock(
         case_id=case_id, seconds=dict.fromkeys(kinds or ("a",), seconds), environments=frozenset(environments)
     )
 
 
-def _taken(blocks: Sequence[Waiting], free: Mapping[str, Sequence[float]], kind: str, *made: str) -> Waiting | None:
+def _taken(
+    blocks: Sequence[WaitingBlock], free: Mapping[str, Sequence[float]], kind: str, *made: str
+) -> WaitingBlock | None:
     queue = WaitingBlocks(blocks)
     queue.share(free)
     return queue.take(kind, made)
@@ -50,7 +52,7 @@ def test_a_device_gets_what_it_alone_can_run_and_leaves_the_rest_to_others() -> 
 
 
 def test_a_block_waits_for_a_device_on_which_it_ends_sooner() -> None:
-    block = Waiting(case_id="x", seconds={"fast": 1.0, "slow": 10.0})
+    block = WaitingBlock(case_id="x", seconds={"fast": 1.0, "slow": 10.0})
     assert _taken([block], {"fast": [5.0], "slow": [0.0]}, "slow") is None
     assert _taken([block], {"fast": [9.5], "slow": [0.0]}, "slow") == block
 
@@ -81,7 +83,7 @@ def test_a_case_goes_to_the_kinds_that_run_most_of_its_cells() -> None:
     assert runnable_by_kind(plans) == {"one": frozenset(["new"]), "two": frozenset(["new", "old"])}
 
 
-def _makespan(blocks: Sequence[Waiting], devices: Mapping[str, int]) -> float:
+def _makespan(blocks: Sequence[WaitingBlock], devices: Mapping[str, int]) -> float:
     """Return when the last device ends that takes part from the start to the end."""
     queue = WaitingBlocks(blocks)
     idle = [(kind, number) for kind, count in devices.items() for number in range(count)]
@@ -116,5 +118,5 @@ def test_the_makespan_is_within_5_percent_of_the_lower_bound(name: str, tail: fl
     for number in range(1000):
         work, share = draw.lognormvariate(3, tail), draw.random()
         kinds = ["fast"] if share < only_fast else ["slow"] if share < only_fast + only_slow else ["fast", "slow"]
-        blocks.append(Waiting(case_id=str(number), seconds={kind: work / speeds[kind] for kind in kinds}))
+        blocks.append(WaitingBlock(case_id=str(number), seconds={kind: work / speeds[kind] for kind in kinds}))
     assert _makespan(blocks, devices) <= 1.05 * lower_bound(blocks, devices, speeds)

@@ -11,9 +11,9 @@ import pytest
 
 from runner.core.errors import NothingSelectedError, UsageError
 from runner.core.locks import hold
+from runner.session.execution.header import RunHeader, read_header
+from runner.session.execution.resume import resumed
 from runner.session.options import Options
-from runner.session.run.header import RunHeader, read_header
-from runner.session.run.resume import resumed
 from runner.store.run import Run
 from tests.support.fake_runs import make
 

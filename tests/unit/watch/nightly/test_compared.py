@@ -9,8 +9,8 @@ from runner.analysis import dataset
 from runner.matrix import parse
 from runner.nights.looks import read_history
 from runner.session.context import Context
+from runner.session.execution.recorder import Totals
 from runner.session.preparation import RunSettings
-from runner.session.run.recorder import Totals
 from runner.store.run import Run
 from runner.watch.nightly.compared import compare, read_series
 from runner.watch.nightly.night import Night

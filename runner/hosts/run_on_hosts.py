@@ -10,19 +10,19 @@ from runner.core.errors import NothingSelectedError, Problem, RecordError, Usage
 from runner.core.model import Cell, Past, Plan
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
-from runner.hosts import project, results, tasks
-from runner.hosts.devices import Devices
-from runner.hosts.driver import Driver
+from runner.hosts import collector, project, tasks
+from runner.hosts.driver import HostsDriver
 from runner.hosts.executors import Executor, connect
 from runner.hosts.planning import HostPlan, plan_for_hosts, split_by_case, waiting
+from runner.hosts.remote_devices import Devices
 from runner.matrix import load
 from runner.plan.document import read_plan
+from runner.session.execution import header
+from runner.session.execution.failures import recorded_ending
+from runner.session.execution.recorder import Totals
+from runner.session.execution.resume import check_options, locked_run
 from runner.session.options import Options
 from runner.session.preparation import RunSettings
-from runner.session.run import header
-from runner.session.run.failures import recorded_ending
-from runner.session.run.recorder import Totals
-from runner.session.run.resume import check_options, locked_run
 from runner.store.run import Run
 
 
@@ -47,7 +47,7 @@ def run_on_hosts(
     with opened(options, address, certificates, progress) as (driver, matrix, margin):
         driver.measure()
         driver.collector.remove_archives()
-    for sentence in results.different_builds(driver.run):
+    for sentence in collector.different_builds(driver.run):
         progress.note(sentence)
     return _totals(driver.run), matrix, margin
 
@@ -55,7 +55,7 @@ def run_on_hosts(
 @contextmanager
 def _new_run(
     options: Options, address: str, certificates: Path | None, progress: Progress
-) -> Iterator[tuple[Driver, Path, float]]:
+) -> Iterator[tuple[HostsDriver, Path, float]]:
     """Yield the driver of a run that starts, which is locked until its tasks have ended, the matrix and the margin."""
     matrix, sent = load(options.matrix), tasks.sent_options(options)
     with (
@@ -74,7 +74,7 @@ def _new_run(
 @contextmanager
 def _resumed_run(
     options: Options, address: str, certificates: Path | None, progress: Progress
-) -> Iterator[tuple[Driver, Path, float]]:
+) -> Iterator[tuple[HostsDriver, Path, float]]:
     """Yield the driver of a run that continues as it was started, the matrix and the margin."""
     check_options(options)
     with locked_run(options, progress.note) as run:
@@ -94,10 +94,10 @@ def _resumed_run(
             yield _driver(devices, run, plan), file, matrix.measure.margin
 
 
-def _driver(devices: Devices, run: Run, plan: HostPlan) -> Driver:
+def _driver(devices: Devices, run: Run, plan: HostPlan) -> HostsDriver:
     budget = devices.options["budget"]
     seconds = parse_duration(str(budget)) if budget else None
-    return Driver(devices=devices, collector=results.Collector(run), plan=plan, budget=seconds)
+    return HostsDriver(devices=devices, collector=collector.Collector(run), plan=plan, budget=seconds)
 
 
 def _options(address: str, certificates: Path | None) -> str:
@@ -129,16 +129,16 @@ def _header(run: Run, address: str) -> header.RunHeader:
 
 def _add_uncollected(run: Run, executor: Executor, progress: Progress) -> None:
     """Add what the last driver of a run saved, and what its workers have returned since; end its other tasks."""
-    leases = results.open_leases(run)
+    leases = collector.open_leases(run)
     for reply in executor.uncollected(run.id):
         lease = leases.get(tasks.token_of(reply))
         if lease is None:
             continue
         try:
-            results.save(run, lease, tasks.payload(reply))
+            collector.save(run, lease, tasks.payload(reply))
         except RecordError as error:
             progress.note(f"{lease.case_id}: not measured on {lease.host}: {error.problems[0].message}")
-    results.Collector(run).add_saved(progress.note)
+    collector.Collector(run).add_saved(progress.note)
 
 
 def _of_run(run: Run, offered: HostPlan, head: header.RunHeader) -> HostPlan:

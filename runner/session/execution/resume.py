@@ -20,11 +20,11 @@ from runner.measure.round_plan import abandoned_cells
 from runner.plan.document import read_plan
 from runner.plan.environments import specs
 from runner.session.context import Context, setup
+from runner.session.execution.costs import measured_seconds
+from runner.session.execution.header import RunHeader, check_machine, check_program, read_header
 from runner.session.options import Options
 from runner.session.preparation import Prepared, RunSettings, with_locks
 from runner.session.results import find_run
-from runner.session.run.costs import measured_seconds
-from runner.session.run.header import RunHeader, check_machine, check_program, read_header
 from runner.store.damage import DamagedRecord
 from runner.store.journal import Journal
 from runner.store.run import Run, runs

@@ -27,7 +27,7 @@ OF_THIS_HOST = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
+class BlockLease:
     """A block that was handed out.
 
     Attributes:
@@ -47,7 +47,7 @@ class Lease:
     device_name: str
 
     @classmethod
-    def of(cls, event: Mapping[str, Any]) -> "Lease":
+    def of(cls, event: Mapping[str, Any]) -> "BlockLease":
         """Return the lease of a ``leased`` event of the journal."""
         names = ("token", "host", "device", "device_name")
         return cls(case_id=event["case"], number=event["lease"], **{name: event[name] for name in names})
@@ -58,19 +58,19 @@ class Lease:
         return {"case": fields.pop("case_id"), "lease": fields.pop("number"), **fields}
 
 
-def open_leases(run: Run) -> dict[str, Lease]:
+def open_leases(run: Run) -> dict[str, BlockLease]:
     """Return token -> lease of the blocks that were handed out and are not in the run; of each block, the last one."""
     journal = run.journal()
-    leases = (Lease.of(event) for case_id, event in journal.leases.items() if case_id not in journal.blocks)
+    leases = (BlockLease.of(event) for case_id, event in journal.leases.items() if case_id not in journal.blocks)
     return {lease.token: lease for lease in leases}
 
 
-def archive_path(run: Run, lease: Lease) -> Path:
+def archive_path(run: Run, lease: BlockLease) -> Path:
     """Return where the run has what the worker of a lease returned."""
     return run.path / FOLDER / f"{lease.case_id.replace('/', '~')}.{lease.number}.tar.gz"
 
 
-def save(run: Run, lease: Lease, archive: bytes) -> Path:
+def save(run: Run, lease: BlockLease, archive: bytes) -> Path:
     """Write what a worker returned to the run's folder, and return the path; it is on disk when this returns.
 
     Raises:
@@ -90,7 +90,7 @@ class Collector:
         self.run = run
         self.environments = dict(run.environments())
 
-    def add(self, lease: Lease, archive: Path) -> tuple[Record, ...]:
+    def add(self, lease: BlockLease, archive: Path) -> tuple[Record, ...]:
         """Add the records of a block to the run, and return them.
 
         Its lines enter the journal together, so that a block is complete or is not there at all.
@@ -115,7 +115,7 @@ class Collector:
         self.run.add_block(records, logs, [*_events(lease, journal), _block_event(lease, environments)])
         return records
 
-    def _of_run(self, record: Record, lease: Lease, machine: Mapping[str, Any]) -> Record:
+    def _of_run(self, record: Record, lease: BlockLease, machine: Mapping[str, Any]) -> Record:
         """Return a record of a block as one of the run, with the host and the kind of device that measured it."""
         if record.cell.case_id != lease.case_id:
             raise RecordError(Problem(f"{lease.host} returned a record of {record.cell.id} for {lease.case_id}"))
@@ -157,7 +157,7 @@ class Collector:
         shutil.rmtree(self.run.path / FOLDER, ignore_errors=True)
 
 
-def _events(lease: Lease, journal: Journal) -> Iterator[tuple[str, dict[str, Any]]]:
+def _events(lease: BlockLease, journal: Journal) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the canary, the finished rounds and the times of a block, as events of the run."""
     for case_id, number, seconds in journal.canary:
         yield "canary", {"case": case_id, "round": number, "seconds": seconds}
@@ -167,7 +167,7 @@ def _events(lease: Lease, journal: Journal) -> Iterator[tuple[str, dict[str, Any
         yield "times", {"device": lease.device, "round": number, "seconds": dict(times)}
 
 
-def _block_event(lease: Lease, environments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _block_event(lease: BlockLease, environments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the event of a complete block."""
     fields = {name: value for name, value in lease.event().items() if name != "token"}
     fields["digests"] = {name: _build(facts) for name, facts in environments.items()}
@@ -175,7 +175,7 @@ def _block_event(lease: Lease, environments: Mapping[str, Any]) -> tuple[str, di
     return "block", {**fields, **({"not_pulled": not_pulled} if not_pulled else {})}
 
 
-def _as_measured(lease: Lease, block: Run) -> Lease:
+def _as_measured(lease: BlockLease, block: Run) -> BlockLease:
     """Return a lease with the host and the device that measured: Slurm chooses both anew for each job.
 
     Raises:
