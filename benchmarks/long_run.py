@@ -22,11 +22,11 @@ from runner.catalog.cases import CASES
 from runner.core.model import Block, Cell, Event, Measurement, Plan, PlannedCell, Provisioned, RoundTimes
 from runner.core.progress import Progress
 from runner.gpu.device import DeviceSession
+from runner.session.execution.assignment import assign_devices
+from runner.session.execution.header import start_run
+from runner.session.execution.recorder import RunRecorder
+from runner.session.execution.side_by_side import execute
 from runner.session.preparation import RunSettings
-from runner.session.run.assignment import assign_devices
-from runner.session.run.devices import execute
-from runner.session.run.header import start_run
-from runner.session.run.recorder import RunRecorder
 from tests.support import hostile_server
 
 ROOT = Path(__file__).parent.parent

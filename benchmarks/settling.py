@@ -34,9 +34,9 @@ from runner.core.progress import Progress
 from runner.harness import cases
 from runner.measure.references import References
 from runner.measure.session import Session
-from runner.session import run
+from runner.session import execution
+from runner.session.execution import side_by_side
 from runner.session.options import Options
-from runner.session.run import devices
 
 ROUNDS, MAX_ROUNDS, SECONDS = 3, 20, 0.25  # the seconds are those of the quick preset
 TARGET = 0.2
@@ -143,7 +143,7 @@ def settle(bench: Ready) -> Settled:
     with tempfile.TemporaryDirectory() as folder:
         here = replace(bench.setup.settings, reports=Path(folder), controls=False)
         begin = time.perf_counter()
-        totals = run.run(bench.prepared, bench.backend, here, Progress(nothing), ())
+        totals = execution.run(bench.prepared, bench.backend, here, Progress(nothing), ())
         took = time.perf_counter() - begin
         if totals.bad:
             raise UnmeasurableError(f"failed: {', '.join(totals.bad)}")
@@ -195,7 +195,7 @@ def _side(bench: Ready, made: Provisioned, cell: Cell, harness: bytes) -> tuple[
 
 def channel(bench: Ready, made: Provisioned, harness: bytes) -> Channel:
     """Start a server with a harness of our own; its memory is limited as a run's would be."""
-    limits = Limits(memory=int(devices.MEMORY_SHARE * machine.available_memory()), run="bench")
+    limits = Limits(memory=int(side_by_side.MEMORY_SHARE * machine.available_memory()), run="bench")
     if bench.backend.name == "docker":
         return DockerChannel(made, limits, owner(), harness)
     return ProcessChannel(made.handle, limits.device, harness)

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runner.core.version import __version__
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -10,7 +12,6 @@ if TYPE_CHECKING:
 
     from runner.session.notebook import ComparisonResult, RunResult
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "compare", "compare_models", "load_run", "load_samples"]
 
 

@@ -1,7 +1,7 @@
 """The stopping rule: which cells get another round, given the verdicts so far and the time that remains.
 
 The rule is a pure function. The caller keeps the clock, reads the stored run, and announces the reason
-(``runner.session.run.further_rounds``).
+(``runner.session.execution.further_rounds``).
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,9 +1,9 @@
 """The command line: options in, text and exit codes out.
 
 Each module holds a group of commands: ``measure`` (plan, build, run, nightly), ``results`` (compare, check, report,
-accuracy, export), ``history`` (trends of stored runs), ``imports`` (import), ``machine`` (doctor, tune, clocks, clean),
-``environments`` (lock, schema), ``alerts`` and ``schedule``. ``params`` declares the options that they share,
-``console`` prints and sets the exit code, ``signals`` handles Ctrl-C.
+accuracy, export), ``history_commands`` (trends of stored runs), ``imports`` (import), ``this_machine`` (doctor, tune,
+clocks, clean), ``matrix_file`` (lock, schema), ``alerts`` and ``schedule``. ``params`` declares the options that they
+share, ``console`` prints and sets the exit code, ``signals`` handles Ctrl-C.
 
 A command imports what it needs inside its function, so that ``runner --help`` starts as fast as a help text should.
 """
@@ -16,13 +16,13 @@ from runner.cli import (
     alerts,
     bisect,
     console,
-    environments,
-    history,
+    history_commands,
     imports,
-    machine,
+    matrix_file,
     measure,
     results,
     schedule,
+    this_machine,
     worker,
 )
 
@@ -33,14 +33,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Is this release of a framework faster or slower than that one, on this device, for these networks?",
 )
-for group in (measure, bisect, machine, environments, results, imports, alerts, schedule, worker):
+for group in (measure, bisect, this_machine, matrix_file, results, imports, alerts, schedule, worker):
     app.add_typer(group.app)  # without a name: the commands of a group are commands of the program
-app.add_typer(history.app, name="history")
+app.add_typer(history_commands.app, name="history")
 
 
 def _print_version(requested: bool) -> None:
     if requested:
-        from runner import __version__
+        from runner.core.version import __version__
 
         console.emit(f"runner {__version__}", None)
         raise typer.Exit

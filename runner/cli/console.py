@@ -141,7 +141,7 @@ def save(content: str | bytes, output: Path) -> None:
         raise UsageError(file_problem(error)) from error
 
 
-class Result(Protocol):
+class Printable(Protocol):
     """What a command found out, for people and for programs."""
 
     def text(self, width: int, *, colour: bool) -> str:
@@ -151,7 +151,7 @@ class Result(Protocol):
         """Return it as JSON has it."""
 
 
-def show(result: Result, format: Literal["table", "json"], output: Path | None) -> None:
+def show(result: Printable, format: Literal["table", "json"], output: Path | None) -> None:
     """Print a result as text or as JSON, or write it to a file."""
     if format == "json":
         emit(json_text(result.json()), output)

@@ -107,7 +107,7 @@ def run(
 ) -> int:
     """Build the environments, measure the cells, store the records, write the report, and add it to the history."""
     from runner.analysis.analyse import analyse_run
-    from runner.session import run as pipeline
+    from runner.session import execution as pipeline
     from runner.session.context import cache_in_use, prepared
     from runner.session.results import write_report
     from runner.watch.series.add import add_run, history_url
@@ -120,7 +120,7 @@ def run(
             totals, matrix, margin = run_on_hosts(options, executor, certificates, progress, resume=resume)
         else:
             if resume:
-                from runner.session.run.resume import resumed
+                from runner.session.execution.resume import resumed
 
                 context, preparation, stored = stack.enter_context(resumed(options, progress.note))
             else:

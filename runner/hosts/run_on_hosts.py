@@ -18,12 +18,12 @@ from runner.hosts.host_devices import Devices
 from runner.hosts.planning import HostPlan, plan_for_hosts, split_by_case, waiting
 from runner.matrix import load
 from runner.plan.document import read_plan
+from runner.session.execution import header
+from runner.session.execution.failures import recorded_ending
+from runner.session.execution.recorder import Totals
+from runner.session.execution.resume import check_options, locked_run
 from runner.session.options import Options
 from runner.session.preparation import RunSettings
-from runner.session.run import header
-from runner.session.run.failures import recorded_ending
-from runner.session.run.recorder import Totals
-from runner.session.run.resume import check_options, locked_run
 from runner.store.header import RunHeader
 from runner.store.run import Run
 

@@ -19,11 +19,11 @@ from runner.hosts.project import models
 from runner.hosts.tasks import BlockTask, Inquiry, Offer, decode, encode, received_options, refusal, reply, token_of
 from runner.machine.clocks import announcements
 from runner.plan.document import plan_document, read_plan
-from runner.session import run as pipeline
+from runner.session import execution as pipeline
 from runner.session.context import cache_in_use, setup
+from runner.session.execution import header
+from runner.session.execution.resume import remaining_work
 from runner.session.preparation import prepare
-from runner.session.run import header
-from runner.session.run.resume import remaining_work
 from runner.store.run import Run
 
 MAX_TASK_BYTES = 512 << 20

@@ -2,7 +2,7 @@
 
 The estimates are rough on purpose: they order the cells, choose which fit into memory, and say how long a run will
 take. An iteration takes its arithmetic at the rate of the device plus the time to launch its operations
-(``runner.plan.rates``). What a run measures replaces them (``runner.session.run.costs``).
+(``runner.plan.rates``). What a run measures replaces them (``runner.session.execution.costs``).
 """
 
 from collections.abc import Mapping

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from runner.core.errors import Problem, ProvisionError, UsageError
 from runner.core.progress import Progress
-from runner.session import run as pipeline
+from runner.session import execution as pipeline
 from runner.session.context import Context, prepared
 from runner.session.options import Options
 

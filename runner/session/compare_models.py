@@ -8,7 +8,7 @@ from runner.analysis.analyse import analyse_run
 from runner.core.errors import Problem, UsageError
 from runner.core.progress import Progress
 from runner.matrix.model_file import network_name
-from runner.session import run as pipeline
+from runner.session import execution as pipeline
 from runner.session.context import cache_in_use, prepared
 from runner.session.notebook import ComparisonResult, compare
 from runner.session.options import Options

@@ -10,7 +10,7 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Self
 
-from runner.session.run import header
+from runner.session.execution import header
 
 
 def main() -> None:

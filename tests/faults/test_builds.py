@@ -98,7 +98,7 @@ def small_image(bench: Bench) -> Iterator[Callable[[], None]]:
 def changed_base_at_build(bench: Bench) -> None:
     with small_image(bench) as change:
         name = bench.environment["FAULTS_IMAGE"]
-        process = bench.start("run", *SMALL, name, "--backend", "docker", pause="runner.session.run:build")
+        process = bench.start("run", *SMALL, name, "--backend", "docker", pause="runner.session.execution:build")
         bench.paused(process)
         change()
         bench.go_on()

@@ -17,7 +17,7 @@ from tests.integration.conftest import wait_for
 
 PAUSES = {
     "plan": "runner.session.context:prepare",
-    "build": "runner.session.run:build",
+    "build": "runner.session.execution:build",
     "folder": "runner.store.run:write_whole",
     "reference": "runner.measure.references:write_whole",
     "server": "runner.measure.session:Session.hello",

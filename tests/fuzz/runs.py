@@ -16,7 +16,7 @@ from runner.gpu.device import DeviceSession
 from runner.harness import protocol
 from runner.measure.rounds import Hooks, measure
 from runner.measure.server_pool import ServerPool
-from runner.session.run.recorder import RunRecorder
+from runner.session.execution.recorder import RunRecorder
 from runner.store.run import Run
 from tests.fuzz import views
 from tests.fuzz.edits import edited

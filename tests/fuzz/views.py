@@ -132,11 +132,11 @@ def resume(reports: Path) -> None:
     from runner.core.progress import Progress
     from runner.measure.batches import Batches
     from runner.measure.round_plan import RoundPlan, abandoned_cells
+    from runner.session.execution import resume as resuming
+    from runner.session.execution.header import check_environments, check_program, options_of, read_header
+    from runner.session.execution.recorder import RunRecorder
     from runner.session.options import Options
     from runner.session.results import find_run
-    from runner.session.run import resume as resuming
-    from runner.session.run.header import check_environments, check_program, options_of, read_header
-    from runner.session.run.recorder import RunRecorder
     from runner.store.run import runs
 
     for run in runs(reports):

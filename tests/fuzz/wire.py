@@ -18,7 +18,7 @@ from runner.backends.line_reader import Lines
 from runner.core.model import Outcome, Provisioned
 from runner.measure.record import collect
 from runner.measure.session import Session
-from runner.session.run.costs import measured_seconds
+from runner.session.execution.costs import measured_seconds
 from runner.store import records
 from runner.store.documents import VERSION, text
 from runner.store.journal import Entry

@@ -21,10 +21,10 @@ from runner.nights.looks import earlier_nights
 from runner.plan.document import fingerprint
 from runner.report import FORMATS, accuracy, render
 from runner.session.check import check
+from runner.session.execution.header import check_program, read_header
+from runner.session.execution.resume import past, stored_plan
 from runner.session.listing import listing
 from runner.session.results import comparison, find_run, run_accuracy, run_answer, write_report
-from runner.session.run.header import check_program, read_header
-from runner.session.run.resume import past, stored_plan
 from runner.store.run import Run
 from runner.watch.nightly.baseline import find_baselines
 from tests.support.changed_runs import reseal

@@ -53,7 +53,7 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
 
     Raises:
         UsageError: the cell, an end or the axis does not exist.
-        RunnerError: an end cannot be measured; or whatever ``session.run.run`` raises.
+        RunnerError: an end cannot be measured; or whatever ``session.execution.run`` raises.
     """
     context, question = requested(options, ends)
     for note in context.notes:

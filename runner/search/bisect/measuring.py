@@ -17,7 +17,7 @@ from runner.releases.candidates import ReleaseCandidate, lock_request_of
 from runner.releases.lock import lock_release
 from runner.report import differences
 from runner.search.bisect.state import State, Step
-from runner.session import run as pipeline
+from runner.session import execution as pipeline
 from runner.session.context import Context
 from runner.session.preparation import Prepared, prepare
 from runner.stats.bisection import Outcome

@@ -20,13 +20,13 @@ from runner.core.progress import Progress
 from runner.search.reproduce.rebuilt import rebuilt
 from runner.search.reproduce.result import Reproduction, fact_sentences
 from runner.search.reproduce.stored import Stored, find_stored
-from runner.session import run as pipeline
+from runner.session import execution as pipeline
 from runner.session.context import Context, setup
+from runner.session.execution.header import options_of
+from runner.session.execution.resume import with_header
 from runner.session.networks import with_stored_networks
 from runner.session.options import Options
 from runner.session.preparation import Prepared, prepare
-from runner.session.run.header import options_of
-from runner.session.run.resume import with_header
 from runner.store.run import Run
 from runner.watch.nightly.baseline import Baseline, compare_with_baselines
 
@@ -47,7 +47,7 @@ def reproduce(options: Options, record: str, progress: Progress, against: str = 
 
     Raises:
         UsageError: there is no such record, or the environment of ``against`` does not exist.
-        RunnerError: an environment can neither be restored nor built again; or whatever ``session.run.run`` raises.
+        RunnerError: an environment can neither be restored nor built again; or measuring failed.
     """
     stored = find_stored(options.reports, record)
     context = _context(options, stored, progress)

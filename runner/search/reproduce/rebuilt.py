@@ -14,9 +14,9 @@ from runner.core.model import Provisioned, Spec
 from runner.core.progress import Progress
 from runner.search.reproduce.stored import Stored
 from runner.session.context import Context
-from runner.session.run.locks import stored_lock
-from runner.session.run.sbom import ALGORITHMS
-from runner.session.run.sbom import FOLDER as SBOM_FOLDER
+from runner.session.execution.sbom import ALGORITHMS
+from runner.session.execution.sbom import FOLDER as SBOM_FOLDER
+from runner.session.execution.stored_locks import stored_lock
 
 MAX_SBOM = 64 << 20
 _MINOR = re.compile(r"(\d+\.\d+)\.\d+")

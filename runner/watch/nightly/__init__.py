@@ -30,13 +30,13 @@ from runner.core.units import parse_duration
 from runner.nights.anchors_file import device_of, read_anchors, write_anchors
 from runner.nights.looks import EarlierNights, earlier_nights
 from runner.nights.night import Night
-from runner.session import run as pipeline
+from runner.session import execution as pipeline
 from runner.session.context import Context, setup
+from runner.session.execution.header import device_fields
+from runner.session.execution.recorder import Totals
 from runner.session.options import Options
 from runner.session.preparation import NIGHT_QUIET_SECONDS, Prepared
 from runner.session.results import write_report
-from runner.session.run.header import device_fields
-from runner.session.run.recorder import Totals
 from runner.store.run import new_id
 from runner.watch import alerts
 from runner.watch.alerts.targets import Target
@@ -86,7 +86,7 @@ def nightly(
 
     Raises:
         NightRunningError: another night measures into the same reports folder.
-        RunnerError: whatever ``session.run.run`` raises; or a file of the nights is damaged.
+        RunnerError: whatever ``session.execution.run`` raises; or a file of the nights is damaged.
     """
     budget = parse_duration(options.budget or BUDGET)
     targets = alerts.targets_of_night(os.environ, progress.note)

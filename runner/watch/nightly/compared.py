@@ -12,7 +12,7 @@ from runner.history.entries import SeriesPoint
 from runner.history.location import url_name
 from runner.nights.looks import EarlierNights
 from runner.nights.night import Night, NightChange
-from runner.session.run.recorder import Totals
+from runner.session.execution.recorder import Totals
 from runner.watch.nightly.anchors import Anchors, find_anchors
 from runner.watch.nightly.baseline import Baselines, compare_with_baselines, find_baselines, measured_cells
 from runner.watch.nightly.candidates import against_anchors, against_baselines, anchors_to_compare

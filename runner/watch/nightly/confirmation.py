@@ -17,7 +17,7 @@ from runner.core.model import Cell, Past, Plan, PlannedCell, Provisioned, Survey
 from runner.core.progress import Progress
 from runner.nights.night import NightChange, NightPair, State
 from runner.nights.night_files import nights_folder
-from runner.session import run as pipeline
+from runner.session import execution as pipeline
 from runner.session.context import Context
 from runner.session.preparation import Prepared
 from runner.session.results import write_report

@@ -14,7 +14,7 @@ from runner.nights.looks import EARLY_STAGES
 from runner.nights.night import End, Night, Stage
 from runner.nights.night_files import read_nights, write_night
 from runner.report.formatting import counted
-from runner.session.run.failures import run_name
+from runner.session.execution.failures import run_name
 from runner.store.run import Run
 
 ACTIVITY: dict[Stage, str] = {

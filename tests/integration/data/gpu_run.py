@@ -8,7 +8,7 @@ from runner.cli import console
 from runner.cli.params import planning
 from runner.gpu import cooling
 from runner.gpu.selection import choose_devices
-from runner.session import run as pipeline
+from runner.session import execution as pipeline
 from runner.session.context import cache_in_use, prepared
 from runner.session.options import Options
 

@@ -14,7 +14,7 @@ from runner.cli import console
 from runner.core import errors
 from runner.core.errors import RecordError, RunnerError, UsageError
 from runner.core.progress import Progress
-from runner.session.run.failures import recorded_ending
+from runner.session.execution.failures import recorded_ending
 from runner.store.run import Run
 from tests.support.fake_runs import cell, good, make, times
 

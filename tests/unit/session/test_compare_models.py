@@ -43,7 +43,7 @@ def requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return SimpleNamespace(run=stored, good=2)
 
     monkeypatch.setattr(compare_models, "prepared", prepared)
-    monkeypatch.setattr("runner.session.run.run", run)
+    monkeypatch.setattr("runner.session.execution.run", run)
     return calls
 
 

@@ -13,8 +13,8 @@ from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.gpu.clocks.policy import clock_policy
 from runner.matrix.models import GpuSettings
 from runner.session.context import clocks, setup
+from runner.session.execution.resume import with_header
 from runner.session.options import Options
-from runner.session.run.resume import with_header
 from runner.store.header import RunHeader
 
 

@@ -11,10 +11,10 @@ from runner.core.model import CaseSkipped, Cell, Measurement, Outcome, Past, Pla
 from runner.core.model.devices import ClockPolicy
 from runner.core.progress import Progress
 from runner.gpu.device import DeviceSession
-from runner.session.run.costs import CellCosts, Spending, measured_seconds
-from runner.session.run.further_rounds import RoundScheduler
-from runner.session.run.recorder import RunRecorder
-from runner.session.run.resume import past
+from runner.session.execution.costs import CellCosts, Spending, measured_seconds
+from runner.session.execution.further_rounds import RoundScheduler
+from runner.session.execution.recorder import RunRecorder
+from runner.session.execution.resume import past
 from runner.store.run import Run
 from tests.support.fake_runs import bad, cell, good, make
 from tests.support.fake_servers import block, cells

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.core.model import Cell, Measurement, Past, Plan, PlannedCell, Record
-from runner.session.run.further_rounds import RoundScheduler
+from runner.session.execution.further_rounds import RoundScheduler
 from runner.store.run import Run
 from tests.support.fake_runs import bad, cell, make, rounds
 

@@ -4,7 +4,7 @@ import pytest
 
 from runner.core.busy import Busy, OtherPrograms
 from runner.core.progress import Progress
-from runner.session.run.quiet import WATCH_SECONDS, Watch, named, observe, wait_until_quiet
+from runner.session.execution.quiet import WATCH_SECONDS, Watch, named, observe, wait_until_quiet
 
 BUSY = "other programs keep 1.0 of 2 CPUs busy: cc1 (pid 17) at 97% of a CPU"
 COMPILER = (Busy("cc1", 17, 0.97),)

@@ -27,10 +27,10 @@ from runner.core.progress import Progress
 from runner.gpu.device import DeviceSession
 from runner.measure.round_plan import abandoned_cells, reopened_cases
 from runner.plan.document import fingerprint, plan_document, read_plan
-from runner.session.run.failures import recorded_ending
-from runner.session.run.header import check_environments
-from runner.session.run.recorder import RunRecorder
-from runner.session.run.resume import past
+from runner.session.execution.failures import recorded_ending
+from runner.session.execution.header import check_environments
+from runner.session.execution.recorder import RunRecorder
+from runner.session.execution.resume import past
 from tests.support.changed_runs import unsealed
 from tests.support.fake_runs import bad, cell, good, make
 from tests.support.fake_servers import GB, FakeBackend, block, cells, events, outcomes

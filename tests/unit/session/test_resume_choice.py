@@ -12,9 +12,9 @@ import pytest
 from runner.core.errors import NothingSelectedError, UsageError
 from runner.core.locks import hold
 from runner.core.model import Measurement
+from runner.session.execution.header import options_of, read_header
+from runner.session.execution.resume import resumed
 from runner.session.options import Options
-from runner.session.run.header import options_of, read_header
-from runner.session.run.resume import resumed
 from runner.store.header import RunHeader
 from runner.store.run import Run
 from tests.support.fake_runs import make

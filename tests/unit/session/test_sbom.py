@@ -11,7 +11,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from runner.backends.lock_file import read_lock
 from runner.core.model import Provisioned
-from runner.session.run.sbom import sbom, write_sbom
+from runner.session.execution.sbom import sbom, write_sbom
 
 LOCKS = Path(__file__).parents[3] / "docker" / "locks"
 AT = "2026-11-24T10:00:00Z"

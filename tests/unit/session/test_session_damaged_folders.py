@@ -14,10 +14,10 @@ from runner.core.progress import Progress
 from runner.nights.anchors_file import read_anchors, write_anchors
 from runner.nights.looks import earlier_nights
 from runner.session.check import check
+from runner.session.execution.failures import recorded_ending
+from runner.session.execution.resume import past
 from runner.session.listing import listing
 from runner.session.results import comparison, find_run, write_report
-from runner.session.run.failures import recorded_ending
-from runner.session.run.resume import past
 from runner.store.run import Run
 from runner.watch.site import write_site
 from tests.support.changed_runs import reseal

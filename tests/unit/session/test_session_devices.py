@@ -21,13 +21,14 @@ from runner.gpu.locality import Locality, Near
 from runner.measure.references import References
 from runner.plan.assignment import assign, split_multi_gpu
 from runner.plan.document import plan_document, read_plan
+from runner.session.execution import server_cpus
+from runner.session.execution.assignment import Assignment
+from runner.session.execution.device_worker import DeviceWorker, RunContext
+from runner.session.execution.header import start_run
+from runner.session.execution.recorder import RunRecorder
+from runner.session.execution.resume import past
+from runner.session.execution.side_by_side import measure_parts
 from runner.session.preparation import RunSettings
-from runner.session.run import server_cpus
-from runner.session.run.assignment import Assignment
-from runner.session.run.devices import DeviceWorker, RunContext, measure_parts
-from runner.session.run.header import start_run
-from runner.session.run.recorder import RunRecorder
-from runner.session.run.resume import past
 from runner.store.run import Run
 from tests.support.fake_servers import FakeBackend, Known
 from tests.unit.plan import test_devices

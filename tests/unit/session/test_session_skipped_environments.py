@@ -3,7 +3,7 @@
 from runner.core.model import Request, Skip
 from runner.matrix import parse
 from runner.plan.planner import plan
-from runner.session.run import skipped_environments
+from runner.session.execution import skipped_environments
 
 TEXT = """
 version: 1

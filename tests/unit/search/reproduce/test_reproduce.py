@@ -18,8 +18,8 @@ from runner.search.reproduce import turns_plan
 from runner.search.reproduce.rebuilt import lock_of_bill
 from runner.search.reproduce.result import Reproduction, fact_sentences, state
 from runner.search.reproduce.stored import find_stored
-from runner.session.run.locks import stored_lock, write_lock
-from runner.session.run.sbom import sbom
+from runner.session.execution.sbom import sbom
+from runner.session.execution.stored_locks import stored_lock, write_lock
 from runner.store.header import RunHeader
 from runner.store.run import Run
 from tests.support.fake_runs import MACHINE, cell, environments, rounds

@@ -10,7 +10,7 @@ import pytest
 from runner.analysis import dataset
 from runner.nights.looks import earlier_nights
 from runner.nights.night import Night
-from runner.session.run.recorder import Totals
+from runner.session.execution.recorder import Totals
 from runner.store.run import Run
 from runner.watch.nightly.compared import compared, read_earlier, read_series, restore_series, suspects
 from runner.watch.nightly.requests import NightCandidate

@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 from packaging.utils import canonicalize_name
 
-from runner import __version__
 from runner.backends.lock_file import LockedPackage, parse_lock
 from runner.core.files import write_whole
 from runner.core.model import Provisioned
+from runner.core.version import __version__
 from runner.store.documents import text as json_text
 
 FOLDER = "sbom"

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from runner import __version__
 from runner.backends import harness_archive
 from runner.core import machine
 from runner.core.errors import OutageError, Problem, ProvisionError, RecordError, UsageError
 from runner.core.model import Gpu, Plan, Provisioned, device_id
 from runner.core.model.cells import is_twin
 from runner.core.paths import shortened
+from runner.core.version import __version__
 from runner.plan.document import fingerprint, plan_document
 from runner.session.options import Options
 from runner.session.preparation import RunSettings

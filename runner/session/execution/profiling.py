@@ -2,17 +2,14 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from runner.core.model import Plan
 from runner.core.threads import run_concurrently
 from runner.measure.step_profiles import take_profiles
-
-if TYPE_CHECKING:
-    from runner.session.run.devices import DeviceWorker, RunContext
+from runner.session.execution.device_worker import DeviceWorker, RunContext
 
 
-def profile_all(together: Sequence["DeviceWorker"], workers: Sequence["DeviceWorker"], context: "RunContext") -> None:
+def profile_all(together: Sequence[DeviceWorker], workers: Sequence[DeviceWorker], context: RunContext) -> None:
     """Take the profiles that a run lacks: of the cases of several devices first, then of all devices side by side.
 
     Args:
@@ -44,7 +41,7 @@ def remaining_seconds(plan: Plan, elapsed: float, clock: Callable[[], float] = t
     return lambda: end - clock()
 
 
-def _profile(worker: "DeviceWorker", context: "RunContext", remaining: Callable[[], float]) -> None:
+def _profile(worker: DeviceWorker, context: RunContext, remaining: Callable[[], float]) -> None:
     recorder, references = context.recorder, context.references(worker.plan)
     cells = recorder.without_profile(worker.plan)
     for taken in take_profiles(worker.plan, worker.servers, references, cells, remaining):

@@ -18,13 +18,13 @@ from runner.gpu.device import recover
 from runner.measure.round_plan import reopened_cases
 from runner.plan.controls import with_twins
 from runner.plan.specs import announce
+from runner.session.execution import header
+from runner.session.execution.assignment import Assignment, assign_devices, device_locks
+from runner.session.execution.failures import recorded_ending
+from runner.session.execution.quiet import wait_until_quiet
+from runner.session.execution.recorder import RunRecorder, Totals
+from runner.session.execution.side_by_side import execute
 from runner.session.preparation import Prepared, RunSettings
-from runner.session.run import header
-from runner.session.run.assignment import Assignment, assign_devices, device_locks
-from runner.session.run.devices import execute
-from runner.session.run.failures import recorded_ending
-from runner.session.run.quiet import wait_until_quiet
-from runner.session.run.recorder import RunRecorder, Totals
 from runner.store.run import Run
 
 __all__ = ["build", "run"]

@@ -9,7 +9,7 @@ from runner.analysis.compare.summary import summarise
 from runner.analysis.stopping import StoppingRule
 from runner.core.model import Block, Cell, Plan
 from runner.core.units import duration
-from runner.session.run.costs import CellCosts, Spending
+from runner.session.execution.costs import CellCosts, Spending
 from runner.store.run import Run
 
 

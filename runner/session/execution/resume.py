@@ -19,11 +19,11 @@ from runner.measure.round_plan import OUTAGE, abandoned_cells
 from runner.plan.document import read_plan
 from runner.plan.specs import specs, with_locks
 from runner.session.context import Context, setup
+from runner.session.execution.costs import measured_seconds
+from runner.session.execution.header import check_machine, check_program, options_of, read_header
 from runner.session.options import Options
 from runner.session.preparation import Prepared, RunSettings
 from runner.session.results import find_run
-from runner.session.run.costs import measured_seconds
-from runner.session.run.header import check_machine, check_program, options_of, read_header
 from runner.store.damage import DamagedRecord
 from runner.store.header import RunHeader
 from runner.store.journal import Journal
