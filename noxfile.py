@@ -38,14 +38,14 @@ def install(session: nox.Session, *groups: str) -> None:
 def matrix(session: nox.Session) -> None:
     """Build and run the quick preset on this machine, then write and name the report."""
     install(session)
-    session.execution("runner", "run", "--preset", "quick", *session.posargs, **PATIENT)
+    session.run("runner", "run", "--preset", "quick", *session.posargs, **PATIENT)
 
 
 @nox.session
 def quick(session: nox.Session) -> None:
     """Run ruff, mypy and the unit tests, those of what changed first, without simulations and whole matrices."""
     install(session, "lint", "test")
-    session.execution("python", "tests/quick.py", *session.posargs)
+    session.run("python", "tests/quick.py", *session.posargs)
 
 
 @nox.session
@@ -55,64 +55,64 @@ def tests(session: nox.Session) -> None:
     With ``-- --need docker`` a missing engine is a failure; ``-- -n 0`` runs one test at a time.
     """
     install(session, "test")
-    session.execution("pytest", "--ignore=tests/frameworks", *PARALLEL, *session.posargs)
+    session.run("pytest", "--ignore=tests/frameworks", *PARALLEL, *session.posargs)
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
     """Run every check of .pre-commit-config.yaml on every file."""
     install(session, "lint", "test")
-    session.execution("pre-commit", "run", "--all-files", "--show-diff-on-failure", *session.posargs)
+    session.run("pre-commit", "run", "--all-files", "--show-diff-on-failure", *session.posargs)
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
     """Write the generated pages and pictures, and build the site of the documentation into build/docs."""
     install(session, "docs")
-    session.execution("python", "docs/generate.py")
-    session.execution("mkdocs", "build", "--strict", *session.posargs, env={"NO_MKDOCS_2_WARNING": "1"})
+    session.run("python", "docs/generate.py")
+    session.run("mkdocs", "build", "--strict", *session.posargs, env={"NO_MKDOCS_2_WARNING": "1"})
 
 
 @nox.session
 def harness(session: nox.Session) -> None:
     """Run the harness under every interpreter there is here, and its protocol both ways."""
     install(session, "test")
-    session.execution("pytest", "tests/harness", *session.posargs)
+    session.run("pytest", "tests/harness", *session.posargs)
 
 
 @nox.session
 def frameworks(session: nox.Session) -> None:
     """Check every implementation, and planted errors, in the real framework environments (downloads 3 GB)."""
     install(session, "test")
-    session.execution("pytest", "tests/frameworks", "--need", "frameworks", *session.posargs)
+    session.run("pytest", "tests/frameworks", "--need", "frameworks", *session.posargs)
 
 
 @nox.session
 def integration(session: nox.Session) -> None:
     """Run the tests that need an engine; a missing one is a failure."""
     install(session, "test")
-    session.execution("pytest", "tests/integration", "--need", "docker", *PARALLEL, *session.posargs)
+    session.run("pytest", "tests/integration", "--need", "docker", *PARALLEL, *session.posargs)
 
 
 @nox.session
 def faults(session: nox.Session) -> None:
     """Run the real program and break it, in every way of docs/faults.md; ``-- -k disk`` chooses."""
     install(session, "test")
-    session.execution("pytest", "tests/faults", "--need", "faults", "-n", "3", *session.posargs)
+    session.run("pytest", "tests/faults", "--need", "faults", "-n", "3", *session.posargs)
 
 
 @nox.session
 def nightly(session: nox.Session) -> None:
     """Measure a night, compare with the last good runs, and fail where a regression is confirmed in turns."""
     install(session)
-    session.execution("runner", "nightly", *session.posargs, **PATIENT)
+    session.run("runner", "nightly", *session.posargs, **PATIENT)
 
 
 @nox.session
 def pins(session: nox.Session) -> None:
     """Ask the registries what the images of the matrix stand for now, and write docker/pins.toml."""
     install(session)
-    session.execution("runner", "lock", "--images", *session.posargs)
+    session.run("runner", "lock", "--images", *session.posargs)
 
 
 @nox.session
@@ -122,16 +122,14 @@ def lock(session: nox.Session) -> None:
     words = [word for group in GROUPS for word in ("--group", group)]
     words += ["--universal", "--python-version", "3.11", "--no-annotate", "--custom-compile-command", "nox -s lock"]
     renewed = session.posargs or ["--upgrade"]
-    session.execution(
-        "uv", "pip", "compile", "pyproject.toml", "--all-extras", *words, "-q", "-o", CONSTRAINTS, *renewed
-    )
+    session.run("uv", "pip", "compile", "pyproject.toml", "--all-extras", *words, "-q", "-o", CONSTRAINTS, *renewed)
 
 
 @nox.session
 def audit(session: nox.Session) -> None:
     """Look for known vulnerabilities in what the runner depends on; where no advisory service answers, say so."""
     install(session, "audit")
-    session.execution("python", "tests/audit.py", *session.posargs)
+    session.run("python", "tests/audit.py", *session.posargs)
 
 
 @nox.session
@@ -140,9 +138,9 @@ def release(session: nox.Session) -> None:
     install(session, "release")
     version = tomllib.loads(Path("pyproject.toml").read_text())["project"]["version"]
     shutil.rmtree("dist", ignore_errors=True)
-    session.execution("uv", "build", "--quiet", "--out-dir", "dist")
-    session.execution("python", "tests/wheel.py", f"dist/matrix_runner-{version}-py3-none-any.whl")
-    session.execution("towncrier", "build", "--draft", "--version", version)
+    session.run("uv", "build", "--quiet", "--out-dir", "dist")
+    session.run("python", "tests/wheel.py", f"dist/matrix_runner-{version}-py3-none-any.whl")
+    session.run("towncrier", "build", "--draft", "--version", version)
     session.log(f"dist/ has {version}. If CHANGELOG.md has it, too: git tag -s v{version} -m 'matrix-runner {version}'")
 
 
@@ -150,20 +148,18 @@ def release(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure what this program costs, side by side with its peers; ``-- startup planning`` chooses figures."""
     install(session, "bench")
-    session.execution("python", "-m", "benchmarks", *session.posargs)
+    session.run("python", "-m", "benchmarks", *session.posargs)
 
 
 @nox.session
 def gpu(session: nox.Session) -> None:
     """Try the first day with a GPU, in half an hour: one folder, with a page that says what held and what did not."""
     install(session)
-    session.execution("python", "-m", "benchmarks.first_day", *session.posargs, **PATIENT)
+    session.run("python", "-m", "benchmarks.first_day", *session.posargs, **PATIENT)
 
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
     """Give the readers inputs that are almost right, for ten minutes each; ``-- wire --inputs 1000000`` chooses."""
     install(session, "test")
-    session.execution(
-        "python", "-m", "tests.fuzz", *(session.posargs or ["all", "--minutes", "10", "--inputs", "1000000"])
-    )
+    session.run("python", "-m", "tests.fuzz", *(session.posargs or ["all", "--minutes", "10", "--inputs", "1000000"]))
