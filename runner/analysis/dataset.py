@@ -66,6 +66,8 @@ def load_dataset(folder: Run | Path) -> Dataset:
         looks=_looks(plan),
         warnings=sentences,
         provenance=_provenance(plan, journal.header),
+        journal=journal,
+        settings={name: value for name, value in plan.items() if name not in {"version", "cells"}},
     )
 
 

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
 
 from runner.core.model import Cell
+from runner.store.journal import Journal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,6 +76,8 @@ class Dataset:
         looks: the numbers of rounds at which its verdicts were, or could have been, taken.
         warnings: sentences about files of the run that are damaged and left out.
         provenance: what it takes to repeat the run: the journal's ``begun`` event and the plan's settings.
+        journal: the events of the run.
+        settings: the plan without its cells: device, backend, rounds and further options of the run.
         memo: results that several analyses of this run share, by their function; see ``once``.
     """
 
@@ -89,6 +92,8 @@ class Dataset:
     looks: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    journal: Journal = field(default_factory=Journal)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     memo: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
 

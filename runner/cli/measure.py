@@ -106,6 +106,7 @@ def run(
     history: HistoryUrl = None,
 ) -> int:
     """Build the environments, measure the cells, store the records, write the report, and add it to the history."""
+    from runner.analysis.analyse import analyse_run
     from runner.session import execution as pipeline
     from runner.session.context import cache_in_use, prepared
     from runner.session.results import write_report
@@ -128,7 +129,7 @@ def run(
             matrix, margin = context.settings.file, context.matrix.measure.margin
         options = replace(options, matrix=matrix, reports=totals.run.path.parent.parent)
         progress.note("writing the report")
-        page = write_report(totals.run, margin) if totals.good else totals.run.path
+        page = write_report(analyse_run(totals.run, margin), totals.run) if totals.good else totals.run.path
         if totals.good:
             add_run(totals.run, margin, history_url(options.reports, history), progress.note)
     from runner.report.formatting import counted
@@ -142,13 +143,15 @@ def run(
 
 def _print_answer(measured: "Run", options: "Options", margin: float) -> None:
     """Print to stderr which releases are faster, the grade of the run, and the command to run next."""
+    from runner.analysis.analyse import analyse_run
     from runner.report import answer_text
-    from runner.session.check import check
+    from runner.session.check import review
     from runner.session.results import run_answer
 
     width, colour = console.width(), console.colour(sys.stderr)
-    console.note(answer_text.text(run_answer(measured, margin), width=width, colour=colour))
-    checked = check(options.reports, measured.id, options.matrix)
+    analysis = analyse_run(measured, margin)
+    console.note(answer_text.text(run_answer(analysis), width=width, colour=colour))
+    checked = review(analysis, measured, options.reports)
     if checked.advice:
         console.note(textwrap.fill(checked.advice, width, break_on_hyphens=False, break_long_words=False))
     if checked.command:

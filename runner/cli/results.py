@@ -89,6 +89,7 @@ def report(
     traceback: Traceback = False,
 ) -> int:
     """Write the report of a run (index.html, report.md, samples.csv) and print its path."""
+    from runner.analysis.analyse import analyse_run
     from runner.session.results import find_run, matrix_margin, write_report
 
     if site is not None:
@@ -96,12 +97,14 @@ def report(
 
         console.emit_path(write_site(reports, site, matrix_margin(matrix), console.note, history))
         return 0
+    stored = find_run(reports, run)
+    analysis = analyse_run(stored, matrix_margin(matrix))
     if summary:
         from runner.session.results import report_summary
 
-        console.emit(report_summary(find_run(reports, run), matrix_margin(matrix)), None)
+        console.emit(report_summary(analysis), None)
         return 0
-    console.emit_path(write_report(find_run(reports, run), matrix_margin(matrix), published))
+    console.emit_path(write_report(analysis, stored, published))
     return 0
 
 
@@ -115,11 +118,12 @@ def open_page(
     """Open the report of a run in the browser, and print its path."""
     import webbrowser
 
+    from runner.analysis.analyse import analyse_run
     from runner.session.results import find_run, matrix_margin, write_report
 
     stored = find_run(reports, run)
     page = stored.path / "index.html"
-    page = page if page.exists() else write_report(stored, matrix_margin(matrix))
+    page = page if page.exists() else write_report(analyse_run(stored, matrix_margin(matrix)), stored)
     if not webbrowser.open(page.resolve().as_uri()):
         console.note("no browser was found: open this file in one")
     console.emit_path(page)

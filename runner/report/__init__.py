@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from runner.analysis.analyse import Analysis
     from runner.analysis.comparison_model import Comparison
-    from runner.analysis.model import Dataset
 
 __all__ = ["FORMATS", "render", "report"]
 
@@ -24,8 +24,7 @@ FORMATS = ("table", "md", "html", "json", "csv")
 
 
 def report(
-    dataset: "Dataset",
-    comparisons: Sequence["Comparison"] = (),
+    analysis: "Analysis",
     published: str | None = None,
     profiles: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     damaged_profiles: Sequence[str] = (),
@@ -33,8 +32,7 @@ def report(
     """Return the files of a run's report: ``index.html``, ``report.md``, ``samples.csv`` and ``summary.json``.
 
     Args:
-        dataset: the run.
-        comparisons: environments of this run against a base, for the verdicts.
+        analysis: the run.
         published: a source of ``runner.catalog.published``, whose figures are shown next to those of the run.
         profiles: cell id -> its profile.
         damaged_profiles: a sentence for each that cannot be read.
@@ -47,12 +45,12 @@ def report(
     from runner.report.page import arrange
     from runner.store import samples
 
-    page = arrange(dataset, comparisons, profiles, damaged_profiles)
-    reference = published_tables.arrange(published, page.cases, dataset) if published else None
+    page = arrange(analysis, profiles, damaged_profiles)
+    reference = published_tables.arrange(published, page.cases, analysis.dataset) if published else None
     return {
         "index.html": html.page_text(page, reference),
         "report.md": markdown.page_text(page, reference),
-        "samples.csv": samples.to_csv(dataset.samples),
+        "samples.csv": samples.to_csv(analysis.dataset.samples),
         run_summary.NAME: run_summary.to_json(page),
     }
 

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.analysis.analyse import Analysis
 from runner.analysis.boards import boards_of
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.model import Dataset
-from runner.analysis.quality import annotate, quality_issues
-from runner.analysis.quality.grade import grade
 from runner.analysis.quality.run import measured_elsewhere
-from runner.analysis.releases import Release, releases
+from runner.analysis.releases import Release
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin
 from runner.report import formatting
@@ -88,27 +87,23 @@ class Page:
 
 
 def arrange(
-    dataset: Dataset,
-    comparisons: Sequence[Comparison],
+    analysis: Analysis,
     profiles: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     damaged: Sequence[str] = (),
 ) -> Page:
     """Return the content of the report of a run.
 
     Args:
-        dataset: the run.
-        comparisons: of environments of this run; the verdict of a cell is from the first that has it.
+        analysis: the run; the verdict of a cell is from the first comparison that has it.
         profiles: cell id -> its profile.
         damaged: a sentence for each profile that cannot be read.
     """
-    issues = quality_issues(dataset)
-    comparisons = tuple(annotate(each, {dataset.run: issues}) for each in comparisons)
+    dataset, issues, comparisons = analysis.dataset, analysis.issues, analysis.comparisons
     medians = _medians(dataset)
     rates = throughput(dataset, {cell.id: median(seconds) for cell, seconds in medians.items()})
     cases = arrange_times(dataset, comparisons, medians, marks_by_cell(issues, comparisons), rates)
-    run_grade = grade(dataset, issues, comparisons)
-    device, names = _device(dataset), releases(dataset)
-    run_answer = answer(comparisons, names, run_grade, _inventory(cases, device))
+    device, names = _device(dataset), analysis.releases
+    run_answer = answer(comparisons, names, analysis.grade, _inventory(cases, device))
     rows = tuple(compared_rows(comparisons, names, repeated_options(dataset.provenance)))
     missing = tuple(missing_cells(dataset))
     failed = sum(len(each.cells) for each in missing if each.outcome == "failed")

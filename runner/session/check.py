@@ -1,25 +1,20 @@
 """`runner check`: what to distrust about a stored run, which comparisons are open, and the command to run next."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from runner.analysis import dataset
-from runner.analysis.compare.summary import summarise
+from runner.analysis.analyse import Analysis, analyse_run
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.model import Dataset
-from runner.analysis.quality import quality_issues
-from runner.analysis.quality.grade import grade
 from runner.backends import harness_archive
 from runner.core.collector import collector_paused
-from runner.core.locks import is_held
 from runner.core.model.cells import is_twin
 from runner.report.check import Check, Counts, Failure
 from runner.report.formatting import counted
 from runner.session.results import find_run, matrix_margin
 from runner.session.suggest import next_step
-from runner.store.run import LOCK
+from runner.store.run import Run
 
 
 @collector_paused()
@@ -36,20 +31,29 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
         RecordError: the run cannot be read.
     """
     run = find_run(reports, name)
-    journal = run.journal()
-    results = dataset.load_dataset(run)
-    state = "at work" if is_held(run.path / LOCK) else "unfinished" if journal.unfinished else "finished"
+    return review(analyse_run(run, matrix_margin(matrix)), run, reports)
+
+
+def review(analysis: Analysis, run: Run, reports: Path) -> Check:
+    """Return the quality issues of a run, its failures, its open comparisons, and the command to run next.
+
+    Args:
+        analysis: the run.
+        run: its folder.
+        reports: the folder that holds the runs, for the command.
+    """
+    results, journal = analysis.dataset, analysis.dataset.journal
+    state = "at work" if run.is_held() else "unfinished" if journal.unfinished else "finished"
     resumable = journal.header.get("harness") == harness_archive.version()
-    comparisons, issues = summarise(results, margin=matrix_margin(matrix)), quality_issues(results)
     checked = Check(
         run=run.id,
         state=state,
-        settings=_settings(run.plan(), results),
-        counts=_counts(run.plan(), results),
-        grade=grade(results, issues, comparisons),
-        quality_issues=issues,
+        settings=_settings(results),
+        counts=_counts(results),
+        grade=analysis.grade,
+        quality_issues=analysis.issues,
         failures=_failures(results),
-        comparisons=_between_releases(comparisons),
+        comparisons=_between_releases(analysis.comparisons),
         notes=(*results.warnings, *filter(None, [_resume_note(state, resumable=resumable)])),
         command="",
     )
@@ -68,8 +72,9 @@ def _resume_note(state: str, *, resumable: bool) -> str | None:
     return None
 
 
-def _settings(plan: Mapping[str, Any], results: Dataset) -> tuple[str, ...]:
+def _settings(results: Dataset) -> tuple[str, ...]:
     """Return device, backend, threads and effort of a run, as texts."""
+    plan = results.settings
     gpu = results.machine.get("gpu")
     name = gpu["name"] if gpu else results.machine.get("cpu")
     backend = plan.get("backend")
@@ -78,12 +83,12 @@ def _settings(plan: Mapping[str, Any], results: Dataset) -> tuple[str, ...]:
     return tuple(filter(None, (name, f"backend {backend}" if backend else "", threads, effort)))
 
 
-def _counts(plan: Mapping[str, Any], results: Dataset) -> Counts:
+def _counts(results: Dataset) -> Counts:
     running = [planned for planned in results.plan if planned.verdict == "run"]
     return Counts(
         cells=len(running),
         skipped=len(results.plan) - len(running),
-        rounds=plan.get("rounds", 0),
+        rounds=results.settings.get("rounds", 0),
         good=len(results.rounds),
         failed=results.failures["cell"].nunique(),
         environments=len({name for name in results.rounds["environment"].unique() if not is_twin(name)}),

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+from runner.analysis.analyse import analyse_run
 from runner.core.errors import Problem, UsageError
 from runner.core.progress import Progress
 from runner.matrix.model_file import network_name
@@ -30,7 +31,7 @@ def compare_models(
             raise UsageError(Problem(f"not built yet: {', '.join(missing)}", hint=hint))
         totals = pipeline.run(preparation, context.backend, context.settings, progress, context.gpus)
         if totals.good:
-            write_report(totals.run, context.matrix.measure.margin)
+            write_report(analyse_run(totals.run, context.matrix.measure.margin), totals.run)
     return compare(environments, options.reports, options.matrix, run=totals.run.id, best=False)
 
 

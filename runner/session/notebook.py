@@ -7,18 +7,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from runner.analysis import dataset
-from runner.analysis.compare.summary import summarise
+from runner.analysis.analyse import Analysis, analyse_run
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.model import Dataset
-from runner.analysis.quality import annotate, quality_issues
-from runner.analysis.quality.grade import Grade, grade
-from runner.analysis.releases import Release, releases
+from runner.analysis.quality.grade import Grade
+from runner.analysis.releases import Release
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
 from runner.report import answer_text, chart_file, data, render, wording
-from runner.report.answer import Answer, answer
-from runner.session.results import comparison, find_run, matrix_margin
+from runner.report.answer import Answer
+from runner.session.results import comparison, find_run, matrix_margin, run_answer
 from runner.store.documents import PLAN
 from runner.store.run import Run
 
@@ -93,15 +91,26 @@ class RunResult:
 
     Attributes:
         id: the id of the run.
-        dataset: its records as tables, its machine, environments and settings.
-        comparisons: the releases of each framework against the oldest, as the report shows them.
-        grade: how far the run can be trusted, with reasons; None without comparisons.
+        analysis: what is concluded from the run, which the properties below give access to.
     """
 
     id: str
-    dataset: Dataset = field(repr=False)
-    comparisons: Sequence[Comparison] = field(repr=False)
-    grade: Grade | None = field(repr=False)
+    analysis: Analysis = field(repr=False)
+
+    @property
+    def dataset(self) -> Dataset:
+        """The run's records as tables, its machine, environments and settings."""
+        return self.analysis.dataset
+
+    @property
+    def comparisons(self) -> Sequence[Comparison]:
+        """The releases of each framework against the oldest, as the report shows them."""
+        return self.analysis.comparisons
+
+    @property
+    def grade(self) -> Grade | None:
+        """How far the run can be trusted, with reasons; None without a good record."""
+        return self.analysis.grade
 
     @property
     def samples(self) -> pd.DataFrame:
@@ -130,12 +139,12 @@ class RunResult:
         Raises:
             UsageError: the run compares no releases.
         """
-        return _chart(self.comparisons, releases(self.dataset))
+        return _chart(self.comparisons, self.analysis.releases)
 
     @cached_property
     def answer(self) -> Answer:
         """Which releases are faster and by how much, as the report and the terminal say it."""
-        return answer(self.comparisons, releases(self.dataset), self.grade, self.id)
+        return run_answer(self.analysis)
 
     def __str__(self) -> str:
         """Return the answer of the run, as ``runner run`` ends with it."""
@@ -148,10 +157,7 @@ class RunResult:
 def load_run(path: str | Path, reports: Path, matrix: Path) -> RunResult:
     """Return a run, as ``runner.load_run`` describes it."""
     run = _stored(Path(path), reports)
-    results = dataset.load_dataset(run)
-    issues = quality_issues(results)
-    comparisons = [annotate(each, {run.id: issues}) for each in summarise(results, margin=matrix_margin(matrix))]
-    return RunResult(run.id, results, comparisons, grade(results, issues, comparisons))
+    return RunResult(run.id, analyse_run(run, matrix_margin(matrix)))
 
 
 def compare(sides: Sequence[str], reports: Path, matrix: Path, *, run: str | None, best: bool) -> ComparisonResult:

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from runner.analysis import dataset
+from runner.analysis.analyse import Analysis, analyse_run
 from runner.analysis.compare import compare
-from runner.analysis.compare.summary import summarise
 from runner.analysis.comparison_model import Comparison
-from runner.analysis.model import Dataset, QualityIssue
+from runner.analysis.dataset import load_dataset
+from runner.analysis.model import Dataset
 from runner.analysis.of_run import of_run, split, with_facts_of
-from runner.analysis.quality import annotate, quality_issues
-from runner.analysis.quality.grade import grade
+from runner.analysis.quality import annotate
 from runner.analysis.releases import releases
 from runner.catalog import published
 from runner.core.collector import collector_paused
@@ -69,52 +68,38 @@ def warn_unreadable(run: Run, error: RunnerError) -> None:
 
 
 @collector_paused()
-def write_report(run: Run, margin: float, source: str | None = None) -> Path:
+def write_report(analysis: Analysis, run: Run, source: str | None = None) -> Path:
     """Write a run's report into its folder; return the path of the page.
 
     Args:
-        run: the run to report on.
-        margin: the change that counts as none, as a share.
+        analysis: the run to report on.
+        run: its folder.
         source: a publication whose figures are shown next to the run's.
 
     Raises:
-        RecordError: the run cannot be read, or the report not written.
+        RecordError: the report cannot be written.
     """
-    results = dataset.load_dataset(run)
     damaged: list[str] = []
-    profiles = dict(read_profiles(run.path, (planned.cell.id for planned in results.plan), damaged.append))
-    for name, content in report(results, summarise(results, margin=margin), source, profiles, damaged).items():
+    cells = (planned.cell.id for planned in analysis.dataset.plan)
+    profiles = dict(read_profiles(run.path, cells, damaged.append))
+    for name, content in report(analysis, source, profiles, damaged).items():
         save(run.path / name, content)
     return run.path / "index.html"
 
 
-def run_answer(run: Run, margin: float) -> Answer:
-    """Return which releases of a run are faster, by how much, and its grade.
-
-    Args:
-        run: the run to report on.
-        margin: the change that counts as none, as a share.
-    """
-    results = dataset.load_dataset(run)
-    issues, comparisons = quality_issues(results), summarise(results, margin=margin)
-    annotated = [annotate(each, {run.id: issues}) for each in comparisons]
-    return answer(annotated, releases(results), grade(results, issues, annotated), run.id)
+def run_answer(analysis: Analysis) -> Answer:
+    """Return which releases of a run are faster, by how much, and its grade."""
+    return answer(analysis.comparisons, analysis.releases, analysis.grade, analysis.dataset.run)
 
 
-def report_summary(run: Run, margin: float) -> str:
-    """Return the first part of a run's report as Markdown.
-
-    Args:
-        run: the run to report on.
-        margin: the change that counts as none, as a share.
-    """
-    results = dataset.load_dataset(run)
-    return summary(arrange(results, summarise(results, margin=margin)))
+def report_summary(analysis: Analysis) -> str:
+    """Return the first part of a run's report as Markdown."""
+    return summary(arrange(analysis))
 
 
 def run_accuracy(run: Run) -> tuple[Accuracy, ...]:
     """Return the largest errors against the reference, by environment and implementation, without A/A controls."""
-    return tuple(row for row in accuracy(dataset.load_dataset(run)) if not is_twin(row.environment))
+    return tuple(row for row in accuracy(load_dataset(run)) if not is_twin(row.environment))
 
 
 @collector_paused()
@@ -136,8 +121,7 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
     loaded = load(matrix, networks=False) if matrix.exists() else None
     margin = loaded.measure.margin if loaded else MARGIN
     ids = list(dict.fromkeys(environment for name in names for environment in _selected(name, loaded)))
-    datasets: dict[str, Dataset] = {}
-    issues: dict[str, tuple[QualityIssue, ...]] = {}
+    analyses: dict[str, Analysis] = {}
     pinned: dict[str, list[str]] = {}
     for name in ids:
         environment, of = split(name)
@@ -145,9 +129,8 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
             pinned.setdefault(of, []).append(environment)
 
     def loaded_run(stored_run: Run) -> Dataset:
-        results = datasets[stored_run.id] = dataset.load_dataset(stored_run)
-        issues[stored_run.id] = quality_issues(results)
-        return results
+        analyses[stored_run.id] = analyse_run(stored_run, margin)
+        return analyses[stored_run.id].dataset
 
     def stored() -> Iterator[Dataset]:
         for name, environments in pinned.items():
@@ -160,16 +143,15 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
 
     known = tuple(loaded.environments) if loaded else ()
     compared = compare(stored(), ids[0], ids[1:], margin=margin, best=best, known=known)
-    used = dict.fromkeys(name for row in compared.rows for name in row.runs)
-    comparisons = {name: summarise(datasets[name], margin=margin) for name in used}
-    grades = {name: grade(datasets[name], issues[name], comparisons[name]) for name in used}
+    used = {name: analyses[name] for row in compared.rows for name in row.runs}
     by_environment = {
         name: release
-        for each in used
-        for name, release in releases(with_facts_of(datasets[each], pinned.get(each, ()))).items()
+        for run_id, each in used.items()
+        for name, release in releases(with_facts_of(each.dataset, pinned.get(run_id, ()))).items()
     }
-    graded = {name: value for name, value in grades.items() if value}
-    return replace(annotate(compared, issues), grades=graded, releases=by_environment)
+    grades = {name: each.grade for name, each in used.items() if each.grade}
+    annotated = annotate(compared, {name: each.issues for name, each in used.items()})
+    return replace(annotated, grades=grades, releases=by_environment)
 
 
 def _readable(reports: Path, load_run: Callable[[Run], Dataset]) -> Iterator[Dataset]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
+from runner.analysis.analyse import analyse_run
 from runner.core.errors import Problem, RecordError, RunnerError, UsageError
 from runner.core.files import read_bounded
 from runner.history.entries import ChangeEntry, LevelEntry, RunRow, series_device
@@ -128,13 +129,13 @@ def _newest(history: "History") -> datetime | None:
 def _summary(run: Run, margin: float) -> dict[str, Any]:
     """Return the summary of a run; its report is written first if it has none, or one of an older program."""
     if not ((run.path / NAME).exists() and (run.path / "index.html").exists()):
-        write_report(run, margin)
+        write_report(analyse_run(run, margin), run)
     try:
         document = _stored_summary(run)
     except RecordError:
         document = {}
     if document.get("version") != VERSION:
-        write_report(run, margin)
+        write_report(analyse_run(run, margin), run)
         document = _stored_summary(run)
     return document
 

@@ -20,27 +20,32 @@ def load(reports: Path) -> None:
 
 def report(reports: Path) -> None:
     """Write the report, then list the runs."""
+    from runner.analysis.analyse import analyse_run
     from runner.session.listing import listing
     from runner.session.results import find_run, write_report
 
-    write_report(find_run(reports, None), MARGIN)
+    run = find_run(reports, None)
+    write_report(analyse_run(run, MARGIN), run)
     list(listing("runs", NO_MATRIX, reports))
 
 
 def published(reports: Path) -> None:
     """Write the report with published figures next to it."""
+    from runner.analysis.analyse import analyse_run
     from runner.session.results import find_run, write_report
 
-    write_report(find_run(reports, TONIGHT), MARGIN, "braun2018")
+    run = find_run(reports, TONIGHT)
+    write_report(analyse_run(run, MARGIN), run, "braun2018")
 
 
 def answer(reports: Path) -> None:
     """Show the answer and the summary of a run."""
+    from runner.analysis.analyse import analyse_run
     from runner.report import answer_text
     from runner.session.results import find_run, report_summary, run_answer
 
-    answer_text.text(run_answer(find_run(reports, None), MARGIN), width=100, colour=True)
-    report_summary(find_run(reports, TONIGHT), MARGIN)
+    answer_text.text(run_answer(analyse_run(find_run(reports, None), MARGIN)), width=100, colour=True)
+    report_summary(analyse_run(find_run(reports, TONIGHT), MARGIN))
 
 
 def compare(reports: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.analysis import dataset
+from runner.analysis.analyse import analyse_run
 from runner.backends import harness_archive
 from runner.core.errors import RunnerError
 from runner.core.model import Measurement, Record
@@ -187,7 +188,7 @@ def commands(reports: Path, run: Run, other: Run) -> Mapping[str, Callable[[], o
     return {
         "merge": lambda: dataset.merge([run]),
         "compare": compare,
-        "report": lambda: (write_report(run, 0.03), run_answer(run, 0.03)),
+        "report": lambda: (write_report(analyse_run(run, 0.03), run), run_answer(analyse_run(run, 0.03))),
         "check": checked,
         "accuracy": lambda: accuracy.text(run_accuracy(find_run(reports, run.id)), 100, colour=False),
         "list": lambda: [*listing("runs", NO_MATRIX, reports)],

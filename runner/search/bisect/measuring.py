@@ -7,8 +7,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from runner.analysis import dataset
-from runner.analysis.compare.summary import summarise
+from runner.analysis.analyse import analyse_run
 from runner.analysis.comparison_model import Comparison, Row
 from runner.core.errors import Problem, ProvisionError, RunnerError
 from runner.core.model import Provisioned
@@ -132,7 +131,7 @@ class Measuring:
         """Measure a plan in a run below the search; return the comparison with the base, and the id of the run."""
         settings = replace(self.context.settings, reports=self.state.path, part_of="runner bisect")
         totals = pipeline.run(prepared, self.context.backend, settings, self.progress, self.context.gpus)
-        for comparison in summarise(dataset.load_dataset(totals.run), margin=settings.margin):
+        for comparison in analyse_run(totals.run, settings.margin).comparisons:
             if comparison.others == (other.name,):
                 return comparison, totals.run.id
         failures = [record for record in totals.run.records() if record.status != "ok"]

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from runner.analysis import dataset
+from runner.analysis.analyse import analyse
 from runner.analysis.compare.pairing import environment_side
-from runner.analysis.compare.summary import summarise
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import MIN_ROUNDS, Dataset
 from runner.core.errors import GpuError, Problem, RunnerError, UsageError
@@ -145,7 +145,7 @@ def _in_turns(
     measured = _measure(prepared, context, progress)
     after = dataset.load_dataset(measured)
     comparison: Comparison | None = next(
-        (each for each in summarise(after, margin=context.settings.margin) if each.others == (against,)), None
+        (each for each in analyse(after, context.settings.margin).comparisons if each.others == (against,)), None
     )
     if comparison is None:
         raise RunnerError(Problem(f"{earlier} and {against} have no cell in common that both can compute"))

@@ -23,6 +23,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from runner.analysis import dataset
+from runner.analysis.analyse import analyse_run
 from runner.analysis.model import Dataset
 from runner.core.model.cells import TWIN
 from runner.core.progress import Progress
@@ -161,7 +162,7 @@ def _measure(first: Prepared, context: Context, run: str, progress: Progress) ->
         settings = replace(settings, quiet_seconds=NIGHT_QUIET_SECONDS)
     totals = pipeline.run(first, context.backend, settings, progress, context.gpus)
     if totals.good:
-        write_report(totals.run, context.settings.margin)
+        write_report(analyse_run(totals.run, context.settings.margin), totals.run)
     return totals
 
 

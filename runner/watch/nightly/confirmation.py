@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runner.analysis import dataset
-from runner.analysis.compare.summary import summarise
+from runner.analysis.analyse import analyse_run
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import MIN_ROUNDS
 from runner.backends import restored
@@ -158,9 +157,10 @@ class Confirmation:
         """Measure a plan of two environments in a run of its own, stored below the night's."""
         settings = replace(self.context.settings, reports=self.context.settings.reports / FOLDER / self.run)
         totals = pipeline.run(prepared, self.context.backend, settings, self.progress, self.context.gpus)
+        analysis = analyse_run(totals.run, settings.margin)
         if totals.good:
-            write_report(totals.run, settings.margin)
-        comparison = next(iter(summarise(dataset.load_dataset(totals.run), margin=settings.margin)), None)
+            write_report(analysis, totals.run)
+        comparison = next(iter(analysis.comparisons), None)
         if comparison is None:
             (base,) = prepared.also
             comparison = Comparison(base=base, others=(environment,), device="", device_name="", rows=())

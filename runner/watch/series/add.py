@@ -25,13 +25,14 @@ def add_run(run: Run, margin: float, url: str, note: Callable[[str], object]) ->
     Returns:
         Whether all of it is in the history now.
     """
+    from runner.analysis.analyse import analyse_run
     from runner.history.database import History
     from runner.watch.series.entries import run_entry
 
     try:
         with History.open(url) as history:
             for each in with_confirmations(run):
-                history.add(run_entry(each, margin))
+                history.add(run_entry(analyse_run(each, margin), each))
     except (HistoryError, RecordError, OSError) as error:
         reason = error.problems[0].message if isinstance(error, RunnerError) else error
         note(f"run {run.id} is not in the history {url_name(url)}: {reason}; {REBUILD}")

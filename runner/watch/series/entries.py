@@ -13,14 +13,13 @@ from typing import Any, NotRequired
 from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
-from runner.analysis import dataset
+from runner.analysis.analyse import Analysis
 from runner.analysis.boards import boards_of
-from runner.analysis.compare.summary import summarise
 from runner.analysis.comparison_model import Row
 from runner.analysis.model import Dataset
 from runner.analysis.of_run import split
 from runner.analysis.quality.run import measured_elsewhere
-from runner.analysis.releases import Release, releases
+from runner.analysis.releases import Release
 from runner.analysis.time_intervals import Ends, time_intervals
 from runner.core.errors import Problem, RecordError
 from runner.core.model import Cell
@@ -67,21 +66,20 @@ class StoredNight(TypedDict):
 NIGHT = TypeAdapter[Any](StoredNight)
 
 
-def run_entry(run: Run, margin: float, results: Dataset | None = None) -> RunEntry:
+def run_entry(analysis: Analysis, run: Run) -> RunEntry:
     """Return a run as an entry of the history.
 
     Its place says what kind of run it is: below ``nights/<night>/runs`` it confirms changes of a night, and where
     ``nights/<run>.json`` exists it is a night itself.
 
     Args:
-        run: the run, in ``<reports>/runs`` or below ``<reports>/nights``.
-        margin: the relative change that counts as none.
-        results: the run as tables, if it was read before.
+        analysis: the run.
+        run: its folder, in ``<reports>/runs`` or below ``<reports>/nights``.
 
     Raises:
-        RecordError: the run or its night cannot be read, or nothing says when it started.
+        RecordError: the night of the run cannot be read, or nothing says when it started.
     """
-    results = results or dataset.load_dataset(run)
+    results = analysis.dataset
     header = results.provenance
     boards = _boards(results)
     night = night_file(run)
@@ -94,7 +92,7 @@ def run_entry(run: Run, margin: float, results: Dataset | None = None) -> RunEnt
         backend=_text(header, "backend"),
         harness=_text(header, "harness"),
         source=str(run.path.absolute()),
-        cells=tuple(replace(cell, board=boards.get(cell.cell)) for cell in _cells(results, margin)),
+        cells=tuple(replace(cell, board=boards.get(cell.cell)) for cell in _cells(analysis)),
         changes=stored_changes(night) if kind == "night" else (),
     )
 
@@ -169,13 +167,14 @@ def _change(change: Mapping[str, Any], night: str) -> ChangeEntry:
     )
 
 
-def _cells(results: Dataset, margin: float) -> Iterator[CellEntry]:
+def _cells(analysis: Analysis) -> Iterator[CellEntry]:
     """Yield the cells with a good record, in the order measured."""
+    results = analysis.dataset
     grouped = results.rounds.assign(cell=results.rounds["cell"].astype(str)).groupby("cell", sort=False)["seconds"]
     medians, counts = grouped.median().to_dict(), grouped.size().to_dict()
     intervals = time_intervals(results)
-    rows = {row.other: row for each in summarise(results, margin=margin) for row in each.rows if _has_base(row)}
-    builds = _Builds(results)
+    rows = {row.other: row for each in analysis.comparisons for row in each.rows if _has_base(row)}
+    builds = _Builds(analysis)
     for name, seconds in medians.items():
         cell = Cell.parse(str(name))
         if not is_twin(cell.environment) and not split(cell.environment)[1]:
@@ -190,10 +189,10 @@ def _has_base(row: Row) -> bool:
 class _Builds:
     """The release of each environment of a run, and what pins its content."""
 
-    def __init__(self, results: Dataset) -> None:
-        self.releases: Mapping[str, Release] = releases(results)
-        self.digests: Mapping[str, Any] = results.provenance.get("digests") or {}
-        self.environments = results.environments
+    def __init__(self, analysis: Analysis) -> None:
+        self.releases: Mapping[str, Release] = analysis.releases
+        self.digests: Mapping[str, Any] = analysis.dataset.provenance.get("digests") or {}
+        self.environments = analysis.dataset.environments
 
     def release(self, environment: str) -> str:
         return self.releases[environment].version

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.analysis.analyse import analyse_run
 from runner.core.errors import RecordError
 from runner.history.database import History
 from runner.history.writes import EntryError
@@ -69,7 +70,7 @@ def rebuild(reports: Path, history: History, margin: float, note: Callable[[str]
     for count, run in enumerate(stored_runs(reports), 1):
         seen.add(run.id)
         try:
-            entry = run_entry(run, margin)
+            entry = run_entry(analyse_run(run, margin), run)
             is_new = bool(entry.cells) and history.add(entry)
         except RecordError as error:
             warn_unreadable(run, error)

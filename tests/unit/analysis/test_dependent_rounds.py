@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from runner.analysis import dataset
+from runner.analysis.analyse import analyse
 from runner.analysis.compare import compare
 from runner.analysis.compare.pairing import environment_side
-from runner.analysis.compare.summary import summarise
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import Dataset
 from runner.analysis.quality import quality_issues
@@ -107,7 +107,7 @@ def test_every_output_says_so_once(tmp_path: Path) -> None:
         "reason": widening.reason,
     }
     capital = f"{sentence[0].upper()}{sentence[1:]}"
-    files = report(run, summarise(run))
+    files = report(analyse(run))
     for page in (render(comparison, "md"), render(comparison, "html"), files["index.html"], files["report.md"]):
         plain_page = str(page).replace("\\", "")
         assert plain_page.count(capital) == 1

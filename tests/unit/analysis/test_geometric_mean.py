@@ -14,6 +14,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from runner.analysis import dataset
+from runner.analysis.analyse import analyse
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
 from runner.analysis.comparison_model import Comparison, GeometricMean
@@ -225,7 +226,7 @@ def test_json_has_it_by_environment_and_csv_has_rows_alone(laptop: Comparison) -
 
 def test_a_report_has_it_beside_the_verdicts(tmp_path: Path) -> None:
     results = dataset.load_dataset(realistic(tmp_path))
-    files = report(results, summarise(results))
+    files = report(analyse(results))
     (first, *_), *_ = ([*comparison.overall] for comparison in summarise(results))
     for name in ("index.html", "report.md"):
         answer = str(files[name]).partition("What got slower" if name == "index.html" else "## Slower")[0]

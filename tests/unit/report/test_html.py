@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.analysis import dataset
+from runner.analysis.analyse import analyse, analyse_run
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Dataset
 from runner.analysis.releases import releases
@@ -30,12 +31,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 @pytest.fixture(scope="module")
 def content(results: Dataset) -> Page:
-    return arrange(results, summarise(results))
+    return arrange(analyse(results))
 
 
 @pytest.fixture(scope="module")
 def page(results: Dataset) -> str:
-    return str(report(results, summarise(results))["index.html"])
+    return str(report(analyse(results))["index.html"])
 
 
 def test_the_page_requests_nothing(page: str) -> None:
@@ -60,10 +61,10 @@ def test_the_page_requests_nothing(page: str) -> None:
 def test_measuring_again_has_the_model_files_the_matrix_and_the_hosts_of_the_run(results: Dataset) -> None:
     command = ["torch-2.x", "--model", "~/my nets/a.py", "--rounds", "3", "--matrix", "b.yaml", "--model", "c.py"]
     known = replace(results, provenance={"command": command, "executor": "slurm://gpu?devices=2"})
-    (first, *_) = arrange(known, summarise(known)).rows
+    (first, *_) = arrange(analyse(known)).rows
     options = "--matrix b.yaml --model ~/'my nets/a.py' --model c.py --executor 'slurm://gpu?devices=2'"
     assert first.again == f"runner run '{first.row.base.id}' '{first.row.other.id}' --rounds 10 {options}"
-    (first, *_) = arrange(results, summarise(results)).rows
+    (first, *_) = arrange(analyse(results)).rows
     assert first.again.endswith("' --rounds 10")
 
 
@@ -202,7 +203,7 @@ def test_names_are_text_wherever_they_come_from(tmp_path: Path) -> None:
         for number in range(3)
     ]
     results = dataset.load_dataset(make(tmp_path, [*records, bad(cell("torch-1.12"), 0, "crash", evil)], cpu=evil))
-    text = str(report(results, summarise(results))["index.html"])
+    text = str(report(analyse(results))["index.html"])
     assert text.count("<script") == 1  # that of the page
     assert "&lt;script&gt;" in text
     assert "alert(1)" in html_text(text)
@@ -217,6 +218,6 @@ def test_the_pictures_of_a_row_take_less_than_a_kilobyte(page: str) -> None:
 
 
 def test_one_round_has_no_interval_and_no_nan(tmp_path: Path) -> None:
-    text = html_text(str(report(dataset.load_dataset(make(tmp_path, rounds(cell(), [0.5]))))["index.html"]))
+    text = html_text(str(report(analyse_run(make(tmp_path, rounds(cell(), [0.5]))))["index.html"]))
     assert "500 ms" in text
     assert not re.search(r"\bnan\b|\binf\b", text)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.analysis import dataset
-from runner.analysis.compare.summary import summarise
+from runner.analysis.analyse import analyse
 from runner.analysis.model import Dataset
 from runner.report.markdown import LIMIT, SHOWN_CHANGES, SUMMARY_LINES, page_text, summary
 from runner.report.page import Page, arrange
@@ -21,7 +21,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 @pytest.fixture(scope="module")
 def content(results: Dataset) -> Page:
-    return arrange(results, summarise(results))
+    return arrange(analyse(results))
 
 
 def table_rows(text: str, title: str) -> list[list[str]]:
@@ -67,6 +67,7 @@ def test_a_summary_fits_the_page_of_a_job(content: Page) -> None:
 
 
 def test_a_run_without_comparisons_has_its_times(tmp_path: Path, results: Dataset) -> None:
-    text = page_text(arrange(results, ()))
-    assert text.startswith("# 6 environments, 2 cases, on AMD EPYC 7B13")
+    rounds, samples = (frame[frame["environment"] == "torch-2.x"] for frame in (results.rounds, results.samples))
+    text = page_text(arrange(analyse(replace(results, rounds=rounds, samples=samples))))
+    assert text.startswith("# 1 environment, 2 cases, on AMD EPYC 7B13")
     assert "<details><summary>Times</summary>" in text

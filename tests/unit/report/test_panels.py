@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.analysis import dataset
+from runner.analysis.analyse import analyse
 from runner.analysis.compare import summarise
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.model import Dataset
@@ -32,12 +33,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 @pytest.fixture(scope="module")
 def content(results: Dataset) -> Page:
-    return arrange(results, summarise(results))
+    return arrange(analyse(results))
 
 
 @pytest.fixture(scope="module")
 def files(results: Dataset) -> dict[str, str]:
-    return {name: str(text) for name, text in report(results, summarise(results)).items()}
+    return {name: str(text) for name, text in report(analyse(results)).items()}
 
 
 @pytest.fixture(scope="module")
@@ -136,8 +137,8 @@ def test_the_page_of_a_comparison_names_the_kinds(comparison: Comparison) -> Non
 
 def test_one_kind_on_one_board_names_neither(tmp_path: Path) -> None:
     results = dataset.load_dataset(fake_runs.realistic(tmp_path))
-    files = {name: str(text) for name, text in report(results, summarise(results)).items()}
-    page = arrange(results, summarise(results))
+    files = {name: str(text) for name, text in report(analyse(results)).items()}
+    page = arrange(analyse(results))
     assert page.panels == ()
     assert {card.device_name for card in page.answer.cards} == {""}
     assert {each.measured_on for each in page.rows} == {""}

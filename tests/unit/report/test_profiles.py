@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from runner.analysis.analyse import analyse_run
 from runner.core.model import Cell
 from runner.report import profiles as shown
 from runner.report.formatting import DASH
@@ -35,7 +36,7 @@ def texts(run: Run, profiles: dict[Cell, dict[str, Any]]) -> tuple[str, str]:
     """Return the page and the Markdown of a run with profiles."""
     for of, content in profiles.items():
         write_profile(run.path, of.id, content)
-    page = write_report(run, 0.02)
+    page = write_report(analyse_run(run, 0.02), run)
     return page.read_text(), (run.path / "report.md").read_text()
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from runner.analysis import dataset
+from runner.analysis.analyse import analyse
 from runner.analysis.model import Dataset
 from runner.analysis.releases import releases
 from runner.catalog.published import figures
@@ -23,7 +24,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 
 def charts(results: Dataset, case: str) -> tuple[BarChart, ...]:
-    lines = [line for each in arrange(results, ()).cases if each.name == case for line in each.lines]
+    lines = [line for each in arrange(analyse(results)).cases if each.name == case for line in each.lines]
     published = [figure for figure in figures() if figure.source == "braun2018" and figure.case == case]
     devices = dict.fromkeys(releases(results), "a CPU")
     return bar_charts(published, lines, releases(results), devices)
@@ -64,7 +65,7 @@ def test_a_bar_is_as_long_as_its_time_and_the_axis_holds_every_interval(results:
 
 
 def test_the_page_names_the_device_of_each_side(results: Dataset) -> None:
-    page = html_text(str(report(results, published="braun2018")["index.html"]))
+    page = html_text(str(report(analyse(results), published="braun2018")["index.html"]))
     assert "published, on NVIDIA GTX 1080 Founders Edition; ± one standard deviation" in page
     assert "measured in this run, on AMD EPYC 7B13; with the 95 % interval" in page
     assert page.count("the figures as tables") == 1

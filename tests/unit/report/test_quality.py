@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from runner.analysis import dataset
+from runner.analysis.analyse import analyse
 from runner.analysis.compare.summary import summarise
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import Dataset, QualityIssue
@@ -63,12 +64,12 @@ def results(reports: Path) -> Dataset:
 
 @pytest.fixture(scope="module")
 def page(results: Dataset) -> str:
-    return str(report(results, summarise(results))["index.html"])
+    return str(report(analyse(results))["index.html"])
 
 
 @pytest.fixture(scope="module")
 def markdown(results: Dataset) -> str:
-    return str(report(results, summarise(results))["report.md"])
+    return str(report(analyse(results))["report.md"])
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +167,7 @@ def test_report_and_check_show_the_same_issues(reports: Path, results: Dataset, 
 
 def test_a_run_without_issues_is_reported_as_such(tmp_path: Path) -> None:
     results = dataset.load_dataset(make(tmp_path, [*quiet("torch-1.0"), *quiet("torch-2.x")], **QUIET))
-    files = report(results, summarise(results))
+    files = report(analyse(results))
     assert "No quality issues." in str(files["index.html"])
     assert "Warnings: No quality issues." in str(files["report.md"])
 
@@ -281,6 +282,6 @@ def test_sentences_of_issues_are_escaped(tmp_path: Path) -> None:
     results = dataset.load_dataset(
         make(tmp_path, [*quiet("torch-1.0"), *quiet("torch-2.x")], **{**QUIET, "governor": evil})
     )
-    files = report(results, summarise(results))
+    files = report(analyse(results))
     assert "<script>alert" not in str(files["index.html"])
     assert "<script" not in str(files["report.md"]).replace(r"\<", "")

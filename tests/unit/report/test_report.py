@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from runner.analysis import dataset
+from runner.analysis.analyse import analyse, analyse_run
 from runner.analysis.compare import compare
-from runner.analysis.compare.summary import summarise
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import Dataset
 from runner.core.errors import UsageError
@@ -58,7 +58,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 @pytest.fixture(scope="module")
 def page(results: Dataset) -> str:
-    return str(report(results, summarise(results))["index.html"])
+    return str(report(analyse(results))["index.html"])
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def comparison(results: Dataset) -> Comparison:
 
 
 def test_a_report_is_four_files(results: Dataset) -> None:
-    files = report(results)
+    files = report(analyse(results))
     assert list(files) == ["index.html", "report.md", "samples.csv", "summary.json"]
     assert isinstance(files["samples.csv"], bytes)
     assert files["samples.csv"].count(b"\n") == 8401
@@ -76,7 +76,7 @@ def test_a_report_is_four_files(results: Dataset) -> None:
 def test_names_and_reasons_are_escaped(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script> | *x*"
     run = make(tmp_path, [good(cell(), 0, [1.0], device=evil), bad(cell("torch-1.0"), 0, "crash", evil)], cpu=evil)
-    files = report(dataset.load_dataset(run))
+    files = report(analyse_run(run))
     assert "<script" not in str(files["index.html"])
     assert "&lt;script&gt;" in str(files["index.html"])
     assert r"\<script\>alert(1)\</script\> \| \*x\*" in str(files["report.md"])
@@ -86,7 +86,7 @@ def test_a_run_without_a_good_record_still_has_a_report(tmp_path: Path) -> None:
     run = make(
         tmp_path, [bad(cell(), 0, "import", "no module named torch")], {cell("torch-0.4"): Skip("no-engine", "none")}
     )
-    files = report(dataset.load_dataset(run))
+    files = report(analyse_run(run))
     assert "No test of this run has a good record" in str(files["index.html"])
     assert "no module named torch" in str(files["report.md"])
 
@@ -150,7 +150,7 @@ def test_differences_are_in_every_format_except_csv(comparison: Comparison) -> N
 def test_a_report_has_the_differences_below_its_verdicts(results: Dataset, page: str) -> None:
     sentence = "between torch-1.0 and torch-1.12 only torch differs: 1.0, 1.12"
     assert f"<summary>{sentence}</summary>" in page
-    assert f"- {sentence}" in str(report(results, summarise(results))["report.md"])
+    assert f"- {sentence}" in str(report(analyse(results))["report.md"])
 
 
 def test_csv_has_the_same_rows(comparison: Comparison) -> None:
@@ -307,11 +307,12 @@ def test_a_table_with_published_names_fits_its_terminal(with_published: Comparis
 
 
 def test_a_report_has_published_figures_only_on_request(results: Dataset) -> None:
-    assert "compared with this run" not in str(report(results)["index.html"]) + str(report(results)["report.md"])
+    files = report(analyse(results))
+    assert "compared with this run" not in str(files["index.html"]) + str(files["report.md"])
 
 
 def test_a_report_has_published_and_measured_columns(results: Dataset) -> None:
-    files = report(results, published="braun2018")
+    files = report(analyse(results), published="braun2018")
     markdown = str(files["report.md"])
     section = markdown[markdown.index("## Braun, ") : markdown.index("<details>")]
     assert "torch: published on NVIDIA GTX 1080 Founders Edition; measured on AMD EPYC 7B13" in section
@@ -332,7 +333,7 @@ def test_a_report_has_published_and_measured_columns(results: Dataset) -> None:
 
 
 def test_published_throughput_is_shown_as_the_time_of_a_step(results: Dataset) -> None:
-    section = str(report(results, published="glample2016")["report.md"]).partition("## Lample")[2]
+    section = str(report(analyse(results), published="glample2016")["report.md"]).partition("## Lample")[2]
     line = next(line for line in section.splitlines() if line.startswith("| theano-scan | train"))
     assert line == "| theano-scan | train | 9.27 ms |"  # 289.6 us an example, 32 examples
     phases = [line.split(" | ")[1] for line in section.splitlines() if line.startswith("| basic-lstm-cell")]
@@ -343,7 +344,7 @@ def test_other_protocols_and_precisions_have_their_own_columns(tmp_path: Path) -
     phases = {"train": "fp32", "train+published": "fp32"}
     records = [good(cell(phase=phase, precision=precision), 0, [0.05]) for phase, precision in phases.items()]
     records.append(good(cell(precision="tf32"), 0, [0.04]))
-    text = str(report(dataset.load_dataset(make(tmp_path, records)), published="braun2018")["report.md"])
+    text = str(report(analyse_run(make(tmp_path, records)), published="braun2018")["report.md"])
     assert "| torch-2.x, measured | torch-2.x tf32, measured | torch-2.x+published, measured |" in text
 
 
@@ -352,9 +353,9 @@ def test_a_run_without_published_cases_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
         UsageError, match=r"has measured none of the cases of glample2016\nhint: `runner run --workload rnn"
     ):
-        report(results, published="glample2016")
+        report(analyse(results), published="glample2016")
     with pytest.raises(UsageError, match="did you mean 'braun2018'"):
-        report(results, published="braun")
+        report(analyse(results), published="braun")
 
 
 def test_a_time_is_shown_in_the_unit_of_its_workload() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.analysis import dataset
-from runner.analysis.compare.summary import summarise
+from runner.analysis.analyse import analyse
 from runner.report import report
 from runner.report.telemetry import telemetry
 from tests.support.fake_runs import cell, good, make
@@ -35,7 +35,7 @@ def test_the_details_of_a_row_have_the_readings_of_both_sides(tmp_path: Path) ->
         for number in range(3)
     ]
     results = dataset.load_dataset(make(tmp_path, records))
-    details = html_text(str(report(results, summarise(results))["index.html"]).partition('<tr class="more">')[2])
+    details = html_text(str(report(analyse(results))["index.html"]).partition('<tr class="more">')[2])
     assert "1,410 MHz" in details
     assert "1,380 MHz" in details
     assert "throttled in" not in details

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from runner import cli
 from runner.analysis import dataset
-from runner.analysis.compare.summary import summarise
+from runner.analysis.analyse import analyse, analyse_run
 from runner.analysis.comparison_model import Comparison
 from runner.cli import console
 from runner.core.progress import LiveProgress
@@ -72,7 +72,7 @@ def test_a_chart_is_an_image_whatever_releases_are_called(run: Run, compared: Co
     assert not CONTROLS.search(text)
     ET.fromstring(text)
     results = dataset.load_dataset(run)
-    page = report(replace(results, machine={**results.machine, "cpu": HOSTILE}), summarise(results))["index.html"]
+    page = report(analyse(replace(results, machine={**results.machine, "cpu": HOSTILE})))["index.html"]
     assert not CONTROLS.search(str(page))
 
 
@@ -83,7 +83,7 @@ def test_with_colours_only_colours_are_escape_sequences(compared: Comparison) ->
 
 
 def test_the_files_of_a_report_control_no_terminal_and_no_page(run: Run) -> None:
-    write_report(run, 0.02)
+    write_report(analyse_run(run, 0.02), run)
     for name in ("index.html", "report.md", "samples.csv", "summary.json"):
         text = (run.path / name).read_text(encoding="utf-8")
         assert not CONTROLS.search(text), name
@@ -91,7 +91,7 @@ def test_the_files_of_a_report_control_no_terminal_and_no_page(run: Run) -> None
 
 
 def test_no_cell_of_a_table_for_spreadsheets_is_a_formula(run: Run, compared: Comparison, tmp_path: Path) -> None:
-    write_report(run, 0.02)
+    write_report(analyse_run(run, 0.02), run)
     assert CliRunner().invoke(cli.app, ["export", "-o", f"{tmp_path}/x.csv", "--reports", str(tmp_path)]).exit_code == 0
     for text in (
         (run.path / "samples.csv").read_text(),

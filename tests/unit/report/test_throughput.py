@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from runner.analysis import dataset
+from runner.analysis.analyse import analyse
 from runner.catalog.hardware.peaks import peak
 from runner.core.model.events import CANARY_SIZE as SIZE
 from runner.report.html import page_text
@@ -129,7 +130,7 @@ def test_host_and_device_time_are_shown_next_to_the_median(tmp_path: Path) -> No
     run = make(tmp_path, [good(CELL, number, [2e-3], **H200, **facts) for number, facts in enumerate(times)])
     results = dataset.load_dataset(run)
     assert throughput_of(run).host_device == {CELL.id: "host 200 µs, device 2200 µs"}
-    page = arrange(results, ())
+    page = arrange(analyse(results))
     assert '<br><span class="soft">host 200 µs, device 2200 µs</span>' in page_text(page)
     assert "| 2.00 ms (host 200 µs, device 2200 µs) |" in markdown(page)
     assert "| 315 GFLOP/s, 0.47 % |" in markdown(page)

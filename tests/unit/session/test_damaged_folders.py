@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.analysis.analyse import analyse_run
 from runner.cli import console
 from runner.core.errors import DamagedRunWarning, RecordError, RunnerError
 from runner.core.progress import Progress
@@ -62,7 +63,7 @@ def test_damaged_records_are_notes_of_the_report_and_of_the_check(tmp_path: Path
     assert checked.notes[0].startswith("3 records are damaged and left out: ")
     assert checked.counts.good == 3
     with pytest.warns(DamagedRunWarning):
-        write_report(run, 0.03)
+        write_report(analyse_run(run, 0.03), run)
     assert "3 records are damaged and left out" in (run.path / "index.html").read_text()
     assert "3 records are damaged and left out" in (run.path / "report.md").read_text()
 
@@ -131,7 +132,7 @@ def test_anchors_of_another_shape_are_an_error_and_stay(tmp_path: Path, content:
 
 @pytest.mark.parametrize("content", ["[]", "[" * 100_000, '{"grade": 5}', "\0"])
 def test_a_summary_of_another_shape_is_written_again(tmp_path: Path, run: Run, content: str) -> None:
-    write_report(run, 0.03)
+    write_report(analyse_run(run, 0.03), run)
     path = run.path / "summary.json"
     expected = path.read_text()
     path.write_text(content)
@@ -147,7 +148,7 @@ def test_a_report_that_cannot_be_written_is_a_sentence(run: Run, code: int, monk
 
     monkeypatch.setattr("runner.store.documents.write_whole", refuse)
     with pytest.raises(RecordError, match=rf"{run.path}/.* cannot be written: refused") as caught:
-        write_report(run, 0.03)
+        write_report(analyse_run(run, 0.03), run)
     assert ("make room" in str(caught.value)) == (code == errno.ENOSPC)
     with pytest.raises(RecordError, match=r"anchors\.json cannot be written: refused"):
         write_pins(run.path, "a", {})

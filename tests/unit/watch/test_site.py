@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from runner.analysis import dataset
-from runner.analysis.compare.summary import summarise
+from runner.analysis.analyse import analyse
 from runner.history.entries import ChangeEntry, LevelEntry, Point
 from runner.report import report
 from runner.report import site as pages
@@ -98,7 +98,7 @@ def written(*trends: Trend, newest: int = 29) -> dict[str, str]:
 
 def test_a_summary_has_the_answer_and_the_grade_and_no_times(tmp_path: Path) -> None:
     results = dataset.load_dataset(realistic(tmp_path))
-    document = json.loads(str(report(results, summarise(results))["summary.json"]))
+    document = json.loads(str(report(analyse(results))["summary.json"]))
     assert document["title"].startswith("On average PyTorch 2.x is")
     assert (document["grade"], document["failed"]) == ("fair", 2)
     assert document["tests"] == results.rounds["cell"].nunique()

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from runner.analysis import dataset
+from runner.analysis.analyse import analyse_run
 from runner.analysis.compare.summary import summarise
 from runner.core.errors import RecordError
 from runner.core.model import Cell
 from runner.core.model.cells import twin
+from runner.history.entries import RunEntry
 from runner.stats.intervals import MARGIN
 from runner.store.run import Run
 from runner.watch.series.entries import run_entry
@@ -32,6 +34,10 @@ HEADER = {
 }
 
 
+def entry_of(run: Run, margin: float = MARGIN) -> RunEntry:
+    return run_entry(analyse_run(run, margin), run)
+
+
 def a_run(reports: Path, *more: Cell) -> Run:
     """Make a run in which torch-2.x takes 1.1 times as long as torch-1.0, with a twin and other cells."""
     records = [*rounds(OLD, [1.0, 1.01, 0.99, 1.0, 1.0]), *rounds(NEW, [1.1, 1.11, 1.09, 1.1, 1.1])]
@@ -45,7 +51,7 @@ def a_run(reports: Path, *more: Cell) -> Run:
 def test_each_cell_of_a_run_of_several_hosts_has_its_board(tmp_path: Path) -> None:
     run = realistic(tmp_path, {GPU_1: [("rnn-step", "a")], GPU_2: [("rnn-step", "b")], DESK: [("rnn-step", "c")]})
     change_header(run, **{**HEADER, "device": "cpu", "device_name": "the processor of the driver"})
-    entry = run_entry(run, MARGIN)
+    entry = entry_of(run)
     boards = {Cell.parse(each.cell).case: each.board for each in entry.cells}
     assert {case: (board.host, board.device, board.device_name) for case, board in boards.items() if board} == {
         "a": (GPU_1.host, GPU_1.uuid, H100),
@@ -60,11 +66,11 @@ def test_each_cell_of_a_run_of_several_hosts_has_its_board(tmp_path: Path) -> No
 def test_a_run_of_two_hosts_of_a_kind_is_of_two_devices(tmp_path: Path) -> None:
     run = realistic(tmp_path, {GPU_1: [("rnn-step", "a")], GPU_2: [("rnn-step", "b")]})
     change_header(run, **HEADER)
-    assert run_entry(run, MARGIN).device_name == f"2 x {H100}"
+    assert entry_of(run).device_name == f"2 x {H100}"
 
 
 def test_cells_of_one_board_have_none_and_the_same_digest_as_ever(tmp_path: Path) -> None:
-    entry = run_entry(a_run(tmp_path), MARGIN)
+    entry = entry_of(a_run(tmp_path))
     assert {each.board for each in entry.cells} == {None}
     content = {name: value for name, value in asdict(entry).items() if name != "source"}
     content["cells"] = [{name: value for name, value in each.items() if name != "board"} for each in content["cells"]]
@@ -73,7 +79,7 @@ def test_cells_of_one_board_have_none_and_the_same_digest_as_ever(tmp_path: Path
 
 def test_a_run_has_medians_and_ratios_as_its_report_does(tmp_path: Path) -> None:
     run = a_run(tmp_path)
-    entry = run_entry(run, MARGIN)
+    entry = entry_of(run)
     assert (entry.run, entry.at, entry.kind) == (run.id, HEADER["at"], "run")
     assert (entry.device, entry.device_name, entry.backend) == ("GPU-1,GPU-2", "2 x H200", "docker")
     assert (entry.host, entry.driver, entry.harness) == ("bench", "580.1", "9f3c")
@@ -91,17 +97,17 @@ def test_a_run_has_medians_and_ratios_as_its_report_does(tmp_path: Path) -> None
 
 
 def test_the_margin_decides_the_verdict(tmp_path: Path) -> None:
-    assert run_entry(a_run(tmp_path), 0.5).cells[1].verdict == "same"
+    assert entry_of(a_run(tmp_path), 0.5).cells[1].verdict == "same"
 
 
 def test_twins_and_environments_as_they_were_are_left_out(tmp_path: Path) -> None:
-    entry = run_entry(a_run(tmp_path, twin(OLD), cell("torch-2.x@20261101-023000-ab12")), MARGIN)
+    entry = entry_of(a_run(tmp_path, twin(OLD), cell("torch-2.x@20261101-023000-ab12")))
     assert [each.cell for each in entry.cells] == [OLD.id, NEW.id]
 
 
 def test_failed_cells_and_sides_without_a_partner_have_no_ratio(tmp_path: Path) -> None:
     records = [*rounds(NEW, [1.0, 1.0, 1.0]), bad(OLD, 0, "crash", "it ended"), good(OTHER, 0, times(2.0))]
-    entry = run_entry(make(tmp_path, records), MARGIN)
+    entry = entry_of(make(tmp_path, records))
     assert [(each.cell, each.base, each.ratio, each.rounds) for each in entry.cells] == [
         (NEW.id, "", None, 3),
         (OTHER.id, "", None, 1),
@@ -113,10 +119,10 @@ def test_the_place_of_a_run_says_what_it_is(tmp_path: Path) -> None:
     run = a_run(tmp_path)
     night = tmp_path / "nights" / f"{run.id}.json"
     confirmation = a_run(night.with_suffix(""))
-    assert run_entry(confirmation, MARGIN).kind == "run"
+    assert entry_of(confirmation).kind == "run"
     night.write_text(json.dumps({"changes": []}))
-    assert run_entry(confirmation, MARGIN).kind == "confirmation"
-    assert run_entry(run, MARGIN).kind == "night"
+    assert entry_of(confirmation).kind == "confirmation"
+    assert entry_of(run).kind == "night"
 
 
 def test_a_night_brings_its_changes(tmp_path: Path) -> None:
@@ -134,7 +140,7 @@ def test_a_night_brings_its_changes(tmp_path: Path) -> None:
     path = tmp_path / "nights" / f"{run.id}.json"
     path.parent.mkdir()
     path.write_text(json.dumps({"changes": changes}))
-    first, second, third, fourth = run_entry(run, MARGIN).changes
+    first, second, third, fourth = entry_of(run).changes
     assert (first.cell, first.before, first.against, first.state) == (NEW.id, "run-a", "anchor", "measured-again")
     assert (first.verdict, first.ratio, first.ratio_low, first.ratio_high, first.rounds) == (
         "slower",
@@ -156,4 +162,4 @@ def test_a_damaged_night_is_a_sentence(content: str, tmp_path: Path) -> None:
     path.parent.mkdir()
     path.write_text(content)
     with pytest.raises(RecordError, match=str(path)):
-        run_entry(run, MARGIN)
+        entry_of(run)
