@@ -7,11 +7,12 @@ from typing import Any
 
 from runner.core.errors import GpuError, Problem
 from runner.core.model import Gpu
+from runner.core.model.devices import ClockPolicy
 from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 from runner.gpu.clocks import preconditions, recovery
 from runner.gpu.clocks.lease import Lease
-from runner.gpu.clocks.policy import ClockPolicy, Pin
+from runner.gpu.clocks.policy import Pin
 from runner.gpu.clocks.protocol import HOLD_SECONDS, Order
 from runner.gpu.processes import describe
 from runner.gpu.telemetry import TelemetrySampler

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from runner.core.errors import NothingSelectedError, Problem
-from runner.core.model import Block, ModelFiles, Past, Plan, PlannedCell
+from runner.core.model import Block, Measurement, ModelFiles, Past, Plan, PlannedCell
 from runner.core.model.cells import without_twin
 from runner.hosts.collector import BlockLease
 from runner.hosts.tasks import BlockJob, Offer
@@ -47,7 +47,7 @@ def plan_for_hosts(
     by_kind: dict[str, Plan] = {}
     for offer in offers:
         if offer.kind not in by_kind:
-            plan = read_plan(offer.plan, offer.cases, offer.measurement, Past(), models)
+            plan = read_plan(offer.plan, offer.cases, Measurement(**offer.measurement), Past(), models)
             by_kind[offer.kind] = with_twins(plan) if controls else plan
     parts = {kind: split_by_case(plan) for kind, plan in by_kind.items()}
     kinds = runnable_by_kind(

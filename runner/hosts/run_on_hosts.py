@@ -23,6 +23,7 @@ from runner.session.execution.recorder import Totals
 from runner.session.execution.resume import check_options, locked_run
 from runner.session.options import Options
 from runner.session.preparation import RunSettings
+from runner.store.header import RunHeader
 from runner.store.run import Run
 
 
@@ -106,7 +107,7 @@ def _options(address: str, certificates: Path | None) -> str:
     return " " + shlex.join(words)
 
 
-def _header(run: Run, address: str) -> header.RunHeader:
+def _header(run: Run, address: str) -> RunHeader:
     """Return the header of a run that an executor can continue.
 
     Raises:
@@ -141,7 +142,7 @@ def _add_uncollected(run: Run, executor: Executor, progress: Progress) -> None:
     collector.Collector(run).add_saved(progress.note)
 
 
-def _of_run(run: Run, offered: HostPlan, head: header.RunHeader) -> HostPlan:
+def _of_run(run: Run, offered: HostPlan, head: RunHeader) -> HostPlan:
     """Return the plan of a run that continues: each block goes to the kinds of devices that run all of its cells.
 
     Raises:

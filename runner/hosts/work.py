@@ -12,7 +12,7 @@ from pathlib import Path
 
 from runner.core.errors import Problem, RunnerError
 from runner.core.files import read_bounded, write_whole
-from runner.core.model import Past, device_id
+from runner.core.model import Measurement, Past, device_id
 from runner.core.progress import Progress
 from runner.hosts import project
 from runner.hosts.project import models
@@ -92,7 +92,7 @@ def _measured(job: BlockJob, device: str, folder: Path, progress: Progress) -> b
     """Measure a block as a run below ``folder``, and return that run's folder; its lock is held meanwhile."""
     options = received_options(job.options, project.unpack(job.project, folder / "project"), folder / "reports", device)
     context = setup(options)
-    plan = read_plan(job.plan, job.cases, job.measurement, Past(), models(context.matrix))
+    plan = read_plan(job.plan, job.cases, Measurement(**job.measurement), Past(), models(context.matrix))
     settings = replace(context.settings, part_of=f"the driver of run {job.run}")
     stored = header.start_run(plan, settings, context.gpus, {})
     prepared = remaining_work(plan, context, {})

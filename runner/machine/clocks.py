@@ -8,13 +8,13 @@ from typing import Any
 
 from runner.core.errors import GpuError, Problem, RecordError
 from runner.core.model import Gpu
+from runner.core.model.devices import ClockPolicy
 from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 from runner.gpu.clocks import journal, recovery
 from runner.gpu.clocks.client import Guard
 from runner.gpu.clocks.journal import Entry
 from runner.gpu.clocks.permission import SUDO, allow, may_lock, sudo_usable
-from runner.gpu.clocks.policy import ClockPolicy
 from runner.gpu.clocks.preconditions import Announcement, announcement, observe, read_announcement
 from runner.gpu.clocks.protocol import Order
 from runner.gpu.clocks.recovery import Busy, Undone

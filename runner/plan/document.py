@@ -63,7 +63,7 @@ def fingerprint(document: Mapping[str, Any], cases: Mapping[str, Any]) -> str:
 def read_plan(
     document: Mapping[str, Any],
     cases: Mapping[str, Any],
-    measurement: Mapping[str, Any],
+    measurement: Measurement,
     past: Past,
     models: Mapping[str, ModelFiles] = MappingProxyType({}),
 ) -> Plan:
@@ -72,12 +72,12 @@ def read_plan(
     Args:
         document: the plan as JSON.
         cases: case id -> its sizes, at least for every case with a cell that runs.
-        measurement: the fields of ``Measurement``.
+        measurement: how each cell is measured.
         past: what an earlier part of the run has measured.
         models: digest -> the files of a user's network.
 
     Raises:
-        KeyError, TypeError: a key is missing, or ``measurement`` has an unknown one.
+        KeyError, TypeError: a key is missing, or has another type.
     """
     planned = tuple(_planned(entry) for entry in document["cells"])
     runnable: dict[str, list[Cell]] = {}
@@ -87,7 +87,7 @@ def read_plan(
     return Plan(
         device=document["device"],
         backend=document["backend"],
-        measurement=Measurement(**measurement),
+        measurement=measurement,
         cells=planned,
         blocks=tuple(
             Block(

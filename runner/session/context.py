@@ -17,9 +17,9 @@ from runner.core.locks import shared
 from runner.core.machine import Capacity, is_wsl
 from runner.core.machine import capacity as machine_capacity
 from runner.core.model import Device, Gpu, Precision, Request
+from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.core.paths import cache_folder
 from runner.core.units import MAX_SECONDS, parse_duration
-from runner.gpu.clocks.policy import LEAVE, ClockPolicy
 from runner.gpu.detect import present
 from runner.gpu.locality import cores_near
 from runner.gpu.selection import choose_devices

@@ -6,7 +6,7 @@ from dataclasses import replace
 from runner.core.errors import EngineError, Problem, UsageError
 from runner.core.machine import Capacity
 from runner.core.model import Gpu, Plan, Skip, Spec
-from runner.gpu.clocks.policy import ClockPolicy
+from runner.core.model.devices import ClockPolicy
 from runner.gpu.selection import pick_devices
 from runner.matrix import load
 from runner.plan.compatibility.variants import choose_variants

@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.backends import Backend
 from runner.core.model import Gpu, Plan, Provisioned, Request, Spec, Survey
-from runner.gpu.clocks.policy import LEAVE, ClockPolicy
+from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.matrix import Matrix
 from runner.plan.environments import specs
 from runner.plan.planner import plan

@@ -1,16 +1,16 @@
-"""The shapes of the lines of a journal, by event."""
+"""The shapes of the lines of a journal, by event; that of the first one is ``header.RunHeader``."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NotRequired, Required
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import Field, TypeAdapter, with_config
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.core.json import Document
+from runner.store.header import check_fields
 from runner.store.shapes import (
     CONFIG,
     CellId,
-    Count,
     Integer,
     Number,
     Positive,
@@ -25,29 +25,6 @@ Digests = dict[str, str]
 
 
 @with_config(CONFIG)
-class Measurement(TypedDict, total=False):
-    """The settings of the measurement in the header of a run."""
-
-    rounds: Annotated[int, Field(ge=1, le=10**9)]
-    max_rounds: RoundNumber | None
-    budget: Number | None
-    seconds: Seconds
-    timeout: Seconds
-    threads: Positive
-    seed: Integer
-    restart: Count
-
-
-@with_config(CONFIG)
-class Clocks(TypedDict, total=False):
-    """The clock policy in the header of a run."""
-
-    sm: Required[Literal["base", "max", "leave"] | Positive]
-    memory: Required[Literal["max", "leave"] | Positive]
-    force: bool
-
-
-@with_config(CONFIG)
 class Event(TypedDict, total=False):
     """A line of the journal, of any event."""
 
@@ -56,30 +33,6 @@ class Event(TypedDict, total=False):
     number: Positive
     elapsed: Annotated[Number | None, Field(alias="spent")]
     follow: Positive
-
-
-@with_config(CONFIG)
-class Header(Event, total=False):
-    """The first line, the header of a run."""
-
-    at: str
-    plan: str
-    measurement: Measurement
-    backend: str
-    device: str
-    device_name: str
-    driver: str | None
-    matrix: str
-    python: str | None
-    framework: str | None
-    clocks: Clocks | None
-    pin: bool
-    profile: bool
-    harness: str
-    digests: Digests
-    command: list[str]
-    program: str
-    executor: str
 
 
 @with_config(CONFIG)
@@ -178,7 +131,6 @@ class Ended(Event):
 EVENTS: Mapping[str, TypeAdapter[Any]] = {
     name: TypeAdapter(shape)
     for name, shape in {
-        "begun": Header,
         "groups": Groups,
         "canary": CanaryTime,
         "skipped": Skipped,
@@ -191,7 +143,7 @@ EVENTS: Mapping[str, TypeAdapter[Any]] = {
         "ended": Ended,
     }.items()
 }
-"""Event of the journal -> its shape; other events have that of ``OTHER_EVENT``."""
+"""Event of the journal -> its shape; the header and other events have that of ``OTHER_EVENT``."""
 OTHER_EVENT = TypeAdapter[Any](Event)
 MEASURED_FIELDS = frozenset({*Event.__annotations__, *Measured.__annotations__, "spent"})
 
@@ -199,6 +151,8 @@ MEASURED_FIELDS = frozenset({*Event.__annotations__, *Measured.__annotations__, 
 def checked_event(document: Document) -> Document:
     """Return a line of the journal as ``shapes.checked`` does; those of records have only fields with a shape."""
     event = document.get("event")
+    if event == "begun":
+        check_fields(document)
     shape = EVENTS.get(event, OTHER_EVENT) if isinstance(event, str) else OTHER_EVENT
     if event == "measured" and document.keys() <= MEASURED_FIELDS:
         return validated(document, shape)

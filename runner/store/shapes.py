@@ -5,27 +5,38 @@ shape names may hold any JSON value without numbers beyond ``LARGEST``: framewor
 An optional field may be missing or null; a number that is not finite is stored as null.
 """
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, to_json
+from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
+from runner.core.bounds import LARGEST, CellId, Count, Integer, Number, Positive, RoundNumber, Seconds
 from runner.core.json import Document
 
-LARGEST = 2**53
-"""The largest integer that is also a float; larger ones do not fit the columns of the tables."""
+__all__ = [
+    "CONFIG",
+    "CellId",
+    "Count",
+    "Integer",
+    "Number",
+    "Positive",
+    "RoundNumber",
+    "Seconds",
+    "checked",
+    "is_bounded",
+    "optional_fields",
+    "validated",
+    "value_of",
+]
+
+Value = TypeVar("Value")
+
 MAX_DEPTH = 100
 MAX_SHOWN = 40  # characters of a value in a message
 
 CONFIG = ConfigDict(strict=True, extra="allow")
-
-Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e300, le=1e300)]
-Seconds = Annotated[float, Field(allow_inf_nan=False, gt=0, le=1e100)]
-Integer = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
-Count = Annotated[int, Field(ge=0, le=LARGEST)]
-Positive = Annotated[int, Field(ge=1, le=LARGEST)]
-RoundNumber = Annotated[int, Field(ge=0, le=10**9)]
-CellId = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 def checked(document: Document, shape: TypeAdapter[Any]) -> Document:
@@ -62,6 +73,25 @@ def validated(document: Document, shape: TypeAdapter[Any]) -> Document:
     except ValidationError as error:
         raise ValueError(_sentence(error.errors(include_url=False)[0])) from error
     return document_of_shape
+
+
+def value_of(document: Mapping[str, Any], shape: TypeAdapter[Value]) -> Value:
+    """Return the dataclass that a JSON object holds; its fields that the class does not have are left out.
+
+    Raises:
+        ValueError: it has another shape; with the field and what it holds.
+    """
+    try:
+        return shape.validate_json(to_json(document))  # as JSON: a list is a tuple there, and an object a dataclass
+    except ValidationError as error:
+        raise ValueError(_sentence(error.errors(include_url=False)[0])) from error
+
+
+def optional_fields(name: str, types: Mapping[str, Any]) -> TypeAdapter[Any]:
+    """Return the shape of JSON objects whose fields have these types where they are there, and may have others."""
+    shape = TypedDict(name, dict(types), total=False)  # type: ignore[misc]  # noqa: UP013  the fields are data
+    shape.__pydantic_config__ = CONFIG  # type: ignore[attr-defined]
+    return TypeAdapter(shape)
 
 
 def _sentence(error: ErrorDetails) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 from runner.core.errors import RecordError
 from runner.core.model import Block, Limits, Measurement, Plan, PlannedCell, Provisioned
+from runner.core.model.devices import LEAVE
 from runner.core.progress import Progress
-from runner.gpu.clocks.policy import LEAVE
 from runner.gpu.device import DeviceSession
 from runner.harness import protocol
 from runner.measure.rounds import Hooks, measure

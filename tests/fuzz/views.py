@@ -132,7 +132,7 @@ def resume(reports: Path) -> None:
     from runner.measure.batches import Batches
     from runner.measure.round_plan import RoundPlan, abandoned_cells
     from runner.session.execution import resume as resuming
-    from runner.session.execution.header import check_environments, check_program, read_header
+    from runner.session.execution.header import check_environments, check_program, options_of, read_header
     from runner.session.execution.recorder import RunRecorder
     from runner.session.options import Options
     from runner.session.results import find_run
@@ -146,7 +146,7 @@ def resume(reports: Path) -> None:
         header = read_header(run)
         check_program(run, header)
         plan = resuming.stored_plan(run, journal, header, print)
-        header.options(Options(), tuple(plan.frameworks)).to_argv()
+        options_of(header, Options(), tuple(plan.frameworks)).to_argv()
         resuming._budget_note(plan)
         check_environments(header.digests, {}, {})
         abandoned_cells(plan.past)

@@ -14,11 +14,11 @@ import pytest
 
 from runner.core.errors import GpuError
 from runner.core.model import Gpu
+from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.gpu.clocks import journal, permission, recovery
 from runner.gpu.clocks.client import Guard
 from runner.gpu.clocks.journal import Entry, Ledger
 from runner.gpu.clocks.lease import Lease
-from runner.gpu.clocks.policy import LEAVE, ClockPolicy
 from runner.gpu.clocks.protocol import COMMAND, Order
 from runner.gpu.device import DeviceSession, recover
 from runner.gpu.types import Pair

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.core.model.devices import ClockPolicy
 from runner.gpu.clocks.lease import Lease
-from runner.gpu.clocks.policy import ClockPolicy
 from runner.gpu.clocks.preconditions import HINT, LOCKED, Observed, observe_gpu
 from tests.fakes import driver
 from tests.fakes.driver import NOBODY, TDP, StandIn

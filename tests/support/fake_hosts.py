@@ -119,7 +119,7 @@ class FakeHosts:
     def measured(self, job: BlockJob) -> bytes:
         """Return the run folder of a block whose cells all take a millisecond."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
-            part = read_plan(job.plan, job.cases, job.measurement, Past())
+            part = read_plan(job.plan, job.cases, Measurement(**job.measurement), Past())
             stored = Run.create(Path(folder), job.plan, job.cases, MACHINE, {}, NOW)
             for number in range(1, ROUNDS + 1):
                 for cell in part.blocks[0].cells:

@@ -1,7 +1,13 @@
 """The machine that measures: its GPU, what a server may use of it, and what this program has left on it."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from runner.core.bounds import STRICT, Positive
+
+Clock = Literal["base", "max", "leave"] | Positive
+MemoryClock = Literal["max", "leave"] | Positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +35,32 @@ def file_name(device: str) -> str:
     if "," not in device:
         return device
     return f"several-{hashlib.sha256(device.encode()).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClockPolicy:
+    """The clocks that the user requests for the multiprocessors (SM) and the memory; numbers are MHz.
+
+    ``force`` changes them also where ``preconditions`` objects.
+    """
+
+    __pydantic_config__ = STRICT
+
+    sm: Clock = "base"
+    memory: MemoryClock = "max"
+    force: bool = False
+
+    @property
+    def nothing(self) -> bool:
+        """True if no clock is to be changed."""
+        return self.sm == "leave" and self.memory == "leave"
+
+    def json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return asdict(self)
+
+
+LEAVE = ClockPolicy("leave", "leave")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

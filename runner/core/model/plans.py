@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from pydantic import Field
+
+from runner.core.bounds import STRICT, Count, Integer, Number, Positive, RoundNumber, Seconds
 from runner.core.model.cells import Cell, Device, PlannedCell, Protocol
 from runner.core.model.model_files import ModelFiles
 
@@ -30,14 +33,16 @@ class Measurement:
         restart: rounds after which servers are replaced.
     """
 
-    rounds: int = 3
-    seconds: float = 2.0
-    timeout: float = 600.0
-    threads: int = 1
-    seed: int = 0
-    restart: int = 1
-    max_rounds: int = 0
-    budget: float | None = None
+    __pydantic_config__ = STRICT
+
+    rounds: Annotated[RoundNumber, Field(ge=1)] = 3
+    seconds: Seconds = 2.0
+    timeout: Seconds = 600.0
+    threads: Positive = 1
+    seed: Integer = 0
+    restart: Count = 1
+    max_rounds: RoundNumber = 0
+    budget: Number | None = None
 
     @property
     def round_limit(self) -> int:

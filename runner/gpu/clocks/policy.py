@@ -10,40 +10,15 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from runner.core.errors import GpuError, Problem
+from runner.core.model.devices import Clock, ClockPolicy, MemoryClock
 from runner.gpu.types import AMPERE, ARCHITECTURES, VOLTA, Abilities, Pair
 
-Clock = Literal["base", "max", "leave"] | int
-MemoryClock = Literal["max", "leave"] | int
 How = Literal["locked", "application", "none", "left"]
 HELD: frozenset[How] = frozenset({"locked", "application"})
 
 SUSTAINED_SHARE = (
     0.75  # of the highest clock: what heat and power let most boards keep, where a driver does not say its base clock
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ClockPolicy:
-    """The clocks that the user requests for the multiprocessors (SM) and the memory; numbers are MHz.
-
-    ``force`` changes them also where ``preconditions`` objects.
-    """
-
-    sm: Clock = "base"
-    memory: MemoryClock = "max"
-    force: bool = False
-
-    @property
-    def nothing(self) -> bool:
-        """True if no clock is to be changed."""
-        return self.sm == "leave" and self.memory == "leave"
-
-    def json(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
-        return asdict(self)
-
-
-LEAVE = ClockPolicy("leave", "leave")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 from runner.core.errors import GpuError
 from runner.core.model import Gpu
+from runner.core.model.devices import ClockPolicy
 from runner.core.threads import call_with_timeout
 from runner.gpu import nvml, processes
 from runner.gpu.clocks import permission
-from runner.gpu.clocks.policy import ClockPolicy, Pin, choose
+from runner.gpu.clocks.policy import Pin, choose
 from runner.gpu.clocks.protocol import HOLD_SECONDS
 from runner.gpu.types import APPLICATION_CLOCKS, IDLE, Abilities, Pair
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from runner.core.model.devices import ClockPolicy
 from runner.gpu.clocks import policy
 from runner.gpu.clocks.journal import UUID
-from runner.gpu.clocks.policy import ClockPolicy
 
 COMMAND = (sys.executable, "-P", "-m", "runner.gpu.clocks.guardian")
 HOLD_SECONDS = 60.0  # to open the driver and to set clocks

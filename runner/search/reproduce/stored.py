@@ -10,8 +10,9 @@ from runner.core.json import parse_object
 from runner.core.model import Cell, Past, Plan
 from runner.core.model.cells import is_twin
 from runner.plan.document import read_plan
-from runner.session.execution.header import RunHeader, read_header
+from runner.session.execution.header import read_header
 from runner.session.results import find_run
+from runner.store.header import RunHeader
 from runner.store.run import MAX_RECORD_BYTES, Run
 
 

@@ -1,7 +1,6 @@
-"""The header of a run: what it depends on, and what it takes to resume it. It is the first event of the journal."""
+"""Write the header of a new run, read it back, and check that a run that continues still finds what it depends on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,84 +15,33 @@ from runner.core.version import __version__
 from runner.plan.document import fingerprint, plan_document
 from runner.session.options import Options
 from runner.session.preparation import RunSettings
+from runner.store.header import RunHeader, header_of
 from runner.store.run import Run
 
 START_NEW = "start a new run: the records of both would not be comparable"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunHeader:
-    """What a run depends on, as its journal's ``begun`` event has it.
+def options_of(header: RunHeader, options: Options, environments: Sequence[str]) -> Options:
+    """Return the options that select the backend, device and environments of a run again.
 
-    Attributes:
-        at: when it started, in UTC.
-        plan: hash of the plan and of its cases.
-        measurement: the fields of ``Measurement``.
-        backend: ``docker``, ``venv`` or ``host``.
-        device: ``cpu``, or the UUIDs of the GPUs with commas between them.
-        device_name: the processor or the GPU; ``2 x H200`` for two.
-        driver: the GPU's driver; None for a CPU.
-        matrix: path of the matrix file.
-        python: the interpreter that the host backend measures; ``framework`` is which one of its frameworks.
-        clocks: the clock policy; None in runs of older programs.
-        pin: whether steps on the CPU keep to cores of their own.
-        harness: version of the measuring code.
-        digests: environment -> digest of its content when it was first ready.
-        command: the arguments of ``runner run``, with ``~`` for the home folder, for reports show them; empty in runs
-            of older programs, as is the next.
-        program: the version of the runner.
-        profile: whether it keeps profiles.
-        locks: environment -> the lock that a night used instead of the matrix's.
-        executor: the address of the scheduler whose hosts measure; empty where this host alone does.
-        host_options: the options that these hosts are sent.
+    Args:
+        header: that of the run.
+        options: what the user typed to resume; its matrix file, reports folder and ``--busy-ok`` are kept.
+        environments: those of the plan.
     """
-
-    at: str
-    plan: str
-    measurement: Mapping[str, Any]
-    backend: str
-    device: str
-    device_name: str
-    driver: str | None
-    matrix: str
-    python: str | None
-    clocks: Mapping[str, Any] | None = None
-    pin: bool = False
-    harness: str
-    digests: Mapping[str, str]
-    command: Sequence[str] = ()
-    program: str = ""
-    framework: str | None = None
-    profile: bool = False
-    locks: Mapping[str, str] = field(default_factory=dict)
-    executor: str = ""
-    host_options: Mapping[str, Any] = field(default_factory=dict)
-
-    def event(self) -> dict[str, Any]:
-        """Return the fields of the ``begun`` event."""
-        return asdict(self)
-
-    def options(self, options: Options, environments: Sequence[str]) -> Options:
-        """Return the options that select the same backend, device and environments again.
-
-        Args:
-            options: what the user typed to resume; its matrix file, reports folder and ``--busy-ok`` are
-                kept.
-            environments: those of the plan.
-        """
-        names = [name for name in environments if not is_twin(name)]
-        host = self.backend == "host"
-        return Options(
-            selectors=None if host else names,
-            matrix=options.matrix if options.matrix != Options().matrix else Path(self.matrix),
-            reports=options.reports,
-            device=self.device,
-            backend=self.backend,
-            python=self.python,
-            framework=self.framework,
-            name=names[0] if host else Options().name,
-            busy_ok=options.busy_ok,
-        )
+    names = [name for name in environments if not is_twin(name)]
+    host = header.backend == "host"
+    return Options(
+        selectors=None if host else names,
+        matrix=options.matrix if options.matrix != Options().matrix else Path(header.matrix),
+        reports=options.reports,
+        device=header.device,
+        backend=header.backend,
+        python=header.python,
+        framework=header.framework,
+        name=names[0] if host else Options().name,
+        busy_ok=options.busy_ok,
+    )
 
 
 def read_header(run: Run) -> RunHeader:
@@ -102,11 +50,9 @@ def read_header(run: Run) -> RunHeader:
     Raises:
         RecordError: the journal has no header, or one that lacks a field.
     """
-    event = run.journal().header
-    known = {name: event[name] for name in RunHeader.__slots__ if name in event}
     try:
-        return RunHeader(**known)
-    except TypeError as error:
+        return header_of(run.journal().header)
+    except ValueError as error:
         hint = "an older program wrote it: `runner run` starts a new run"
         raise RecordError(Problem(f"the header of run {run.id} is incomplete: {error}", hint=hint)) from error
 
@@ -127,13 +73,13 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
     header = RunHeader(
         at=now(),
         plan=fingerprint(document, cases),
-        measurement=asdict(plan.measurement),
+        measurement=plan.measurement,
         backend=plan.backend,
         **device_fields(gpus),
         matrix=str(settings.file.absolute()),
         python=settings.python,
         framework=settings.framework,
-        clocks=settings.clocks.json(),
+        clocks=settings.clocks,
         pin=settings.pin,
         harness=harness_archive.version(),
         digests=digests(ready),

@@ -14,18 +14,18 @@ from runner.core.errors import NothingSelectedError, Problem, RecordError, Usage
 from runner.core.model import Cell, Past, Plan
 from runner.core.model.cells import is_twin
 from runner.core.units import duration
-from runner.gpu.clocks.policy import clock_policy
 from runner.measure.batches import recorded_batch
 from runner.measure.round_plan import abandoned_cells
 from runner.plan.document import read_plan
 from runner.plan.environments import specs
 from runner.session.context import Context, setup
 from runner.session.execution.costs import measured_seconds
-from runner.session.execution.header import RunHeader, check_machine, check_program, read_header
+from runner.session.execution.header import check_machine, check_program, options_of, read_header
 from runner.session.options import Options
 from runner.session.preparation import Prepared, RunSettings, with_locks
 from runner.session.results import find_run
 from runner.store.damage import DamagedRecord
+from runner.store.header import RunHeader
 from runner.store.journal import Journal
 from runner.store.run import Run, runs
 
@@ -61,7 +61,7 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
             hint = f"`runner run --resume {run.id} --executor {header.executor}`"
             raise UsageError(Problem(f"run {run.id} is measured by the hosts of {header.executor}", hint=hint))
         plan = stored_plan(run, journal, header, say)
-        context = setup(header.options(options, tuple(plan.frameworks)))
+        context = setup(options_of(header, options, tuple(plan.frameworks)))
         context = replace(context, settings=with_header(context.settings, header))
         plan = replace(plan, devices=max(1, len(context.gpus)))
         check_machine(run, header, context.gpus)
@@ -72,8 +72,7 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
 
 def with_header(settings: RunSettings, header: RunHeader) -> RunSettings:
     """Return settings with the clocks, the pinning and the profiles that a run was started with."""
-    clocks = clock_policy(header.clocks) if header.clocks is not None else settings.clocks
-    return replace(settings, clocks=clocks, pin=header.pin, profile=header.profile)
+    return replace(settings, clocks=header.clocks or settings.clocks, pin=header.pin, profile=header.profile)
 
 
 def _budget_note(plan: Plan) -> str:

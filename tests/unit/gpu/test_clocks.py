@@ -9,17 +9,19 @@ import pytest
 
 from runner.backends.venv import VenvBackend
 from runner.core.errors import GpuError
+from runner.core.model import Measurement
+from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.gpu.clocks.journal import Entry, folder, folders, ledger
-from runner.gpu.clocks.policy import LEAVE, ClockPolicy, Pin, choose, clock_policy
+from runner.gpu.clocks.policy import Pin, choose, clock_policy
 from runner.gpu.clocks.protocol import Order, read
 from runner.gpu.device import DeviceSession
 from runner.gpu.telemetry import facts
 from runner.gpu.types import AMPERE, HOPPER, KEPLER, PASCAL, TURING, VOLTA, Abilities, Pair, Reading, architecture
 from runner.matrix.models import GpuSettings
 from runner.session.context import clocks, setup
-from runner.session.execution.header import RunHeader
 from runner.session.execution.resume import with_header
 from runner.session.options import Options
+from runner.store.header import RunHeader
 
 SM = (1980, 1500, 1200, 345)
 DEFAULT = Pair(2619, 1200)
@@ -133,7 +135,7 @@ def test_a_run_that_is_resumed_asks_for_the_clocks_it_began_with() -> None:
     assert (began.clocks, began.pin) == (ClockPolicy("base", "max", force=True), True)
     assert setup(replace(typed, pin=None), {"XDG_CACHE_HOME": "/nowhere"}).settings.clocks == ClockPolicy("base", "max")
     fields: dict[str, Any] = dict.fromkeys(("at", "plan", "backend", "device", "device_name", "matrix", "harness"), "")
-    header = RunHeader(**fields, measurement={}, driver=None, python=None, digests={}, clocks=began.clocks.json())
+    header = RunHeader(**fields, measurement=Measurement(), driver=None, python=None, digests={}, clocks=began.clocks)
     assert with_header(context.settings, header).clocks == began.clocks
     assert with_header(context.settings, replace(header, clocks=None)).clocks == LEAVE  # started by an older program
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.core.errors import GpuError, Problem
-from runner.gpu.clocks.policy import LEAVE
+from runner.core.model.devices import LEAVE
 from runner.gpu.device import DeviceSession
 from runner.gpu.device_group import DeviceGroup
 from runner.harness.adapters.torch import allreduce, compat

@@ -9,9 +9,9 @@ import pytest
 
 from runner.core.errors import GpuError
 from runner.core.model import Gpu
+from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.gpu.clocks import preconditions
 from runner.gpu.clocks.permission import allow
-from runner.gpu.clocks.policy import LEAVE, ClockPolicy
 from runner.gpu.clocks.preconditions import (
     HINT,
     IDLE_SECONDS,

@@ -8,9 +8,10 @@ import pytest
 
 from runner.core.errors import GpuError
 from runner.core.model import Gpu
+from runner.core.model.devices import ClockPolicy
 from runner.gpu.clocks import journal, recovery
 from runner.gpu.clocks.journal import Entry
-from runner.gpu.clocks.policy import ClockPolicy, Pin
+from runner.gpu.clocks.policy import Pin
 from runner.gpu.clocks.protocol import Order
 from runner.gpu.clocks.recovery import Busy, Failed, Undone
 from runner.gpu.device import DeviceSession

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import RecordError, UsageError
-from runner.core.model import Gpu, Past, Plan, Request
+from runner.core.model import Gpu, Measurement, Past, Plan, Request
 from runner.matrix import Matrix, parse
 from runner.plan.document import plan_document, read_plan
 from runner.plan.planner import plan
@@ -86,7 +86,7 @@ def test_a_run_keeps_the_files_and_gives_them_back(tmp_path: Path) -> None:
     of = planned(matrix_with(tmp_path))
     cases = {block.case_id: dict(block.spec) for block in of.blocks}
     run = Run.create(tmp_path, plan_document(of), cases, {}, {}, NOW, of.models.values())
-    again = read_plan(run.plan(), run.cases(), {}, Past(), run.models())
+    again = read_plan(run.plan(), run.cases(), Measurement(), Past(), run.models())
     assert (again.blocks, again.models) == (of.blocks, of.models)
     (layers,) = run.path.glob("models/*/layers.py")
     layers.write_text("changed")

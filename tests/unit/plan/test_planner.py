@@ -4,7 +4,7 @@ import collections
 import functools
 import json
 import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -414,7 +414,7 @@ def test_json_has_the_source_of_a_refusal_the_nearest_and_what_runs_by_jit() -> 
     for made in (result, lenient):
         cases = {block.case_id: block.spec for block in made.blocks}
         document = json.loads(json.dumps(plan_document(made)))
-        again = read_plan(document, cases, asdict(made.measurement), Past())
+        again = read_plan(document, cases, made.measurement, Past())
         assert [(entry.skip, entry.jit) for entry in again.cells] == [(entry.skip, entry.jit) for entry in made.cells]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from runner.core.model import CaseSkipped, Cell, Measurement, Outcome, Past, Plan, PlannedCell, Record, RoundTimes
+from runner.core.model.devices import ClockPolicy
 from runner.core.progress import Progress
-from runner.gpu.clocks.policy import ClockPolicy
 from runner.gpu.device import DeviceSession
 from runner.session.execution.costs import CellCosts, Spending, measured_seconds
 from runner.session.execution.further_rounds import RoundScheduler

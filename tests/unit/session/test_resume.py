@@ -22,8 +22,8 @@ from runner.core.model import (
     Provisioned,
     RoundTimes,
 )
+from runner.core.model.devices import ClockPolicy
 from runner.core.progress import Progress
-from runner.gpu.clocks.policy import ClockPolicy
 from runner.gpu.device import DeviceSession
 from runner.measure.round_plan import abandoned_cells
 from runner.plan.document import fingerprint, plan_document, read_plan
@@ -212,8 +212,7 @@ def test_a_plan_is_read_back_as_it_was() -> None:
     made = planned(small())
     document = plan_document(made)
     cases = {block.case_id: dict(block.spec) for block in made.blocks}
-    measurement = {name: getattr(made.measurement, name) for name in made.measurement.__dataclass_fields__}
-    read = read_plan(document, cases, measurement, Past())
+    read = read_plan(document, cases, made.measurement, Past())
     assert plan_document(read) == document
     assert (read.blocks, read.measurement, read.device, read.backend) == (
         made.blocks,

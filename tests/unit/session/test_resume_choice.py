@@ -11,9 +11,11 @@ import pytest
 
 from runner.core.errors import NothingSelectedError, UsageError
 from runner.core.locks import hold
-from runner.session.execution.header import RunHeader, read_header
+from runner.core.model import Measurement
+from runner.session.execution.header import options_of, read_header
 from runner.session.execution.resume import resumed
 from runner.session.options import Options
+from runner.store.header import RunHeader
 from runner.store.run import Run
 from tests.support.fake_runs import make
 
@@ -67,16 +69,22 @@ def test_a_run_that_is_held_is_not_resumed(tmp_path: Path) -> None:
 def foreign(reports: Path, later: int) -> Run:
     """Make an unfinished run that is refused when it is chosen: its plan was changed since it started."""
     run = make(reports, [], later=later)
-    header = RunHeader(**TEXTS, plan="another", measurement={}, driver=None, python=None, digests={})
+    header = RunHeader(**TEXTS, plan="another", measurement=Measurement(), driver=None, python=None, digests={})
     run.note("begun", **header.event())
     return run
 
 
 def test_a_run_of_the_host_goes_on_with_its_framework(tmp_path: Path) -> None:
     header = RunHeader(
-        **{**TEXTS, "backend": "host"}, plan="p", measurement={}, driver=None, python="/p", digests={}, framework="jax"
+        **{**TEXTS, "backend": "host"},
+        plan="p",
+        measurement=Measurement(),
+        driver=None,
+        python="/p",
+        digests={},
+        framework="jax",
     )
-    options = header.options(typed(tmp_path), ["here"])
+    options = options_of(header, typed(tmp_path), ["here"])
     assert (options.backend, options.python, options.framework, options.name) == ("host", "/p", "jax", "here")
     assert header.event()["framework"] == "jax"
     run = make(tmp_path, [])

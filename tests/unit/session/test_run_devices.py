@@ -6,7 +6,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ import pytest
 
 from runner.core.errors import EngineError
 from runner.core.model import Gpu, Past, Plan
+from runner.core.model.devices import LEAVE
 from runner.core.progress import Progress
-from runner.gpu.clocks.policy import LEAVE
 from runner.gpu.device import DeviceSession
 from runner.gpu.locality import Locality, Near
 from runner.measure.references import References
@@ -257,7 +257,7 @@ def test_a_plan_that_was_read_back_is_dealt_in_the_same_way(monkeypatch: pytest.
     cells = tuple(replace(planned_cell, seconds=costs[planned_cell.cell.case]) for planned_cell in close.cells)
     close = replace(close, cells=cells)
     document, cases = plan_document(close), {block.case_id: block.spec for block in close.blocks}
-    again = read_plan(json.loads(json.dumps(document)), cases, asdict(close.measurement), Past())
+    again = read_plan(json.loads(json.dumps(document)), cases, close.measurement, Past())
     assert dealt(again) == dealt(close)
 
 

@@ -1,7 +1,7 @@
 """What of a stored run is measured again, from which lock, and what the two runs show."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,9 @@ from runner.search.reproduce import turns_plan
 from runner.search.reproduce.rebuilt import lock_of_bill
 from runner.search.reproduce.result import Reproduction, fact_sentences, state
 from runner.search.reproduce.stored import find_stored
-from runner.session.execution.header import RunHeader
 from runner.session.execution.sbom import sbom
 from runner.session.execution.stored_locks import stored_lock, write_lock
+from runner.store.header import RunHeader
 from runner.store.run import Run
 from tests.support.fake_runs import MACHINE, cell, environments, rounds
 from tests.unit.session.test_sbom import AT, FACTS, ready
@@ -50,7 +50,7 @@ def run_in(reports: Path, *cells: Cell, machine: dict[str, Any] | None = None, h
     header = RunHeader(
         at=AT,
         plan="",
-        measurement=asdict(MEASUREMENT),
+        measurement=MEASUREMENT,
         backend="venv",
         device="cpu",
         device_name="AMD EPYC",
