@@ -50,3 +50,13 @@ def shortened(path: str, environ: Mapping[str, str] = os.environ) -> str:
     """
     folder = environ.get("HOME", "").rstrip("/")
     return f"~{path.removeprefix(folder)}" if folder and path.startswith(f"{folder}/") else path
+
+
+def expanded(path: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Return a path that ``shortened`` shortened, with the home folder of this user again.
+
+    >>> expanded("~/venv/bin/python", {"HOME": "/home/ann"}), expanded("~", {"HOME": "/home/ann"})
+    ('/home/ann/venv/bin/python', '~')
+    """
+    folder = environ.get("HOME", "").rstrip("/")
+    return f"{folder}{path[1:]}" if folder and path.startswith("~/") else path

@@ -1,10 +1,10 @@
 """``runner run --executor``: plan by what the hosts offer, measure on them, and keep one run of all."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from runner.core.errors import NothingSelectedError, Problem, RecordError, UsageError
 from runner.core.model import Cell, Past, Plan
@@ -24,6 +24,7 @@ from runner.session.execution.recorder import Totals
 from runner.session.execution.resume import check_options, locked_run
 from runner.session.options import Options
 from runner.session.preparation import RunSettings
+from runner.session.stored_options import typed
 from runner.store.header import RunHeader
 from runner.store.run import Run
 
@@ -67,7 +68,7 @@ def _new_run(
         devices = Devices(executor=executor, project=project.pack(options.matrix), options=sent, progress=progress)
         controls, models = matrix.measure.controls, project.models(matrix)
         plan = plan_for_hosts(devices.first_offers(), controls=controls, models=models)
-        run = _started(options, address, plan, sent)
+        run = _started(options, address, plan)
         lock.enter_context(run.hold())
         with recorded_ending(run, progress, options=_options(address, certificates)):
             yield _driver(devices, run, plan), options.matrix, matrix.measure.margin
@@ -89,7 +90,7 @@ def _resumed_run(
         ):
             run.note("resumed", at=header.now(), digests={})
             _add_uncollected(run, executor, progress)
-            sent = {**head.host_options, "busy_ok": options.busy_ok}
+            sent = tasks.sent_options(replace(typed(head.event(), ()), busy_ok=options.busy_ok))
             devices = Devices(executor=executor, project=packed, options=sent, progress=progress)
             offers, controls = devices.first_offers(), matrix.measure.controls
             plan = _of_run(run, plan_for_hosts(offers, controls=controls, models=run.models()), head)
@@ -118,7 +119,7 @@ def _header(run: Run, address: str) -> RunHeader:
     head = header.read_header(run)
     if not head.executor:
         raise UsageError(Problem(f"run {run.id} is measured on one host", hint="leave out --executor"))
-    if not head.host_options:
+    if not head.program:
         raise UsageError(Problem(f"an older program started run {run.id}", hint="`runner run` starts a new run"))
     if not run.journal().unfinished:
         raise NothingSelectedError(Problem(f"run {run.id} is finished", hint="`runner run` starts a new run"))
@@ -167,14 +168,13 @@ def _cells(part: Plan | None) -> frozenset[Cell]:
     return frozenset(part.blocks[0].cells if part else ())
 
 
-def _started(options: Options, address: str, plan: HostPlan, sent: Mapping[str, Any]) -> Run:
+def _started(options: Options, address: str, plan: HostPlan) -> Run:
     settings = RunSettings(
         file=options.matrix,
         reports=options.reports,
         cache=Path(),
         command=tuple(options.to_argv()),
         executor=address,
-        host_options=sent,
     )
     return header.start_run(plan.plan, settings, (), {})
 

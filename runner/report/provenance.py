@@ -1,8 +1,7 @@
 """What it takes to repeat a run: its command, settings, versions and digests, as text."""
 
-import itertools
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -13,18 +12,8 @@ from runner.report.formatting import counted
 Fact = tuple[str, str]
 """Name and text."""
 
-REPEATED = (
-    "--matrix",
-    "--model",
-    "--corpus",
-    "--protocol",
-    "--backend",
-    "--python",
-    "--framework",
-    "--name",
-    "--device",
-)
-"""Options of `runner run` that say what the cells of a run are, and what they were measured on."""
+NOT_REPEATED = frozenset(["--rounds", "--max-rounds", "--reports", "--traceback"])
+"""Options of `runner run` that a command leaves out which measures some cells of the run again, with more rounds."""
 
 
 def provenance(dataset: Dataset) -> Iterator[Fact]:
@@ -51,27 +40,23 @@ def provenance(dataset: Dataset) -> Iterator[Fact]:
             yield environment, str(digest)
 
 
-def option_values(option: str, command: Sequence[str]) -> list[str]:
-    """Return the values that a command gives to an option.
-
-    >>> option_values("--model", ["torch-2.x", "--model", "a.py", "--model", "b.py"])
-    ['a.py', 'b.py']
-    """
-    return [value for name, value in itertools.pairwise(command) if name == option]
-
-
 def repeated_options(known: Mapping[str, Any]) -> str:
-    """Return the options of a run without which its cells do not exist, or would be measured with something else.
+    """Return the options of a run without which its cells do not exist, or would be measured in another way.
 
     Args:
         known: the provenance of the run.
 
-    >>> repeated_options({"command": ["torch-2.x", "--rounds", "3", "--model", "~/my network.py"]})
-    " --model ~/'my network.py'"
+    >>> repeated_options({"command": ["torch-2.x", "--rounds", "3", "--pin", "--model", "~/my network.py"]})
+    " --pin --model ~/'my network.py'"
     """
-    command = known.get("command") or ()
-    options = [[option, value] for option in REPEATED for value in option_values(option, command)]
-    return "".join(f" {_word(word)}" for words in (*options, _executor(known)) for word in words)
+    options: list[list[str]] = []
+    for word in known.get("command") or ():
+        if word.startswith("--"):
+            options.append([word])
+        elif options:
+            options[-1].append(word)
+    repeated = [option for option in options if option[0] not in NOT_REPEATED]
+    return "".join(f" {_word(word)}" for words in (*repeated, _executor(known)) for word in words)
 
 
 def _executor(known: Mapping[str, Any]) -> list[str]:

@@ -1,11 +1,13 @@
 """The options that every planning command shares: declared once, passed on as one value."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
+from pydantic import TypeAdapter
 
 from runner.core.model import Protocol
 from runner.core.paths import DEFAULT_REPORTS
@@ -106,14 +108,81 @@ class Options:
                 arguments += _flags(field.type, value)
         return arguments
 
+    @classmethod
+    def of_argv(cls, arguments: Iterable[str]) -> "Options":
+        """Return the options that ``to_argv`` wrote.
+
+        Args:
+            arguments: selectors first, then options with their values.
+
+        Raises:
+            ValueError: there is no such option, or its value is none.
+
+        >>> Options.of_argv(["torch-*", "--rounds", "5", "--no-pin"]) == Options(
+        ...     selectors=["torch-*"], rounds=5, pin=False
+        ... )
+        True
+        """
+        given: dict[str, Any] = {}
+        known, words = _known_flags(), iter(arguments)
+        for word in words:
+            if not word.startswith("--"):
+                given.setdefault("selectors", []).append(word)
+            elif word not in known:
+                message = f"there is no option {word}"
+                raise ValueError(message)
+            else:
+                name, switch = known[word]
+                given.setdefault(name, []).append(next(words, "") if switch is None else switch)
+        return cls(
+            **{field.name: _value(field.type, given[field.name]) for field in fields(cls) if field.name in given}
+        )
+
+
+@cache
+def _known_flags() -> Mapping[str, tuple[str, bool | None]]:
+    """Return each flag -> the option, and what the flag switches it to; None for one that takes a value."""
+    known: dict[str, tuple[str, bool | None]] = {}
+    for field in fields(Options):
+        if field.name != "selectors":
+            yes, _, no = _flag(field.type).partition("/")
+            is_switch = bool in get_args(_plain_type(field.type)) or _plain_type(field.type) is bool
+            known[yes] = field.name, True if is_switch else None
+            if no:
+                known[no] = field.name, False
+    return known
+
+
+def _value(annotation: object, given: list[Any]) -> Any:  # noqa: ANN401 - each option has its type
+    """Return the value of an option from the words that it was given; raises ValueError where it is none."""
+    plain = _plain_type(annotation)
+    is_list = any(get_origin(part) is list for part in (plain, *get_args(plain)))
+    return TypeAdapter(plain).validate_python(given if is_list else given[-1])
+
+
+def _plain_type(annotation: object) -> Any:  # noqa: ANN401 - a type, or a union of types
+    """Return the type of an option without its declaration."""
+    return get_args(annotation)[0]
+
+
+def _flag(annotation: object) -> str:
+    """Return the flag of an option; ``--pin/--no-pin`` for one that is switched on or off."""
+    declaration = vars(annotation)["__metadata__"][0]  # within Annotated, typer keeps the first flag as `default`
+    return next(str(text) for text in (declaration.default, *declaration.param_decls) if str(text).startswith("--"))
+
 
 def _flags(annotation: object, value: object) -> Iterator[str]:
     """Yield the flag of an option with its value, once for each value of an option that may be repeated."""
-    declaration = vars(annotation)["__metadata__"][0]  # within Annotated, typer keeps the first flag as `default`
-    flag = next(text for text in (declaration.default, *declaration.param_decls) if str(text).startswith("--"))
+    flag = _flag(annotation)
     if isinstance(value, bool):
         yes, _, no = flag.partition("/")
         yield yes if value else no
         return
     for item in value if isinstance(value, list) else [value]:
-        yield from (flag, f"{item:g}" if isinstance(item, float) else str(item))
+        yield from (flag, _number(item) if isinstance(item, float) else str(item))
+
+
+def _number(value: float) -> str:
+    """Return a number in its shortest form that is still exact."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)

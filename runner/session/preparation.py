@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from runner.backends import Backend
 from runner.core.model import Gpu, Plan, Provisioned, Request, Spec, Survey
@@ -39,7 +38,6 @@ class RunSettings:
         profile: keep a profile of a step of each cell, taken after the rounds.
         part_of: the command that the run is a step of, and that measures it again; empty for one of its own.
         executor: the address of the scheduler whose hosts measure; empty where this host alone does.
-        host_options: the options that these hosts are sent.
     """
 
     file: Path
@@ -58,7 +56,6 @@ class RunSettings:
     locks: Mapping[str, Path] = field(default_factory=dict)
     part_of: str = ""
     executor: str = ""
-    host_options: Mapping[str, Any] = field(default_factory=dict)
     profile: bool = False
 
     @property

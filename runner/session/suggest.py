@@ -1,7 +1,8 @@
 """The one command that helps most after a run: resume it, quieten the machine, measure more, or read the results."""
 
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,11 +12,12 @@ from runner.analysis.comparison_model import Row
 from runner.analysis.forecast import MAX_FRESH_ROUNDS
 from runner.analysis.model import MIN_ROUNDS, QualityIssue
 from runner.core.model import Cell
-from runner.core.model.cells import TWIN, is_twin
+from runner.core.model.cells import TWIN
+from runner.matrix.model_file import network_name
 from runner.report.check import Check
 from runner.report.formatting import counted
-from runner.report.provenance import option_values
 from runner.session.options import Options
+from runner.session.stored_options import again
 from runner.store.journal import Journal
 from runner.store.run import Run
 
@@ -51,7 +53,7 @@ def next_step(checked: Check, run: Run, journal: Journal, reports: Path, *, resu
         resumable: this program has the measuring code of the run.
     """
     folder = Options(reports=reports).to_argv()
-    executor = _executor(journal)
+    executor = _executor(journal.header)
     if checked.state == "at work":
         return NextStep(_line("check", run.id, *folder))
     if checked.state == "unfinished" and resumable:
@@ -59,7 +61,7 @@ def next_step(checked: Check, run: Run, journal: Journal, reports: Path, *, resu
     wrong = {failure.cell for failure in checked.failures if failure.failure == "wrong-result"}
     if not checked.counts.good and not wrong:
         return NextStep(_line("doctor"))
-    again = RunAgain(run, journal, reports)
+    again = RunAgain(run.plan(), journal.header, reports)
     step: NextStep | None
     if checked.state == "unfinished":
         step = NextStep(again.command(cell["id"] for cell in run.plan()["cells"] if cell["verdict"] == "run"))
@@ -148,27 +150,20 @@ def _cells_of(issues: Iterable[QualityIssue], checked: Check) -> set[str]:
 
 
 class RunAgain:
-    """The command that measures some cells of a run again, with its backend, device, hosts and effort."""
+    """The command that measures some cells of a run again, with all options that were typed for it."""
 
-    def __init__(self, run: Run, journal: Journal, reports: Path) -> None:
-        """Read what the run was started with."""
-        plan, header = run.plan(), journal.header
+    def __init__(self, plan: Mapping[str, Any], header: Mapping[str, Any], reports: Path) -> None:
+        """Find the options of the run.
+
+        Args:
+            plan: its plan, as a document.
+            header: the fields of its header.
+            reports: the folder that holds the runs.
+        """
         self.rounds = int(plan.get("rounds") or MIN_PROPOSED_ROUNDS)
         self.seconds = float(plan.get("seconds") or 1.0)
-        backend, matrix = plan.get("backend"), header.get("matrix")
-        fields: dict[str, Any] = {"reports": reports, "device": _device(plan.get("device"))}
-        if backend == "host":
-            name = next(cell["environment"] for cell in plan["cells"] if not is_twin(cell["environment"]))
-            fields |= {"backend": "host", "python": header.get("python"), "name": name}
-        elif backend == "venv":
-            fields |= {"backend": "venv"}
-        if matrix and Path(matrix) != Options().matrix.absolute():
-            fields |= {"matrix": Path(matrix)}
-        models = option_values("--model", header.get("command") or ())
-        if models:
-            fields |= {"model": [Path(each).expanduser() for each in models]}
-        self.fields = fields
-        self.executor = _executor(journal)
+        self.options = again(header, plan, reports, _present_device())
+        self.executor = _executor(header)
 
     def command(self, cells: Iterable[str], rounds: int = 0, longer: float = 1) -> str:
         """Return the command line.
@@ -178,23 +173,30 @@ class RunAgain:
             rounds: at least so many, and at least as many as in the run.
             longer: this many times the seconds of the run.
         """
+        return _line("run", *self.proposed(cells, rounds, longer).to_argv(), *self.executor)
+
+    def proposed(self, cells: Iterable[str], rounds: int, longer: float) -> Options:
+        """Return the options of the command: those of the run, but for which cells it measures, and for how long."""
         ids = sorted({_without_twin(cell) for cell in cells})
-        words = selectors(ids)
-        workloads = list(dict.fromkeys(Cell.parse(cell).workload for cell in ids))
-        options = Options(
+        words, typed = selectors(ids), self.options
+        of_files = {network_name(path) for path in typed.model or ()}
+        workloads = [name for name in dict.fromkeys(Cell.parse(cell).workload for cell in ids) if name not in of_files]
+        by_cells = "/" in words[0] and not typed.model  # --model alone selects its networks alone
+        rounds = max(rounds, self.rounds, MIN_ROUNDS)
+        return replace(
+            typed,
             selectors=list(words),
-            workload=None if "/" in words[0] else workloads,
-            protocol="published" if any("+published" in cell for cell in ids) else None,
-            rounds=max(rounds, self.rounds, MIN_ROUNDS),
+            workload=None if by_cells else workloads or None,
+            protocol=typed.protocol or ("published" if any("+published" in cell for cell in ids) else None),
+            rounds=rounds,
+            max_rounds=typed.max_rounds if (typed.max_rounds or 0) > rounds else None,
             seconds=longer * self.seconds,
-            **self.fields,
         )
-        return _line("run", *options.to_argv(), *self.executor)
 
 
-def _executor(journal: Journal) -> list[str]:
+def _executor(header: Mapping[str, Any]) -> list[str]:
     """Return the option that lets the hosts measure that a run was measured on; none for a run on one host."""
-    executor = journal.header.get("executor")
+    executor = header.get("executor")
     return ["--executor", str(executor)] if executor else []
 
 
@@ -229,11 +231,11 @@ def _glob(parts: Sequence[str], kept: Sequence[int]) -> str:
     return "/".join(shown) if len(kept) == len(parts) else "/".join([*shown[:4], "*"])
 
 
-def _device(device: str | None) -> str | None:
-    """Return the device of a run where another one would be chosen without the option, else None."""
+def _present_device() -> str:
+    """Return the device that is chosen now without ``--device``."""
     from runner.gpu.detect import gpus
 
-    return device if device and device != ("cuda" if gpus() else "cpu") else None
+    return "cuda" if gpus() else "cpu"
 
 
 def _line(*words: str) -> str:

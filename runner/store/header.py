@@ -36,7 +36,6 @@ class RunHeader:
         profile: whether it keeps profiles.
         locks: environment -> the lock that a night used instead of the matrix's.
         executor: the address of the scheduler whose hosts measure; empty where this host alone does.
-        host_options: the options that these hosts are sent.
     """
 
     __pydantic_config__ = STRICT
@@ -60,7 +59,6 @@ class RunHeader:
     profile: bool = False
     locks: Mapping[str, str] = field(default_factory=dict)
     executor: str = ""
-    host_options: Mapping[str, Any] = field(default_factory=dict)
 
     def event(self) -> dict[str, Any]:
         """Return the fields of the ``begun`` event."""

@@ -133,10 +133,11 @@ def resume(reports: Path) -> None:
     from runner.measure.batches import Batches
     from runner.measure.round_plan import RoundPlan, abandoned_cells
     from runner.session.execution import resume as resuming
-    from runner.session.execution.header import check_environments, check_program, options_of, read_header
+    from runner.session.execution.header import check_environments, check_program, read_header
     from runner.session.execution.recorder import RunRecorder
     from runner.session.options import Options
     from runner.session.results import find_run
+    from runner.session.stored_options import of_stored_plan
     from runner.store.run import runs
 
     for run in runs(reports):
@@ -147,7 +148,7 @@ def resume(reports: Path) -> None:
         header = read_header(run)
         check_program(run, header)
         plan = resuming.stored_plan(run, journal, header, print)
-        options_of(header, Options(), tuple(plan.frameworks)).to_argv()
+        of_stored_plan(header, tuple(plan.frameworks), Options()).to_argv()
         resuming._budget_note(plan)
         check_environments(header.digests, {}, {})
         abandoned_cells(plan.past)

@@ -22,11 +22,11 @@ from runner.search.reproduce.result import Reproduction, fact_sentences
 from runner.search.reproduce.stored import Stored, find_stored
 from runner.session import execution as pipeline
 from runner.session.context import Context, setup
-from runner.session.execution.header import options_of
 from runner.session.execution.resume import with_header
 from runner.session.networks import with_stored_networks
 from runner.session.options import Options
 from runner.session.preparation import Prepared, prepare
+from runner.session.stored_options import of_stored_plan
 from runner.store.run import Run
 from runner.watch.nightly.baseline import Baseline, compare_with_baselines
 
@@ -73,7 +73,7 @@ def reproduce(options: Options, record: str, progress: Progress, against: str = 
 def _context(options: Options, stored: Stored, progress: Progress) -> Context:
     """Return the context of the stored run, on its device; if that is not here, on one of the same kind."""
     header = stored.header
-    chosen = replace(options_of(header, options, tuple(stored.plan.frameworks)), seed=stored.plan.measurement.seed)
+    chosen = replace(of_stored_plan(header, tuple(stored.plan.frameworks), options), seed=stored.plan.measurement.seed)
     if header.backend != "host":
         chosen = replace(chosen, selectors=None)
     if options.backend != Options().backend:

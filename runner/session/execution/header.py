@@ -2,46 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from runner.backends import harness_archive
 from runner.core import machine
 from runner.core.errors import OutageError, Problem, ProvisionError, RecordError, UsageError
 from runner.core.model import Gpu, Plan, Provisioned, device_id
-from runner.core.model.cells import is_twin
 from runner.core.paths import shortened
 from runner.core.version import __version__
 from runner.plan.document import fingerprint, plan_document
-from runner.session.options import Options
 from runner.session.preparation import RunSettings
 from runner.store.header import RunHeader, header_of
 from runner.store.run import Run
 
 START_NEW = "start a new run: the records of both would not be comparable"
-
-
-def options_of(header: RunHeader, options: Options, environments: Sequence[str]) -> Options:
-    """Return the options that select the backend, device and environments of a run again.
-
-    Args:
-        header: that of the run.
-        options: what the user typed to resume; its matrix file, reports folder and ``--busy-ok`` are kept.
-        environments: those of the plan.
-    """
-    names = [name for name in environments if not is_twin(name)]
-    host = header.backend == "host"
-    return Options(
-        selectors=None if host else names,
-        matrix=options.matrix if options.matrix != Options().matrix else Path(header.matrix),
-        reports=options.reports,
-        device=header.device,
-        backend=header.backend,
-        python=header.python,
-        framework=header.framework,
-        name=names[0] if host else Options().name,
-        busy_ok=options.busy_ok,
-    )
 
 
 def read_header(run: Run) -> RunHeader:
@@ -88,7 +62,6 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         profile=settings.profile,
         locks={name: str(path.absolute()) for name, path in settings.locks.items()},
         executor=settings.executor,
-        host_options=settings.host_options,
     )
     name = settings.run or datetime.now(UTC)
     return Run.create(

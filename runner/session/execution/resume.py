@@ -20,10 +20,11 @@ from runner.plan.document import read_plan
 from runner.plan.specs import specs, with_locks
 from runner.session.context import Context, setup
 from runner.session.execution.costs import measured_seconds
-from runner.session.execution.header import check_machine, check_program, options_of, read_header
+from runner.session.execution.header import check_machine, check_program, read_header
 from runner.session.options import Options
 from runner.session.preparation import Prepared, RunSettings
 from runner.session.results import find_run
+from runner.session.stored_options import of_stored_plan
 from runner.store.damage import DamagedRecord
 from runner.store.header import RunHeader
 from runner.store.journal import Journal
@@ -61,7 +62,7 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
             hint = f"`runner run --resume {run.id} --executor {header.executor}`"
             raise UsageError(Problem(f"run {run.id} is measured by the hosts of {header.executor}", hint=hint))
         plan = stored_plan(run, journal, header, say)
-        context = setup(options_of(header, options, tuple(plan.frameworks)))
+        context = setup(of_stored_plan(header, tuple(plan.frameworks), options))
         context = replace(context, settings=with_header(context.settings, header))
         plan = replace(plan, devices=max(1, len(context.gpus)))
         check_machine(run, header, context.gpus)

@@ -58,11 +58,11 @@ def test_the_page_requests_nothing(page: str) -> None:
     assert "default-src 'none'" in page
 
 
-def test_measuring_again_has_the_model_files_the_matrix_and_the_hosts_of_the_run(results: Dataset) -> None:
+def test_measuring_again_has_the_options_and_the_hosts_of_the_run(results: Dataset) -> None:
     command = ["torch-2.x", "--model", "~/my nets/a.py", "--rounds", "3", "--matrix", "b.yaml", "--model", "c.py"]
     known = replace(results, provenance={"command": command, "executor": "slurm://gpu?devices=2"})
     (first, *_) = arrange(analyse(known)).rows
-    options = "--matrix b.yaml --model ~/'my nets/a.py' --model c.py --executor 'slurm://gpu?devices=2'"
+    options = "--model ~/'my nets/a.py' --matrix b.yaml --model c.py --executor 'slurm://gpu?devices=2'"
     assert first.again == f"runner run '{first.row.base.id}' '{first.row.other.id}' --rounds 10 {options}"
     (first, *_) = arrange(analyse(results)).rows
     assert first.again.endswith("' --rounds 10")

@@ -12,9 +12,10 @@ import pytest
 from runner.core.errors import NothingSelectedError, UsageError
 from runner.core.locks import hold
 from runner.core.model import Measurement
-from runner.session.execution.header import options_of, read_header
+from runner.session.execution.header import read_header
 from runner.session.execution.resume import resumed
 from runner.session.options import Options
+from runner.session.stored_options import of_stored_plan
 from runner.store.header import RunHeader
 from runner.store.run import Run
 from tests.support.fake_runs import make
@@ -84,7 +85,7 @@ def test_a_run_of_the_host_goes_on_with_its_framework(tmp_path: Path) -> None:
         digests={},
         framework="jax",
     )
-    options = options_of(header, typed(tmp_path), ["here"])
+    options = of_stored_plan(header, ["here"], typed(tmp_path))
     assert (options.backend, options.python, options.framework, options.name) == ("host", "/p", "jax", "here")
     assert header.event()["framework"] == "jax"
     run = make(tmp_path, [])

@@ -34,7 +34,6 @@ HEADER = RunHeader(
     profile=True,
     locks={"torch-1.0": "/tmp/torch.lock"},
     executor="dask:host:8786",
-    host_options={"threads": 1},
 )
 EVENT: dict[str, Any] = json.loads(json.dumps(HEADER.event()))
 
@@ -56,7 +55,7 @@ def test_a_header_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_each_field_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
     refused = set()
-    for name, changed in confused(EVENT, leave=("host_options",)):
+    for name, changed in confused(EVENT):
         journal = read(journal_with(tmp_path, changed))
         assert journal.header == {}, name
         assert "1 line of the journal is damaged" in journal.warnings[0], name
