@@ -59,7 +59,7 @@ def begin(graph: "object", held: "dict", feed: "dict", settings: "dict") -> "obj
     """Return a session on a finished graph, with the held variables on the device."""
     os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # builds of 1.15 by NVIDIA round products unless this is set
     session = opened("TensorFlow", graph, settings)
-    session.execution([variable.initializer for variable in held.values()], feed)
+    session.run([variable.initializer for variable in held.values()], feed)
     graph.finalize()
     return session
 
