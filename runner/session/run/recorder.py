@@ -34,7 +34,6 @@ from runner.measure.round_plan import TRANSIENT_FAILURES
 from runner.session.run.costs import CellCosts, measured_seconds
 from runner.session.run.header import now
 from runner.session.run.locks import write_lock
-from runner.session.run.sbom import write_sbom
 from runner.store.profiles import read_profiles, write_profile
 from runner.store.run import Run
 
@@ -215,6 +214,8 @@ class RunRecorder:
             }
             self.stored.write_environments(self.environments)
             if not is_twin(name):
+                from runner.session.run.sbom import write_sbom  # loads a large library
+
                 write_sbom(self.stored.path, outcome.ready, outcome.facts, now())
                 write_lock(self.stored.path, outcome.ready)
 
