@@ -9,7 +9,7 @@ import yaml
 from runner.core.errors import MatrixError, Problem, Where
 
 MAX_BYTES = 256 * 1024  # a hundred environments need 40 KiB
-MAX_DEPTH = 40  # the models nest 6 deep; libyaml's composer overflows the C stack at some ten thousand
+MAX_DEPTH = 40  # the models nest 6 deep; parsing again for a better message takes seconds at a thousand levels
 MAX_NODES = 10_000  # a hundred environments make 3,000
 _LONGEST_LINE = 160  # a longer line is cut in messages
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is ten times as fast, if installed

@@ -20,6 +20,7 @@ VERSION = 1
 PLAN, MACHINE, ENVIRONMENTS, JOURNAL = "plan.json", "machine.json", "environments.json", "journal.jsonl"
 CASES = "cases.json"
 PROFILE = "profile"
+SBOM_FOLDER = "sbom"
 """The kind of the files in ``profiles/``."""
 
 MAX_BYTES = 256 << 20

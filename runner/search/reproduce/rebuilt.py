@@ -14,11 +14,12 @@ from runner.core.model import Provisioned, Spec
 from runner.core.progress import Progress
 from runner.search.reproduce.stored import Stored
 from runner.session.context import Context
-from runner.session.execution.sbom import ALGORITHMS
-from runner.session.execution.sbom import FOLDER as SBOM_FOLDER
 from runner.session.execution.stored_locks import stored_lock
+from runner.store.documents import SBOM_FOLDER
 
 MAX_SBOM = 64 << 20
+HASHES = ("SHA-256", "SHA-384", "SHA-512")
+"""What CycloneDX calls the hashes that a lock may have."""
 _MINOR = re.compile(r"(\d+\.\d+)\.\d+")
 _COMPONENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,199}")
 
@@ -109,7 +110,6 @@ def lock_of_bill(bill: Mapping[str, Any]) -> str:
     Args:
         bill: as ``run.sbom`` writes it.
     """
-    kinds = {name: kind for kind, name in ALGORITHMS.items()}
     lines = []
     for component in bill.get("components", ()):
         if not isinstance(component, Mapping) or component.get("type") != "library":
@@ -117,9 +117,9 @@ def lock_of_bill(bill: Mapping[str, Any]) -> str:
         name, version = str(component.get("name", "")), str(component.get("version", ""))
         references = component.get("externalReferences") or [{}]
         hashes = [
-            f"--hash={kinds[each['alg']]}:{each['content']}"
+            f"--hash={each['alg'].lower().replace('-', '')}:{each['content']}"
             for each in references[0].get("hashes", ())
-            if each.get("alg") in kinds
+            if each.get("alg") in HASHES
         ]
         if hashes and _COMPONENT.fullmatch(name) and _COMPONENT.fullmatch(version):
             lines.append(" \\\n    ".join([f"{name}=={version}", *hashes]))

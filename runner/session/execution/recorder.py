@@ -33,7 +33,6 @@ from runner.measure.round_plan import OUTAGE, TRANSIENT_FAILURES
 from runner.measure.step_profiles import can_profile
 from runner.session.execution.costs import CellCosts, measured_seconds
 from runner.session.execution.header import now
-from runner.session.execution.sbom import write_sbom
 from runner.session.execution.stored_locks import write_lock
 from runner.store.profile_files import read_profiles, write_profile
 from runner.store.run import Run
@@ -216,6 +215,8 @@ class RunRecorder:
             }
             self.stored.write_environments(self.environments)
             if not is_twin(name):
+                from runner.session.execution.sbom import write_sbom  # loads a large library
+
                 write_sbom(self.stored.path, outcome.ready, outcome.facts, now())
                 write_lock(self.stored.path, outcome.ready)
 

@@ -101,7 +101,7 @@ def test_what_is_not_stored_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_bill_of_materials_makes_the_lock_again() -> None:
-    text = lock_of_bill(json.loads(json.dumps(sbom(ready(), FACTS, AT))))
+    text = lock_of_bill(json.loads(sbom(ready(), FACTS, AT)))
     packages = {package.name: package for package in parse_lock(text.encode(), "lock").packages}
     assert {name: package.version for name, package in packages.items()} == {"numpy": "2.4.6", "torch": "2.13.0+cpu"}
     assert packages["numpy"].hashes == (f"sha256:{'0' * 64}", f"sha256:{'1' * 64}")
