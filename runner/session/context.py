@@ -6,7 +6,8 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import get_args
 
 from pydantic import ValidationError
@@ -30,7 +31,8 @@ from runner.plan import corpus
 from runner.plan.compatibility.variants import choose_variants
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
-from runner.session.preparation import QUIET_SECONDS, Prepared, RunSettings, prepare
+from runner.session.preparation import QUIET_SECONDS, Prepared, RunOrigin, RunSettings, prepare
+from runner.store.run import Run
 
 IN_USE = "in-use.lock"  # in the cache folder: shared by those that use it, exclusive for `runner clean`
 
@@ -48,6 +50,7 @@ class Context:
         request: what to plan.
         backend: builds environments and starts servers.
         settings: paths, controls and clocks.
+        origin: what was typed.
         gpus: the devices; none is the CPU.
         notes: sentences that the user should read first.
     """
@@ -57,12 +60,38 @@ class Context:
     backend: Backend
     settings: RunSettings
     gpus: tuple[Gpu, ...]
+    origin: RunOrigin = field(default_factory=RunOrigin)
     notes: tuple[str, ...] = ()
 
     @property
     def gpu(self) -> Gpu | None:
         """The first GPU, which stands for all of them in a plan; None is the CPU."""
         return self.gpus[0] if self.gpus else None
+
+    def step_of(self, command: str, reports: Path) -> "Context":
+        """Return the context of a run that is a step of a command, and is stored in a folder of its own.
+
+        Args:
+            command: measures the run again, where that is interrupted.
+            reports: the folder.
+        """
+        settings, origin = replace(self.settings, reports=reports), replace(self.origin, part_of=command)
+        return replace(self, settings=settings, origin=origin)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """A run that is about to be measured.
+
+    Attributes:
+        context: backend, devices, settings, and who asked for it.
+        prepared: the plan, and the environments that it needs.
+        unfinished: the run that continues, locked by the caller; None for a new one.
+    """
+
+    context: Context
+    prepared: Prepared
+    unfinished: Run | None = None
 
 
 @contextmanager
@@ -115,8 +144,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         file=options.matrix,
         reports=options.reports,
         cache=cache,
-        python=installed.python if installed else None,
-        framework=installed.framework if installed else None,
+        installed=installed,
         margin=matrix.measure.margin,
         controls=matrix.measure.controls,
         clocks=clocks(matrix.gpu, pin=options.pin),
@@ -124,9 +152,16 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         telemetry=matrix.gpu.telemetry,
         quiet_seconds=0.0 if options.busy_ok else QUIET_SECONDS,
         profile=options.profile,
-        command=tuple(typed.to_argv()),
     )
-    return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, notes=tuple(notes))
+    return Context(
+        matrix=matrix,
+        request=request,
+        backend=backend,
+        settings=settings,
+        gpus=gpus,
+        origin=RunOrigin(command=tuple(typed.to_argv())),
+        notes=tuple(notes),
+    )
 
 
 def check_wsl(all_gpus: Sequence[Gpu]) -> None:
