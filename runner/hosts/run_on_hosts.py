@@ -12,7 +12,8 @@ from runner.core.progress import Progress
 from runner.core.units import parse_duration
 from runner.hosts import collector, project, tasks
 from runner.hosts.driver import HostsDriver
-from runner.hosts.executors import Executor, connect
+from runner.hosts.executors import Executor
+from runner.hosts.executors.by_address import connect
 from runner.hosts.planning import HostPlan, plan_for_hosts, split_by_case, waiting
 from runner.hosts.remote_devices import Devices
 from runner.matrix import load

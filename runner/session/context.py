@@ -120,10 +120,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     matrix, selected = with_models(load(options.matrix), options)
     typed, options = options, replace(options, workload=selected)
     cache = cache_folder(environ)
-    resources = Resources(
-        dockerfiles=options.matrix.parent / "docker", cache=cache, python=options.python, framework=options.framework
-    )
-    backend, note = choose_backend(options.backend, resources)
+    backend, note = _backend(options, cache)
     installed = backend.installed()
     if installed is not None:
         matrix = host_matrix(matrix, installed, options.name)
@@ -131,16 +128,41 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     device, gpus = choose_devices(options.device, notes.append)
     if gpus and backend.name == "docker" and is_wsl():
         check_wsl(present())
-    capacity = machine_capacity()
-    if gpus and options.pin is not False:
-        capacity = replace(capacity, near_gpu=cores_near(gpus))
+    capacity = _capacity(options, gpus)
     reasons: Mapping[str, str] = {}
     if gpus and installed is None:
         matrix, reasons = choose_variants(matrix, gpus[0], backend.name, capacity.glibc)
     request = plan_request(options, matrix, backend.name, (device, gpus), capacity)
     notes += [reason for name, reason in reasons.items() if name in request.environments]
     notes += network_notes(matrix, request)
-    settings = RunSettings(
+    return Context(
+        matrix=matrix,
+        request=request,
+        backend=backend,
+        settings=_settings(options, matrix, cache, installed),
+        gpus=gpus,
+        origin=RunOrigin(command=tuple(typed.to_argv())),
+        notes=tuple(notes),
+    )
+
+
+def _backend(options: Options, cache: Path) -> tuple[Backend, str | None]:
+    """Return the chosen backend, and what there is to say about the choice."""
+    resources = Resources(
+        dockerfiles=options.matrix.parent / "docker", cache=cache, python=options.python, framework=options.framework
+    )
+    return choose_backend(options.backend, resources)
+
+
+def _capacity(options: Options, gpus: Sequence[Gpu]) -> Capacity:
+    """Return the cores and the memory of this machine; the cores near the GPUs where steps keep to them."""
+    capacity = machine_capacity()
+    return replace(capacity, near_gpu=cores_near(gpus)) if gpus and options.pin is not False else capacity
+
+
+def _settings(options: Options, matrix: Matrix, cache: Path, installed: Installed | None) -> RunSettings:
+    """Return how and where a run is measured."""
+    return RunSettings(
         file=options.matrix,
         reports=options.reports,
         cache=cache,
@@ -152,15 +174,6 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         telemetry=matrix.gpu.telemetry,
         quiet_seconds=0.0 if options.busy_ok else QUIET_SECONDS,
         profile=options.profile,
-    )
-    return Context(
-        matrix=matrix,
-        request=request,
-        backend=backend,
-        settings=settings,
-        gpus=gpus,
-        origin=RunOrigin(command=tuple(typed.to_argv())),
-        notes=tuple(notes),
     )
 
 

@@ -19,7 +19,7 @@ from runner.releases.lock import lock
 from runner.releases.lock_requests import LockRequest
 from runner.report import differences
 from runner.search.bisect.removal import leftovers_of
-from runner.search.bisect.state import State, Step
+from runner.search.bisect.state import SearchState, SearchStep
 from runner.session import execution, flow
 from runner.session.context import Context, PlannedRun
 from runner.session.preparation import Prepared, prepare
@@ -49,13 +49,13 @@ class Measuring:
     """
 
     context: Context
-    state: State
+    state: SearchState
     cell: str
     progress: Progress
     clock: Callable[[], float] = time.monotonic
     locks: dict[str, Path] = field(default_factory=dict)
 
-    def step(self, base: Candidate, other: Candidate) -> Step:
+    def step(self, base: Candidate, other: Candidate) -> SearchStep:
         """Measure two candidates in turns, and return what that shows of the second.
 
         Raises:
@@ -71,7 +71,7 @@ class Measuring:
             comparison, run = self._measured(prepared, other)
         except UnmeasurableError as error:
             reason = error.problems[0].message
-            return Step(
+            return SearchStep(
                 base=base.name, other=other.name, outcome="missing", reason=reason, seconds=self.clock() - begin
             )
         return replace(_step(base, other, comparison, run), seconds=round(self.clock() - begin, 1))
@@ -202,10 +202,10 @@ def without_pin(text: str) -> str:
     return requirement.name if any(each.operator == "==" for each in requirement.specifier) else text
 
 
-def _step(base: Candidate, other: Candidate, comparison: Comparison, run: str) -> Step:
+def _step(base: Candidate, other: Candidate, comparison: Comparison, run: str) -> SearchStep:
     row: Row = comparison.rows[0]
     outcome = OUTCOMES.get(row.verdict, "missing" if row.verdict == "not-measured" else "open")
-    return Step(
+    return SearchStep(
         base=base.name,
         other=other.name,
         outcome=outcome,

@@ -6,7 +6,7 @@
 4. ``result`` says what that shows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from runner.analysis import dataset
@@ -14,7 +14,7 @@ from runner.analysis.compare.pairing import environment_side
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import MIN_ROUNDS, Dataset
 from runner.core.errors import GpuError, Problem, RunnerError, UsageError
-from runner.core.model import Cell, Past, Plan, PlannedCell, Provisioned
+from runner.core.model import Provisioned
 from runner.core.progress import Progress
 from runner.plan.pairs import in_turns
 from runner.search.reproduce.rebuilt import rebuilt
