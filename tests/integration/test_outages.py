@@ -22,7 +22,7 @@ from runner.releases.lock import lock
 from runner.releases.lock_requests import LockRequest
 from runner.search import bisect as workflow
 from runner.search.bisect.measuring import Measuring, UnmeasurableError
-from runner.search.bisect.state import FILE, State, Step, read_state
+from runner.search.bisect.state import FILE, SearchState, SearchStep, read_state
 from tests.support.package_index import NAME, PackageIndex, package_index, wheel
 from tests.unit.search.bisect.test_bisect import state_in
 
@@ -131,14 +131,14 @@ def test_a_build_that_ctrl_c_ends_is_no_failure_of_the_environment(tmp_path: Pat
 class Locking(Measuring):
     """Locks for real, and compares nothing."""
 
-    def step(self, base: ReleaseCandidate, other: ReleaseCandidate) -> Step:
+    def step(self, base: ReleaseCandidate, other: ReleaseCandidate) -> SearchStep:
         """Return that two releases are the same, or that the second cannot be locked."""
         try:
             self._lock(base, base)
             self._lock(other, base)
         except UnmeasurableError as error:
-            return Step(base=base.name, other=other.name, outcome="missing", reason=str(error))
-        return Step(base=base.name, other=other.name, outcome="same", verdict="same")
+            return SearchStep(base=base.name, other=other.name, outcome="missing", reason=str(error))
+        return SearchStep(base=base.name, other=other.name, outcome="same", verdict="same")
 
 
 def candidate(number: int, version: str) -> ReleaseCandidate:
@@ -146,7 +146,7 @@ def candidate(number: int, version: str) -> ReleaseCandidate:
     return ReleaseCandidate(name=f"torch-1.{number}", release=version, source="index", environment=environment)
 
 
-def locking(state: State) -> Locking:
+def locking(state: SearchState) -> Locking:
     context = SimpleNamespace(request=SimpleNamespace(device="cpu"))
     return Locking(context=context, state=state, cell="", progress=Progress(lambda _: None))  # type: ignore[arg-type]
 

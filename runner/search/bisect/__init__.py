@@ -25,7 +25,7 @@ from runner.search.bisect.forecast import Forecast, forecast
 from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.question import LABELS, Ends, requested, with_other_settings
 from runner.search.bisect.result import Bisection, entry, step_line
-from runner.search.bisect.state import State, Step, new_state, unfinished
+from runner.search.bisect.state import SearchState, SearchStep, new_state, unfinished
 from runner.session.options import Options
 from runner.stats.bisection import (
     FoundChanges,
@@ -105,7 +105,7 @@ def dry_run(options: Options, ends: Ends, versions: Lister = index.versions) -> 
     return forecast(candidates, measuring, notes, every=question.every)
 
 
-def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[ReleaseCandidate, ...]:
+def _candidates(axes: Axes, state: SearchState, progress: Progress) -> tuple[ReleaseCandidate, ...]:
     """Return the candidates of a search: those of its earlier part, else those that exist now."""
     if state.candidates:
         progress.note(f"continuing bisect {state.id}: {counted(len(state.steps), 'step')} stored")
@@ -151,7 +151,7 @@ def _measured(candidates: Sequence[ReleaseCandidate], measuring: Measuring, pair
         RunnerError: the last release cannot be measured, so that there is nothing to search.
     """
     state, base, other = measuring.state, candidates[pair.base], candidates[pair.other]
-    step: Step = measuring.step(base, other)
+    step: SearchStep = measuring.step(base, other)
     if step.outcome == "missing" and other is candidates[-1] and not state.question.every:
         raise RunnerError(Problem(f"{other.name} cannot be measured: {step.reason}", hint="choose another end"))
     state.steps.append(step)
@@ -160,7 +160,7 @@ def _measured(candidates: Sequence[ReleaseCandidate], measuring: Measuring, pair
     return step.outcome
 
 
-def _needed(candidates: Sequence[ReleaseCandidate], steps: Sequence[Step], pair: PositionPair) -> set[str]:
+def _needed(candidates: Sequence[ReleaseCandidate], steps: Sequence[SearchStep], pair: PositionPair) -> set[str]:
     """Return the names that the search still needs: the pair, both ends, and the neighbours that it narrows down to."""
     names = [candidate.name for candidate in candidates]
     positions = {pair.base, pair.other, 0, len(names) - 1}

@@ -21,8 +21,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from runner.analysis import dataset
-from runner.analysis.analyse import analyse_run
 from runner.analysis.model import Dataset
 from runner.core.model.cells import TWIN
 from runner.core.progress import Progress
@@ -30,13 +28,14 @@ from runner.core.units import parse_duration
 from runner.nights.anchors_file import device_of, read_anchors, write_anchors
 from runner.nights.looks import EarlierNights, earlier_nights
 from runner.nights.night import Night
-from runner.session import execution as pipeline
-from runner.session.context import Context, setup
+from runner.session import flow
+from runner.session.context import Context, PlannedRun, setup
 from runner.session.execution.header import device_fields
 from runner.session.execution.recorder import Totals
+from runner.session.flow import MeasuredRun
 from runner.session.options import Options
 from runner.session.preparation import NIGHT_QUIET_SECONDS, Prepared
-from runner.session.results import write_report
+from runner.session.remember import remember_run
 from runner.store.run import new_id
 from runner.watch import alerts
 from runner.watch.alerts.targets import Target
@@ -49,7 +48,6 @@ from runner.watch.nightly.requests import NightCandidate, in_order
 from runner.watch.nightly.series_candidates import measured_before
 from runner.watch.nightly.start import Start, start, with_bases
 from runner.watch.nightly.turn import only_night
-from runner.watch.series.add import add_run
 
 __all__ = ["nightly"]
 
@@ -80,7 +78,7 @@ def nightly(
     Args:
         options: what to measure.
         progress: shows the work.
-        history: URL of the history that the night is added to, see ``watch.series.add.history_url``.
+        history: URL of the history that the night is added to, see ``session.remember.history_url``.
         bases: environments that are measured in turns with all others; None takes those of the matrix.
         update: whether environments that follow a package move to its newest release.
 
@@ -97,7 +95,7 @@ def nightly(
         read_anchors(context.settings.reports, "")  # a damaged file is a mistake that does not wait for the morning
         night = start(with_bases(context, bases))
         restore_series(history, context.settings.reports, context.settings.margin, progress.note)
-        add = functools.partial(add_run, margin=context.settings.margin, url=history, note=progress.note)
+        add = functools.partial(remember_run, margin=context.settings.margin, url=history, note=progress.note)
         file = NightFile(_opened(night.context), context.settings.reports, add, history)
         with file.recorded(progress.note):
             for run, note in killed_nights(context.settings.reports, file.night.run):
@@ -135,11 +133,12 @@ def _measured_night(
     context, first = planned.context, planned.prepared
     file.enter("measure")
     deadline = time.monotonic() + budget
-    totals = _measure(first, context, file.night.run, progress)
+    measured = _measure(first, context, file.night.run, progress)
+    totals = measured.totals
     deadline = max(deadline, time.monotonic() + CONFIRMATION_SHARE * budget)  # the budget excludes building
     file.enter("compare")
     file.remember(totals.run.id)
-    results = dataset.load_dataset(totals.run)
+    results = measured.analysis.dataset
     nights = earlier_nights(context.settings.reports)
     series = read_series(file.url, device_of(totals.run.journal().header), progress.note)
     night = _counted(file.night, totals, results)
@@ -186,15 +185,14 @@ def _compared(
     return compared(night, measured_cells(results), earlier, unchanged, margin), candidates, cells
 
 
-def _measure(first: Prepared, context: Context, run: str, progress: Progress) -> Totals:
-    """Measure everything once, in a run of this id, and write its report."""
-    settings = replace(context.settings, run=run)
+def _measure(first: Prepared, context: Context, run: str, progress: Progress) -> MeasuredRun:
+    """Measure everything once, in a run of this id, and write its report; the night adds it to the history."""
+    settings = context.settings
     if settings.quiet_seconds:
         settings = replace(settings, quiet_seconds=NIGHT_QUIET_SECONDS)
-    totals = pipeline.run(first, context.backend, settings, progress, context.gpus)
-    if totals.good:
-        write_report(analyse_run(totals.run, context.settings.margin), totals.run)
-    return totals
+    context = replace(context, settings=settings, origin=replace(context.origin, night=run))
+    work = PlannedRun(context, first)
+    return flow.measure_planned(work, progress, without=(flow.remember, flow.answer, flow.propose))
 
 
 def _pace(totals: Totals, first: Prepared) -> float:

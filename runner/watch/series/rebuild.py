@@ -12,10 +12,10 @@ from runner.history.location import sqlite_path
 from runner.history.writes import EntryError
 from runner.nights.anchors_file import acceptances
 from runner.report.formatting import counted
+from runner.session.remember import with_confirmations
 from runner.session.results import warn_unreadable
+from runner.session.run_entry import run_entry
 from runner.store.run import Run, runs
-from runner.watch.series.add import with_confirmations
-from runner.watch.series.entries import run_entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

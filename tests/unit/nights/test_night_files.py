@@ -11,9 +11,9 @@ from runner.core.errors import RecordError
 from runner.nights.alert_entry import AlertEntry, alert_key
 from runner.nights.night import VERSION, Night
 from runner.nights.night_files import night_path, read_night, read_nights, write_night
+from runner.session.run_entry import change_entry
 from runner.watch.alerts.overview import overview
 from runner.watch.nightly.night_record import killed_nights
-from runner.watch.series.entries import change_entry
 from tests.support.nights import BEFORE, change, many, night, run_of
 
 CELLS = many(3)

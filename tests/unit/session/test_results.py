@@ -11,9 +11,9 @@ from runner.analysis.analyse import analyse, analyse_run
 from runner.analysis.compare import compare
 from runner.session.check import check, review
 from runner.session.results import run_answer, write_report
+from runner.session.run_entry import run_entry
 from runner.stats.intervals import MARGIN
 from runner.store.run import Run
-from runner.watch.series.entries import run_entry
 from tests.support.changed_runs import change_header
 from tests.support.fake_runs import realistic
 
