@@ -14,7 +14,7 @@ from runner.matrix import Environment
 from runner.releases.candidates import ReleaseCandidate
 from runner.report.formatting import DASH
 from runner.search import bisect as workflow
-from runner.search.bisect.question import split_cell
+from runner.search.bisect.question import split_cell, with_other_settings
 from runner.search.bisect.result import Bisection, entry
 from runner.search.bisect.state import FILE, Question, State, Step, new_state, read_state, unfinished
 from runner.stats.bisection import Answer, Change
