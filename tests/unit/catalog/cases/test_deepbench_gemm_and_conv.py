@@ -178,6 +178,7 @@ def test_the_parts_of_a_draw_are_the_bits_of_the_whole() -> None:
     assert (drawn == at_once.uniform(-1, 1, shape).astype(np.float32)).all()
 
 
+@pytest.mark.whole_matrix
 @pytest.mark.parametrize("preset", ["quick", "standard"])
 def test_no_preset_asks_a_case_for_a_phase_that_it_has_not(preset: str) -> None:
     matrix = load(Path(__file__).parents[4] / "matrix.yaml")
