@@ -12,7 +12,7 @@ from runner.cli.params import Certificates, HistoryUrl, Output, TableOrJson, pla
 
 if TYPE_CHECKING:
     from runner.core.model import Plan
-    from runner.session.flow import MeasuredRun
+    from runner.session.flow import RunSession
     from runner.session.options import Options
 
 app = typer.Typer()
@@ -122,7 +122,7 @@ def run(
     return 1 if bad or not good else 0
 
 
-def _print_answer(measured: "MeasuredRun") -> None:
+def _print_answer(measured: "RunSession") -> None:
     """Print to stderr which releases are faster, the grade of the run, and the command to run next."""
     from runner.report import answer_text
 

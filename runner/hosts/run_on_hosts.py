@@ -22,7 +22,7 @@ from runner.session.execution import header
 from runner.session.execution.failures import recorded_ending
 from runner.session.execution.recorder import totals_of
 from runner.session.execution.resume import check_options, locked_run
-from runner.session.flow import MeasuredRun, finish
+from runner.session.flow import RunSession, finish
 from runner.session.options import Options
 from runner.session.preparation import RunOrigin, RunSettings
 from runner.session.remember import history_url
@@ -39,7 +39,7 @@ def run_on_hosts(
     *,
     resume: bool = False,
     history: str | None = None,
-) -> MeasuredRun:
+) -> RunSession:
     """Measure the selected cells on the devices that an executor reaches.
 
     Args:
@@ -64,7 +64,7 @@ def run_on_hosts(
     for sentence in collector.different_builds(run):
         progress.note(sentence)
     totals = totals_of(run, {(entry.cell, entry.round): entry.status for entry in run.journal().counting()})
-    return finish(MeasuredRun(totals=totals, margin=margin, note=progress.note, history=history, page=run.path))
+    return finish(RunSession(totals=totals, margin=margin, note=progress.note, history=history, page=run.path))
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from runner.store.run import Run
 
 
 @dataclass(kw_only=True)
-class MeasuredRun:
+class RunSession:
     """A run that has ended, and what the steps of the tail made of it.
 
     Attributes:
@@ -70,7 +70,7 @@ def measure(
     resume: bool = False,
     history: str | None = None,
     without: "Collection[Step]" = (),
-) -> MeasuredRun:
+) -> RunSession:
     """Plan by what was typed, build, measure, and carry out the tail.
 
     Args:
@@ -90,7 +90,7 @@ def measure(
     return finish(measured, without)
 
 
-def measure_planned(work: PlannedRun, progress: Progress, *, without: "Collection[Step]" = ()) -> MeasuredRun:
+def measure_planned(work: PlannedRun, progress: Progress, *, without: "Collection[Step]" = ()) -> RunSession:
     """Build, measure, and carry out the tail; ``without`` has the steps of TAIL that are left out."""
     if remember not in without:
         history_url(work.context.settings.reports, None)  # a wrong address is an error before anything is measured
@@ -108,13 +108,13 @@ def planned(options: Options, progress: Progress, *, resume: bool = False) -> It
         yield PlannedRun(context, preparation)
 
 
-def execute(work: PlannedRun, progress: Progress, history: str | None = None) -> MeasuredRun:
+def execute(work: PlannedRun, progress: Progress, history: str | None = None) -> RunSession:
     """Build the environments of a run and measure it."""
     totals, margin = run(work, progress), work.context.settings.margin
-    return MeasuredRun(totals=totals, margin=margin, note=progress.note, history=history, page=totals.run.path)
+    return RunSession(totals=totals, margin=margin, note=progress.note, history=history, page=totals.run.path)
 
 
-def finish(measured: MeasuredRun, without: "Collection[Step]" = ()) -> MeasuredRun:
+def finish(measured: RunSession, without: "Collection[Step]" = ()) -> RunSession:
     """Carry out the steps of TAIL, but for those in ``without``; a run without a good record has none."""
     for step in TAIL if measured.totals.good else ():
         if step not in without:
@@ -122,28 +122,28 @@ def finish(measured: MeasuredRun, without: "Collection[Step]" = ()) -> MeasuredR
     return measured
 
 
-def report(measured: MeasuredRun) -> None:
+def report(measured: RunSession) -> None:
     """Write the report into the folder of the run."""
     measured.note("writing the report")
     measured.page = write_report(measured.analysis, measured.run)
 
 
-def remember(measured: MeasuredRun) -> None:
+def remember(measured: RunSession) -> None:
     """Add the run to the history."""
     url = history_url(measured.reports, measured.history)
     remember_run(measured.run, measured.margin, url, measured.note, measured.analysis)
 
 
-def answer(measured: MeasuredRun) -> None:
+def answer(measured: RunSession) -> None:
     """Find which releases are faster, and by how much."""
     measured.answer = run_answer(measured.analysis)
 
 
-def propose(measured: MeasuredRun) -> None:
+def propose(measured: RunSession) -> None:
     """Find what to distrust, and the command to run next."""
     measured.check = review(measured.analysis, measured.run, measured.reports)
 
 
-Step = Callable[[MeasuredRun], None]
+Step = Callable[[RunSession], None]
 TAIL: tuple[Step, ...] = (report, remember, answer, propose)
 """What follows once a run is measured."""

@@ -16,7 +16,7 @@ import pytest
 from runner.watch.alerts import overview, sender, targets_of_night
 from runner.watch.alerts.delivery import Delivery
 from runner.watch.alerts.sending import Message, send
-from runner.watch.alerts.targets import Target
+from runner.watch.alerts.targets import Receiver
 from runner.watch.nightly.night_record import NightFile
 from runner.watch.nightly.text import night_text
 from tests.integration.conftest import Runner, children
@@ -44,8 +44,8 @@ def mail(port: int, receiver: str = "team@example.org") -> str:
     return f"mailto://{USER}:{MARK}@127.0.0.1:{port}?smtp=127.0.0.1&from=night@example.org&to={receiver}&mode=insecure"
 
 
-def targets(*addresses: str) -> list[Target]:
-    return [Target(f"{number} {address.partition(':')[0]}", address) for number, address in enumerate(addresses, 1)]
+def targets(*addresses: str) -> list[Receiver]:
+    return [Receiver(f"{number} {address.partition(':')[0]}", address) for number, address in enumerate(addresses, 1)]
 
 
 def test_a_webhook_a_chat_and_a_mailbox_get_the_message(http: Received, smtp: Received) -> None:

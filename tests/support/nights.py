@@ -10,14 +10,14 @@ from runner.core.model import Cell
 from runner.nights.night import Against, Night, NightChange
 from runner.watch.alerts.delivery import Delivery
 from runner.watch.alerts.sending import Message
-from runner.watch.alerts.targets import Target
+from runner.watch.alerts.targets import Receiver
 from runner.watch.nightly.changes import night_change, night_pair
 from runner.watch.nightly.night_record import NightFile
 from tests.support.fake_runs import cell
 
 SALT = b"of the user who runs the nights"
-SLACK = Target("1 slack", "slack://n0bodymayread", SALT)
-MAIL = Target("2 mailto", "mailto://u:n0bodymayread@h", SALT)
+SLACK = Receiver("1 slack", "slack://n0bodymayread", SALT)
+MAIL = Receiver("2 mailto", "mailto://u:n0bodymayread@h", SALT)
 BEFORE = "20261120-023000-aaaa"
 
 
@@ -109,7 +109,7 @@ class Receivers:
     refusing: dict[str, str] = field(default_factory=dict)
     messages: list[tuple[str, Message]] = field(default_factory=list)
 
-    def __call__(self, message: Message, targets: Sequence[Target], seconds: float) -> dict[str, str]:
+    def __call__(self, message: Message, targets: Sequence[Receiver], seconds: float) -> dict[str, str]:
         """Keep the message of each receiver that accepts it."""
         assert seconds > 0
         self.messages += [(target.name, message) for target in targets if target.name not in self.refusing]
@@ -126,7 +126,7 @@ def ended(
     reports: Path,
     tonight: Night,
     receivers: Receivers,
-    targets: Sequence[Target] = (SLACK, MAIL),
+    targets: Sequence[Receiver] = (SLACK, MAIL),
     **context: Any,
 ) -> Night:
     """Store a night, deliver its alerts, and return it."""

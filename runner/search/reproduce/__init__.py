@@ -86,7 +86,7 @@ def _context(options: Options, stored: Stored, progress: Progress) -> Context:
         return setup(replace(chosen, device="cuda"))
 
 
-def _measure(prepared: Prepared, context: Context, progress: Progress) -> flow.MeasuredRun:
+def _measure(prepared: Prepared, context: Context, progress: Progress) -> flow.RunSession:
     """Measure a plan, and write the report.
 
     Raises:

@@ -22,7 +22,7 @@ from runner.watch.alerts.evidence import AlertEvidence, evidence
 from runner.watch.alerts.message import closed_message, opened_message
 from runner.watch.alerts.sending import Message, Send, send
 from runner.watch.alerts.state import AlertState, Nights, state_after
-from runner.watch.alerts.targets import Target, read_targets, salted
+from runner.watch.alerts.targets import Receiver, read_targets, salted
 
 BUDGET = 60.0
 """Seconds that all messages of a night may take."""
@@ -32,7 +32,7 @@ NO_TIME = "the messages before it took too long"
 Note = Callable[[str], None]
 
 
-def targets_of_night(environ: MutableMapping[str, str], note: Note) -> tuple[Target, ...]:
+def targets_of_night(environ: MutableMapping[str, str], note: Note) -> tuple[Receiver, ...]:
     """Return the receivers of alerts; where they cannot be read, note why and return none: the night goes on.
 
     MATRIX_RUNNER_ALERTS is taken out of the environment, so that no process of the night gets it.
@@ -67,7 +67,7 @@ class Delivery:
 
     reports: Path
     write: Callable[[Night], object]
-    targets: tuple[Target, ...]
+    targets: tuple[Receiver, ...]
     note: Note
     send: Send = send
     clock: Callable[[], float] = time.monotonic
@@ -132,7 +132,7 @@ class Delivery:
         return replace(entry, targets=outcome, delivered=not reasons, reason="; ".join(reasons))
 
 
-def _intended(entry: AlertEntry, targets: Sequence[Target]) -> AlertEntry:
+def _intended(entry: AlertEntry, targets: Sequence[Receiver]) -> AlertEntry:
     """Return an entry as it is stored before its message is sent."""
     if entry.delivered:
         return entry

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from runner.watch.alerts import sender
 from runner.watch.alerts.sender import NO_APPRISE, TOO_SLOW, UNKNOWN
-from runner.watch.alerts.targets import VARIABLE, Target
+from runner.watch.alerts.targets import VARIABLE, Receiver
 
 DEADLINE = 20.0
 """Seconds that a receiver has to accept a message."""
@@ -31,11 +31,11 @@ class Message:
 class Send(Protocol):
     """Sends a message to receivers within some seconds; returns name -> why it was not delivered, or empty."""
 
-    def __call__(self, message: Message, targets: Sequence[Target], seconds: float) -> Mapping[str, str]:
+    def __call__(self, message: Message, targets: Sequence[Receiver], seconds: float) -> Mapping[str, str]:
         """Send it."""
 
 
-def send(message: Message, targets: Sequence[Target], seconds: float = DEADLINE) -> dict[str, str]:
+def send(message: Message, targets: Sequence[Receiver], seconds: float = DEADLINE) -> dict[str, str]:
     """Send a message to receivers side by side; return the name of each -> why it was not delivered, empty if it was.
 
     Args:
@@ -52,7 +52,7 @@ def send(message: Message, targets: Sequence[Target], seconds: float = DEADLINE)
         return {target.name: reason for target, reason in zip(targets, reasons, strict=True)}
 
 
-def _send(message: Message, target: Target, seconds: float) -> str:
+def _send(message: Message, target: Receiver, seconds: float) -> str:
     """Send a message to a receiver; return why it was not delivered."""
     request = {"address": target.address, "title": message.title, "body": message.body, "kind": message.kind}
     environment = {name: value for name, value in os.environ.items() if name != VARIABLE}

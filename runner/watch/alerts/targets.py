@@ -38,7 +38,7 @@ _ADDRESS = re.compile(r"(?:[A-Za-z0-9, \t_-]+=\s*)?(?P<address>(?P<service>[A-Za
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class Receiver:
     """A receiver of alerts.
 
     Attributes:
@@ -69,7 +69,7 @@ class Target:
         return key in (self.key, earlier)
 
 
-def read_targets(environ: MutableMapping[str, str]) -> tuple[Target, ...]:
+def read_targets(environ: MutableMapping[str, str]) -> tuple[Receiver, ...]:
     """Return the receivers, and take the variable with their addresses out of the environment of later processes.
 
     Args:
@@ -91,13 +91,13 @@ def read_targets(environ: MutableMapping[str, str]) -> tuple[Target, ...]:
             return ()
         source = str(path)
         numbered = _lines(path)
-    targets: list[Target] = []
+    targets: list[Receiver] = []
     for where, text in numbered:
         match = _ADDRESS.fullmatch(text)
         if match is None:
             hint = "write addresses of apprise: mailto://..., slack://..., json://..."
             raise UsageError(Problem(f"{where} of {source} is no address for alerts", hint=hint))
-        targets.append(Target(f"{len(targets) + 1} {match['service'].lower()}", match["address"]))
+        targets.append(Receiver(f"{len(targets) + 1} {match['service'].lower()}", match["address"]))
     if len(targets) > MAX_TARGETS:
         raise UsageError(Problem(f"{source} has {len(targets)} addresses, and at most {MAX_TARGETS} get alerts"))
     return tuple(targets)
@@ -115,7 +115,7 @@ def targets_file(environ: MutableMapping[str, str]) -> Path | None:
         return None
 
 
-def salted(targets: tuple[Target, ...], environ: Mapping[str, str]) -> tuple[Target, ...]:
+def salted(targets: tuple[Receiver, ...], environ: Mapping[str, str]) -> tuple[Receiver, ...]:
     """Return receivers with the salt of this user, which is made if there is none yet.
 
     Raises:

@@ -32,13 +32,13 @@ from runner.session import flow
 from runner.session.context import Context, PlannedRun, setup
 from runner.session.execution.header import device_fields
 from runner.session.execution.recorder import Totals
-from runner.session.flow import MeasuredRun
+from runner.session.flow import RunSession
 from runner.session.options import Options
 from runner.session.preparation import NIGHT_QUIET_SECONDS, Prepared
 from runner.session.remember import remember_run
 from runner.store.run import new_id
 from runner.watch import alerts
-from runner.watch.alerts.targets import Target
+from runner.watch.alerts.targets import Receiver
 from runner.watch.nightly.baseline import measured_cells
 from runner.watch.nightly.compared import Series, compared, read_earlier, read_series, restore_series, suspects
 from runner.watch.nightly.confirmation import Confirmation
@@ -127,7 +127,7 @@ def _opened(context: Context) -> Night:
 
 
 def _measured_night(
-    planned: Start, file: NightFile, budget: float, targets: Sequence[Target], progress: Progress
+    planned: Start, file: NightFile, budget: float, targets: Sequence[Receiver], progress: Progress
 ) -> Night:
     """Measure, compare, confirm and alert; each stage is written before it begins."""
     context, first = planned.context, planned.prepared
@@ -185,7 +185,7 @@ def _compared(
     return compared(night, measured_cells(results), earlier, unchanged, margin), candidates, cells
 
 
-def _measure(first: Prepared, context: Context, run: str, progress: Progress) -> MeasuredRun:
+def _measure(first: Prepared, context: Context, run: str, progress: Progress) -> RunSession:
     """Measure everything once, in a run of this id, and write its report; the night adds it to the history."""
     settings = context.settings
     if settings.quiet_seconds:

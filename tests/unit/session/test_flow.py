@@ -13,7 +13,7 @@ from runner.history.location import VARIABLE
 from runner.session import flow
 from runner.session.context import PlannedRun
 from runner.session.execution.recorder import Totals, totals_of
-from runner.session.flow import MeasuredRun, Step
+from runner.session.flow import RunSession, Step
 from runner.session.remember import history_url
 from runner.store.run import Run
 from tests.support.fake_runs import cell, make, rounds
@@ -36,7 +36,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def measured(folder: Path, monkeypatch: pytest.MonkeyPatch, *without: Step, good: int = 2) -> MeasuredRun:
+def measured(folder: Path, monkeypatch: pytest.MonkeyPatch, *without: Step, good: int = 2) -> RunSession:
     """Return a run that was measured in a second by a fake, with its tail."""
     records = [*rounds(cell("torch-1.12"), [1.0] * 5), *rounds(cell("torch-2.x"), [0.5] * 5)] if good else []
     stored = make(folder, records)
@@ -46,7 +46,7 @@ def measured(folder: Path, monkeypatch: pytest.MonkeyPatch, *without: Step, good
     return flow.measure_planned(PlannedRun(context, prepared), Progress(lambda _: None), without=without)
 
 
-def kept(measured: MeasuredRun) -> tuple[bool, ...]:
+def kept(measured: RunSession) -> tuple[bool, ...]:
     """Return for each step of the tail whether it has done its work."""
     with History.open(history_url(measured.reports, None)) as history:
         in_history = bool(list(history.all_series(device="")))

@@ -32,7 +32,7 @@ from runner.session.preparation import RunOrigin, RunSettings
 from runner.store.run import Run
 from tests.support.fake_servers import FakeBackend, Known
 from tests.unit.plan import test_devices
-from tests.unit.session.test_resume import made
+from tests.unit.session.execution.test_resume import made
 
 GPUS = (test_devices.FIRST, test_devices.SECOND)
 READY = {name: made(name, "1") for name in "ab"}

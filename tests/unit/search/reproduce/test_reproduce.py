@@ -24,7 +24,7 @@ from runner.session.execution.stored_locks import stored_lock, write_lock
 from runner.store.header import RunHeader
 from runner.store.run import Run
 from tests.support.fake_runs import MACHINE, cell, environments, rounds
-from tests.unit.session.test_sbom import AT, FACTS, ready
+from tests.unit.session.execution.test_sbom import AT, FACTS, ready
 
 OLD, NEW = cell("torch-1.0"), cell("torch-2.x")
 SMALL = cell("torch-1.0", case="2x64-ctc-small")

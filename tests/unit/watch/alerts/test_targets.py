@@ -9,7 +9,7 @@ import pytest
 
 from runner.core.errors import UsageError
 from runner.watch.alerts import targets_of_night
-from runner.watch.alerts.targets import MAX_TARGETS, SALT_BYTES, Target, read_targets, salt_file, targets_file
+from runner.watch.alerts.targets import MAX_TARGETS, SALT_BYTES, Receiver, read_targets, salt_file, targets_file
 
 SECRET = "n0bodymayread"
 SLACK, MAIL = f"slack://{SECRET}/a/b", f"mailtos://ann:{SECRET}@mail.example?to=team@example.org"
@@ -109,7 +109,7 @@ def test_a_night_whose_addresses_cannot_be_read_says_so_and_goes_on(tmp_path: Pa
     assert note.startswith(f"no alerts will be sent: the addresses for alerts in {tmp_path}/alerts cannot be used: ")
 
 
-def receivers(state: Path, *addresses: str, notes: list[str] | None = None) -> tuple[Target, ...]:
+def receivers(state: Path, *addresses: str, notes: list[str] | None = None) -> tuple[Receiver, ...]:
     """Return the receivers of a night of the user with this folder of states."""
     environ = {"MATRIX_RUNNER_ALERTS": " ".join(addresses), "XDG_STATE_HOME": str(state)}
     return targets_of_night(environ, print if notes is None else notes.append)

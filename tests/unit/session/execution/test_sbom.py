@@ -12,7 +12,7 @@ from runner.backends.lock_file import read_lock
 from runner.core.model import Provisioned
 from runner.session.execution.sbom import sbom, write_sbom
 
-LOCKS = Path(__file__).parents[3] / "docker" / "locks"
+LOCKS = Path(__file__).parents[4] / "docker" / "locks"
 AT = "2026-11-24T10:00:00Z"
 DIGEST = "sha256:" + "ab" * 32
 LOCK = (

@@ -18,8 +18,8 @@ from runner.session.execution.resume import past
 from runner.store.run import Run
 from tests.support.fake_runs import bad, cell, good, make
 from tests.support.fake_servers import block, cells
-from tests.unit.session.test_further_rounds import Clock
-from tests.unit.session.test_resume import made
+from tests.unit.session.execution.test_further_rounds import Clock
+from tests.unit.session.execution.test_resume import made
 
 CPU = DeviceSession(None, ClockPolicy(), pytest.fail)
 
