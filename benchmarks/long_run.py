@@ -26,7 +26,7 @@ from runner.session.execution.assignment import assign_devices
 from runner.session.execution.header import start_run
 from runner.session.execution.recorder import RunRecorder
 from runner.session.execution.side_by_side import execute
-from runner.session.preparation import RunSettings
+from runner.session.preparation import RunOrigin, RunSettings
 from tests.support import hostile_server
 
 ROOT = Path(__file__).parent.parent
@@ -126,7 +126,7 @@ def measure(rounds: int, folder: Path) -> None:
     settings = RunSettings(file=folder / "matrix.yaml", reports=folder / "reports", cache=folder / "cache")
     progress = Progress(lambda _: None)
     assignment = assign_devices(plan, (), settings, progress)
-    recorder = ReadingRecorder(assignment.plan, start_run(assignment.plan, settings, (), ready), progress)
+    recorder = ReadingRecorder(assignment.plan, start_run(assignment.plan, settings, RunOrigin(), (), ready), progress)
     recorder.marks = tuple(max(1, int(share * rounds)) for share in MARKS)
     execute(assignment, backend, ready, recorder, settings)
     assert recorder.totals().good == len(cells)

@@ -35,6 +35,7 @@ from runner.harness import cases
 from runner.measure.references import References
 from runner.measure.session import Session
 from runner.session import execution
+from runner.session.context import PlannedRun
 from runner.session.execution import side_by_side
 from runner.session.options import Options
 
@@ -143,7 +144,8 @@ def settle(bench: Ready) -> Settled:
     with tempfile.TemporaryDirectory() as folder:
         here = replace(bench.setup.settings, reports=Path(folder), controls=False)
         begin = time.perf_counter()
-        totals = execution.run(bench.prepared, bench.backend, here, Progress(nothing), ())
+        context = replace(bench.setup, settings=here, backend=bench.backend, gpus=())
+        totals = execution.run(PlannedRun(context, bench.prepared), Progress(nothing))
         took = time.perf_counter() - begin
         if totals.bad:
             raise UnmeasurableError(f"failed: {', '.join(totals.bad)}")

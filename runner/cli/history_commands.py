@@ -45,7 +45,7 @@ def show(
 ) -> int:
     """Show the trend of a cell over all runs, or the first and last value of each cell that matches."""
     from runner.history.database import History
-    from runner.watch.series.add import history_url
+    from runner.session.remember import history_url
     from runner.watch.series.show import existing, shown
 
     with History.open(existing(history_url(reports, history))) as opened:
@@ -66,8 +66,8 @@ def rebuild(
 ) -> int:
     """Add every run of the reports folder to the history; damaged ones are left out, and other runs stay."""
     from runner.history.database import History
+    from runner.session.remember import history_url
     from runner.session.results import matrix_margin
-    from runner.watch.series.add import history_url
     from runner.watch.series.rebuild import rebuild as rebuild_history
 
     url = history_url(reports, history)
@@ -93,8 +93,8 @@ def prune(
     from runner.core.errors import RunnerError
     from runner.history.database import History
     from runner.history.retention import Policy
+    from runner.session.remember import history_url
     from runner.watch.series import prune as pruning
-    from runner.watch.series.add import history_url
     from runner.watch.series.show import existing
 
     with History.open(existing(history_url(reports, history))) as opened:
@@ -127,9 +127,9 @@ def accept(
     from datetime import UTC, datetime
 
     from runner.core.user import login_name
+    from runner.session.remember import history_url
     from runner.watch.series.accept import Request, add_levels, levels_of
     from runner.watch.series.accept import accept as accept_cells
-    from runner.watch.series.add import history_url
 
     url = history_url(reports, history)
     at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

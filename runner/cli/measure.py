@@ -1,9 +1,7 @@
 """The commands that plan and measure: plan, build, run, nightly."""
 
-import contextlib
 import sys
 import textwrap
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,8 +12,8 @@ from runner.cli.params import Certificates, HistoryUrl, Output, TableOrJson, pla
 
 if TYPE_CHECKING:
     from runner.core.model import Plan
+    from runner.session.flow import MeasuredRun
     from runner.session.options import Options
-    from runner.store.run import Run
 
 app = typer.Typer()
 
@@ -106,56 +104,37 @@ def run(
     history: HistoryUrl = None,
 ) -> int:
     """Build the environments, measure the cells, store the records, write the report, and add it to the history."""
-    from runner.analysis.analyse import analyse_run
-    from runner.session import execution as pipeline
-    from runner.session.context import cache_in_use, prepared
-    from runner.session.results import write_report
-    from runner.watch.series.add import add_run, history_url
+    from runner.report.formatting import counted
+    from runner.session import flow
+    from runner.session.context import cache_in_use
+    from runner.session.remember import history_url
 
     history_url(options.reports, history)  # a wrong address is an error before anything is measured
-    with console.progress() as progress, cache_in_use(), contextlib.ExitStack() as stack:
+    with console.progress() as progress, cache_in_use():
         if executor is not None and executor != "local":
             from runner.hosts.run_on_hosts import run_on_hosts
 
-            totals, matrix, margin = run_on_hosts(options, executor, certificates, progress, resume=resume)
+            measured = run_on_hosts(options, executor, certificates, progress, resume=resume, history=history)
         else:
-            if resume:
-                from runner.session.execution.resume import resumed
-
-                context, preparation, stored = stack.enter_context(resumed(options, progress.note))
-            else:
-                (context, preparation), stored = prepared(options, progress.note), None
-            totals = pipeline.run(preparation, context.backend, context.settings, progress, context.gpus, stored)
-            matrix, margin = context.settings.file, context.matrix.measure.margin
-        options = replace(options, matrix=matrix, reports=totals.run.path.parent.parent)
-        progress.note("writing the report")
-        page = write_report(analyse_run(totals.run, margin), totals.run) if totals.good else totals.run.path
-        if totals.good:
-            add_run(totals.run, margin, history_url(options.reports, history), progress.note)
-    from runner.report.formatting import counted
-
-    console.note(f"{counted(totals.good, 'cell')} measured, {len(totals.bad)} failed")
-    if totals.good:
-        _print_answer(totals.run, options, margin)
-    console.emit_path(page)
-    return 1 if totals.bad or not totals.good else 0
+            measured = flow.measure(options, progress, resume=resume, history=history)
+    good, bad = measured.totals.good, measured.totals.bad
+    console.note(f"{counted(good, 'cell')} measured, {len(bad)} failed")
+    _print_answer(measured)
+    console.emit_path(measured.page)
+    return 1 if bad or not good else 0
 
 
-def _print_answer(measured: "Run", options: "Options", margin: float) -> None:
+def _print_answer(measured: "MeasuredRun") -> None:
     """Print to stderr which releases are faster, the grade of the run, and the command to run next."""
-    from runner.analysis.analyse import analyse_run
     from runner.report import answer_text
-    from runner.session.check import review
-    from runner.session.results import run_answer
 
     width, colour = console.width(), console.colour(sys.stderr)
-    analysis = analyse_run(measured, margin)
-    console.note(answer_text.text(run_answer(analysis), width=width, colour=colour))
-    checked = review(analysis, measured, options.reports)
-    if checked.advice:
-        console.note(textwrap.fill(checked.advice, width, break_on_hyphens=False, break_long_words=False))
-    if checked.command:
-        console.note(f"next: {checked.command}")
+    if measured.answer:
+        console.note(answer_text.text(measured.answer, width=width, colour=colour))
+    if measured.check and measured.check.advice:
+        console.note(textwrap.fill(measured.check.advice, width, break_on_hyphens=False, break_long_words=False))
+    if measured.check and measured.check.command:
+        console.note(f"next: {measured.check.command}")
 
 
 @app.command(short_help="Measure, and confirm what changed since the last run")
@@ -181,8 +160,8 @@ def nightly(
 ) -> int:
     """Measure, compare with the last good run, and measure again in turns what looks changed; 8 h unless --budget."""
     from runner.session.context import cache_in_use
+    from runner.session.remember import history_url
     from runner.watch.nightly import nightly as measure_night
-    from runner.watch.series.add import history_url
 
     url = history_url(options.reports, history)
     if if_missed is not None and (reason := _not_missed(options.reports, if_missed)):

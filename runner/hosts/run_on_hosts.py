@@ -12,26 +12,34 @@ from runner.core.progress import Progress
 from runner.core.units import parse_duration
 from runner.hosts import collector, project, tasks
 from runner.hosts.driver import HostsDriver
-from runner.hosts.executors import Executor, connect
+from runner.hosts.executors import Executor
+from runner.hosts.executors.by_address import connect
 from runner.hosts.planning import HostPlan, plan_for_hosts, split_by_case, waiting
 from runner.hosts.remote_devices import Devices
 from runner.matrix import load
 from runner.plan.document import read_plan
 from runner.session.execution import header
 from runner.session.execution.failures import recorded_ending
-from runner.session.execution.recorder import Totals
+from runner.session.execution.recorder import totals_of
 from runner.session.execution.resume import check_options, locked_run
+from runner.session.flow import MeasuredRun, finish
 from runner.session.options import Options
-from runner.session.preparation import RunSettings
+from runner.session.preparation import RunOrigin, RunSettings
 from runner.session.stored_options import typed
 from runner.store.header import RunHeader
 from runner.store.run import Run
 
 
 def run_on_hosts(
-    options: Options, address: str, certificates: Path | None, progress: Progress, *, resume: bool = False
-) -> tuple[Totals, Path, float]:
-    """Measure the selected cells on the devices that an executor reaches; return the totals, the matrix and its margin.
+    options: Options,
+    address: str,
+    certificates: Path | None,
+    progress: Progress,
+    *,
+    resume: bool = False,
+    history: str | None = None,
+) -> MeasuredRun:
+    """Measure the selected cells on the devices that an executor reaches.
 
     Args:
         options: what the user typed; with ``resume`` the selector is the run.
@@ -39,6 +47,7 @@ def run_on_hosts(
         certificates: a folder of certificates for TLS; None without TLS.
         progress: shows the work.
         resume: continue a run instead of starting one.
+        history: the address of the history as typed; None for that of the reports.
 
     Raises:
         UsageError: the address or an option is wrong, or the run is not one of several hosts.
@@ -46,19 +55,21 @@ def run_on_hosts(
         NothingSelectedError: no device can run anything of this.
     """
     opened = _resumed_run if resume else _new_run
-    with opened(options, address, certificates, progress) as (driver, matrix, margin):
+    with opened(options, address, certificates, progress) as (driver, margin):
         driver.measure()
         driver.collector.remove_archives()
-    for sentence in collector.different_builds(driver.run):
+    run = driver.run
+    for sentence in collector.different_builds(run):
         progress.note(sentence)
-    return _totals(driver.run), matrix, margin
+    totals = totals_of(run, {(entry.cell, entry.round): entry.status for entry in run.journal().counting()})
+    return finish(MeasuredRun(totals=totals, margin=margin, note=progress.note, history=history, page=run.path))
 
 
 @contextmanager
 def _new_run(
     options: Options, address: str, certificates: Path | None, progress: Progress
-) -> Iterator[tuple[HostsDriver, Path, float]]:
-    """Yield the driver of a run that starts, which is locked until its tasks have ended, the matrix and the margin."""
+) -> Iterator[tuple[HostsDriver, float]]:
+    """Yield the driver of a run that starts, which is locked until its tasks have ended, and the margin."""
     matrix, sent = load(options.matrix), tasks.sent_options(options)
     with (
         ExitStack() as lock,
@@ -70,14 +81,14 @@ def _new_run(
         run = _started(options, address, plan)
         lock.enter_context(run.hold())
         with recorded_ending(run, progress, options=_options(address, certificates)):
-            yield _driver(devices, run, plan), options.matrix, matrix.measure.margin
+            yield _driver(devices, run, plan), matrix.measure.margin
 
 
 @contextmanager
 def _resumed_run(
     options: Options, address: str, certificates: Path | None, progress: Progress
-) -> Iterator[tuple[HostsDriver, Path, float]]:
-    """Yield the driver of a run that continues as it was started, the matrix and the margin."""
+) -> Iterator[tuple[HostsDriver, float]]:
+    """Yield the driver of a run that continues as it was started, and the margin."""
     check_options(options)
     with locked_run(options, progress.note) as run:
         head = _header(run, address)
@@ -93,7 +104,7 @@ def _resumed_run(
             devices = Devices(executor=executor, project=packed, options=sent, progress=progress)
             offers, controls = devices.first_offers(), matrix.measure.controls
             plan = _of_run(run, plan_for_hosts(offers, controls=controls, models=run.models()), head)
-            yield _driver(devices, run, plan), file, matrix.measure.margin
+            yield _driver(devices, run, plan), matrix.measure.margin
 
 
 def _driver(devices: Devices, run: Run, plan: HostPlan) -> HostsDriver:
@@ -168,17 +179,6 @@ def _cells(part: Plan | None) -> frozenset[Cell]:
 
 
 def _started(options: Options, address: str, plan: HostPlan) -> Run:
-    settings = RunSettings(
-        file=options.matrix,
-        reports=options.reports,
-        cache=Path(),
-        command=tuple(options.to_argv()),
-        executor=address,
-    )
-    return header.start_run(plan.plan, settings, (), {})
-
-
-def _totals(run: Run) -> Totals:
-    entries = tuple(run.journal().counting())
-    good = {entry.cell for entry in entries if entry.status == "ok"}
-    return Totals(run=run, good=len(good), bad=tuple(sorted({entry.cell for entry in entries} - good)))
+    settings = RunSettings(file=options.matrix, reports=options.reports, cache=Path())
+    origin = RunOrigin(command=tuple(options.to_argv()), executor=address)
+    return header.start_run(plan.plan, settings, origin, (), {})

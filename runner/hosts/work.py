@@ -7,7 +7,7 @@ import tarfile
 import tempfile
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from runner.core.errors import Problem, RunnerError
@@ -19,10 +19,10 @@ from runner.hosts.project import models
 from runner.hosts.tasks import BlockJob, Inquiry, Offer, decode, encode, received_options, refusal, reply, token_of
 from runner.machine.clocks import announcements
 from runner.plan.document import plan_document, read_plan
-from runner.session import execution as pipeline
-from runner.session.context import cache_in_use, setup
+from runner.session.context import PlannedRun, cache_in_use, setup
 from runner.session.execution import header
 from runner.session.execution.resume import remaining_work
+from runner.session.flow import execute
 from runner.session.preparation import prepare
 from runner.store.run import Run
 
@@ -93,11 +93,11 @@ def _measured(job: BlockJob, device: str, folder: Path, progress: Progress) -> b
     options = received_options(job.options, project.unpack(job.project, folder / "project"), folder / "reports", device)
     context = setup(options)
     plan = read_plan(job.plan, job.cases, Measurement(**job.measurement), Past(), models(context.matrix))
-    settings = replace(context.settings, part_of=f"the driver of run {job.run}")
-    stored = header.start_run(plan, settings, context.gpus, {})
+    context = context.step_of(f"the driver of run {job.run}", context.settings.reports)
+    stored = header.start_run(plan, context.settings, context.origin, context.gpus, {})
     prepared = remaining_work(plan, context, {})
     with stored.hold():
-        pipeline.run(prepared, context.backend, settings, progress, context.gpus, stored)
+        execute(PlannedRun(context, prepared, stored), progress)
     return archive(stored)
 
 

@@ -4,15 +4,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from runner.analysis.analyse import analyse_run
 from runner.core.errors import Problem, UsageError
 from runner.core.progress import Progress
 from runner.matrix.model_file import network_name
-from runner.session import execution as pipeline
-from runner.session.context import cache_in_use, prepared
+from runner.session import flow
+from runner.session.context import cache_in_use
 from runner.session.notebook import ComparisonResult, compare
 from runner.session.options import Options
-from runner.session.results import write_report
 
 
 def compare_models(
@@ -23,16 +21,15 @@ def compare_models(
         hint = 'runner.compare_models("my_network.py", "torch-1.12", "torch-2.x")'
         raise UsageError(Problem("a comparison needs two environments", hint=hint))
     options = replace(options, selectors=_selectors(options, environments, cases))
-    with Progress(_write) as progress, cache_in_use():
-        context, preparation = prepared(options, progress.note)
-        missing = [spec.environment for spec in preparation.specs if spec.environment not in preparation.survey.cached]
+    with Progress(_write) as progress, cache_in_use(), flow.planned(options, progress) as work:
+        missing = [
+            spec.environment for spec in work.prepared.specs if spec.environment not in work.prepared.survey.cached
+        ]
         if missing and not build:
             hint = f"`runner build {' '.join(missing)}` builds, or pass build=True"
             raise UsageError(Problem(f"not built yet: {', '.join(missing)}", hint=hint))
-        totals = pipeline.run(preparation, context.backend, context.settings, progress, context.gpus)
-        if totals.good:
-            write_report(analyse_run(totals.run, context.matrix.measure.margin), totals.run)
-    return compare(environments, options.reports, options.matrix, run=totals.run.id, best=False)
+        measured = flow.measure_planned(work, progress, without=(flow.answer, flow.propose))
+    return compare(environments, options.reports, options.matrix, run=measured.run.id, best=False)
 
 
 def _write(line: str) -> None:

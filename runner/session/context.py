@@ -6,7 +6,8 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import get_args
 
 from pydantic import ValidationError
@@ -30,7 +31,8 @@ from runner.plan import corpus
 from runner.plan.compatibility.variants import choose_variants
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
-from runner.session.preparation import QUIET_SECONDS, Prepared, RunSettings, prepare
+from runner.session.preparation import QUIET_SECONDS, Prepared, RunOrigin, RunSettings, prepare
+from runner.store.run import Run
 
 IN_USE = "in-use.lock"  # in the cache folder: shared by those that use it, exclusive for `runner clean`
 
@@ -48,6 +50,7 @@ class Context:
         request: what to plan.
         backend: builds environments and starts servers.
         settings: paths, controls and clocks.
+        origin: what was typed.
         gpus: the devices; none is the CPU.
         notes: sentences that the user should read first.
     """
@@ -57,12 +60,38 @@ class Context:
     backend: Backend
     settings: RunSettings
     gpus: tuple[Gpu, ...]
+    origin: RunOrigin = field(default_factory=RunOrigin)
     notes: tuple[str, ...] = ()
 
     @property
     def gpu(self) -> Gpu | None:
         """The first GPU, which stands for all of them in a plan; None is the CPU."""
         return self.gpus[0] if self.gpus else None
+
+    def step_of(self, command: str, reports: Path) -> "Context":
+        """Return the context of a run that is a step of a command, and is stored in a folder of its own.
+
+        Args:
+            command: measures the run again, where that is interrupted.
+            reports: the folder.
+        """
+        settings, origin = replace(self.settings, reports=reports), replace(self.origin, part_of=command)
+        return replace(self, settings=settings, origin=origin)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """A run that is about to be measured.
+
+    Attributes:
+        context: backend, devices, settings, and who asked for it.
+        prepared: the plan, and the environments that it needs.
+        unfinished: the run that continues, locked by the caller; None for a new one.
+    """
+
+    context: Context
+    prepared: Prepared
+    unfinished: Run | None = None
 
 
 @contextmanager
@@ -91,10 +120,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     matrix, selected = with_models(load(options.matrix), options)
     typed, options = options, replace(options, workload=selected)
     cache = cache_folder(environ)
-    resources = Resources(
-        dockerfiles=options.matrix.parent / "docker", cache=cache, python=options.python, framework=options.framework
-    )
-    backend, note = choose_backend(options.backend, resources)
+    backend, note = _backend(options, cache)
     installed = backend.installed()
     if installed is not None:
         matrix = host_matrix(matrix, installed, options.name)
@@ -102,21 +128,45 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     device, gpus = choose_devices(options.device, notes.append)
     if gpus and backend.name == "docker" and is_wsl():
         check_wsl(present())
-    capacity = machine_capacity()
-    if gpus and options.pin is not False:
-        capacity = replace(capacity, near_gpu=cores_near(gpus))
+    capacity = _capacity(options, gpus)
     reasons: Mapping[str, str] = {}
     if gpus and installed is None:
         matrix, reasons = choose_variants(matrix, gpus[0], backend.name, capacity.glibc)
     request = plan_request(options, matrix, backend.name, (device, gpus), capacity)
     notes += [reason for name, reason in reasons.items() if name in request.environments]
     notes += network_notes(matrix, request)
-    settings = RunSettings(
+    return Context(
+        matrix=matrix,
+        request=request,
+        backend=backend,
+        settings=_settings(options, matrix, cache, installed),
+        gpus=gpus,
+        origin=RunOrigin(command=tuple(typed.to_argv())),
+        notes=tuple(notes),
+    )
+
+
+def _backend(options: Options, cache: Path) -> tuple[Backend, str | None]:
+    """Return the chosen backend, and what there is to say about the choice."""
+    resources = Resources(
+        dockerfiles=options.matrix.parent / "docker", cache=cache, python=options.python, framework=options.framework
+    )
+    return choose_backend(options.backend, resources)
+
+
+def _capacity(options: Options, gpus: Sequence[Gpu]) -> Capacity:
+    """Return the cores and the memory of this machine; the cores near the GPUs where steps keep to them."""
+    capacity = machine_capacity()
+    return replace(capacity, near_gpu=cores_near(gpus)) if gpus and options.pin is not False else capacity
+
+
+def _settings(options: Options, matrix: Matrix, cache: Path, installed: Installed | None) -> RunSettings:
+    """Return how and where a run is measured."""
+    return RunSettings(
         file=options.matrix,
         reports=options.reports,
         cache=cache,
-        python=installed.python if installed else None,
-        framework=installed.framework if installed else None,
+        installed=installed,
         margin=matrix.measure.margin,
         controls=matrix.measure.controls,
         clocks=clocks(matrix.gpu, pin=options.pin),
@@ -124,9 +174,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         telemetry=matrix.gpu.telemetry,
         quiet_seconds=0.0 if options.busy_ok else QUIET_SECONDS,
         profile=options.profile,
-        command=tuple(typed.to_argv()),
     )
-    return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, notes=tuple(notes))
 
 
 def check_wsl(all_gpus: Sequence[Gpu]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from runner.backends import Backend
+from runner.backends import Backend, Installed
 from runner.core.model import Gpu, Plan, Provisioned, Request, Spec, Survey
 from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.matrix import Matrix
@@ -18,6 +18,23 @@ NIGHT_QUIET_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrigin:
+    """Who asked for a run; it says so in its header, and where it is interrupted.
+
+    Attributes:
+        command: the arguments of ``runner run`` that were typed, or that ask for the same.
+        part_of: the command that the run is a step of, and that measures it again; empty for one of its own.
+        night: the night whose first run it is, and whose id it has; empty for other runs.
+        executor: the address of the scheduler whose hosts measure; empty where this host alone does.
+    """
+
+    command: tuple[str, ...] = ()
+    part_of: str = ""
+    night: str = ""
+    executor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
     """How and where a run is measured, beyond its plan.
 
@@ -25,37 +42,28 @@ class RunSettings:
         file: the matrix file.
         reports: the folder that holds the runs.
         cache: the folder of what can be rebuilt: environments, references, locks.
-        python: the interpreter that the host backend measures, else None; ``framework`` is which one of its frameworks.
+        installed: the interpreter that the host backend measures, with its framework; None for other backends.
         margin: the change that counts as none, as a share.
         controls: measure A/A pairs and a canary.
         clocks: the clocks that GPUs are locked to.
         pin: keep steps on the CPU to cores of their own.
         telemetry: readings of a GPU per second.
         quiet_seconds: how long to wait for a quiet machine before measuring; 0 does not look.
-        command: the arguments of ``runner run`` that ask for the same again.
-        run: the id of the run that is started; empty for a new one.
         locks: environment -> the lock that is used instead of the matrix's.
         profile: keep a profile of a step of each cell, taken after the rounds.
-        part_of: the command that the run is a step of, and that measures it again; empty for one of its own.
-        executor: the address of the scheduler whose hosts measure; empty where this host alone does.
     """
 
     file: Path
     reports: Path
     cache: Path
-    python: str | None = None
-    framework: str | None = None
+    installed: Installed | None = None
     margin: float = 0.02
     controls: bool = False
     clocks: ClockPolicy = LEAVE
     pin: bool = False
     telemetry: float = 0.0
     quiet_seconds: float = 0.0
-    command: tuple[str, ...] = ()
-    run: str = ""
     locks: Mapping[str, Path] = field(default_factory=dict)
-    part_of: str = ""
-    executor: str = ""
     profile: bool = False
 
     @property

@@ -18,11 +18,11 @@ from runner.report.formatting import counted
 from runner.report.run_summary import MAX_SUMMARY_BYTES, NAME, VERSION
 from runner.report.site import site
 from runner.report.trends import Trend, trends_of
+from runner.session.remember import history_url
 from runner.session.results import has_records, write_report
 from runner.store.documents import MAX_BYTES, read_shaped, save, unreadable
 from runner.store.run import Run, runs
 from runner.store.shapes import CONFIG, Count
-from runner.watch.series.add import history_url
 from runner.watch.series.rebuild import rebuild
 
 if TYPE_CHECKING:

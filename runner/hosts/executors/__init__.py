@@ -4,17 +4,10 @@ An executor knows devices by a key, gives a device one task at a time, and retur
 decides what happens to the block of a worker that is lost.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
-from runner.core.errors import Problem, UsageError
-
-EXECUTORS = {"dask": "dask://HOST:8786", "slurm": "slurm://PARTITION?devices=4&gres=gpu:1"}
-"""Scheme of an address -> an example of one."""
-LOCAL = "local"
-"""The executor of a run on this host alone, which needs none of these."""
 MAX_REPLY_BYTES = 1 << 30
 """The largest reply of a worker: the records of a block."""
 
@@ -78,34 +71,3 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Give up all tasks, and the connection."""
-
-
-def connect(
-    address: str, certificates: Path | None, folder: Path, say: Callable[[str], None] = lambda _: None
-) -> Executor:
-    """Return the executor of an address.
-
-    Args:
-        address: such as those of ``EXECUTORS``.
-        certificates: a folder of certificates for TLS; None without TLS.
-        folder: the folder of the reports, which all nodes of a Slurm cluster share.
-        say: takes sentences for the user.
-
-    Raises:
-        UsageError: there is no such executor, or its package is not installed.
-        EngineError: nothing answers there.
-    """
-    scheme, _, rest = address.partition("://")
-    if scheme == "slurm":
-        from runner.hosts.executors.slurm import SlurmExecutor
-
-        return SlurmExecutor(rest, folder, say)
-    if scheme != "dask":
-        examples = ", ".join(EXECUTORS.values())
-        raise UsageError(Problem(f"there is no executor {address!r}", hint=f"there are {LOCAL}, {examples}"))
-    try:
-        from runner.hosts.executors.dask import DaskExecutor
-    except ModuleNotFoundError as error:
-        hint = "install it with `pip install 'matrix-runner[dask]'`"
-        raise UsageError(Problem(f"the executor dask needs the package {error.name}", hint=hint)) from error
-    return DaskExecutor(rest, certificates)

@@ -26,7 +26,7 @@ from runner.search.bisect.axes import Axes
 from runner.search.bisect.forecast import Forecast, forecast
 from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.result import Bisection, entry, step_line
-from runner.search.bisect.state import Question, State, Step, new_state, unfinished
+from runner.search.bisect.state import Question, SearchState, SearchStep, new_state, unfinished
 from runner.session.context import Context, setup
 from runner.session.options import Options
 from runner.stats.bisection import Answer, Outcome, Pair, Search, bisection, every_neighbour, expected_comparisons
@@ -169,7 +169,7 @@ def split_cell(text: str) -> tuple[str, str]:
     return parts[0], cell.id.partition("/")[2]
 
 
-def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[Candidate, ...]:
+def _candidates(axes: Axes, state: SearchState, progress: Progress) -> tuple[Candidate, ...]:
     """Return the candidates of a search: those of its earlier part, else those that exist now."""
     if state.candidates:
         progress.note(f"continuing bisect {state.id}: {counted(len(state.steps), 'step')} stored")
@@ -215,7 +215,7 @@ def _measured(candidates: Sequence[Candidate], measuring: Measuring, pair: Pair)
         RunnerError: the last release cannot be measured, so that there is nothing to search.
     """
     state, base, other = measuring.state, candidates[pair.base], candidates[pair.other]
-    step: Step = measuring.step(base, other)
+    step: SearchStep = measuring.step(base, other)
     if step.outcome == "missing" and other is candidates[-1] and not state.question.every:
         raise RunnerError(Problem(f"{other.name} cannot be measured: {step.reason}", hint="choose another end"))
     state.steps.append(step)
@@ -224,7 +224,7 @@ def _measured(candidates: Sequence[Candidate], measuring: Measuring, pair: Pair)
     return step.outcome
 
 
-def _needed(candidates: Sequence[Candidate], steps: Sequence[Step], pair: Pair) -> set[str]:
+def _needed(candidates: Sequence[Candidate], steps: Sequence[SearchStep], pair: Pair) -> set[str]:
     """Return the names that the search still needs: the pair, both ends, and the neighbours that it narrows down to."""
     names = [candidate.name for candidate in candidates]
     positions = {pair.base, pair.other, 0, len(names) - 1}

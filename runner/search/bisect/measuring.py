@@ -7,7 +7,6 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from runner.analysis.analyse import analyse_run
 from runner.analysis.comparison_model import Comparison, Row
 from runner.core.errors import Problem, ProvisionError, RunnerError
 from runner.core.model import Provisioned
@@ -20,9 +19,9 @@ from runner.releases.lock import lock
 from runner.releases.lock_requests import LockRequest
 from runner.report import differences
 from runner.search.bisect.removal import leftovers_of
-from runner.search.bisect.state import State, Step
-from runner.session import execution as pipeline
-from runner.session.context import Context
+from runner.search.bisect.state import SearchState, SearchStep
+from runner.session import execution, flow
+from runner.session.context import Context, PlannedRun
 from runner.session.preparation import Prepared, prepare
 from runner.stats.bisection import Outcome
 
@@ -50,13 +49,13 @@ class Measuring:
     """
 
     context: Context
-    state: State
+    state: SearchState
     cell: str
     progress: Progress
     clock: Callable[[], float] = time.monotonic
     locks: dict[str, Path] = field(default_factory=dict)
 
-    def step(self, base: Candidate, other: Candidate) -> Step:
+    def step(self, base: Candidate, other: Candidate) -> SearchStep:
         """Measure two candidates in turns, and return what that shows of the second.
 
         Raises:
@@ -72,7 +71,7 @@ class Measuring:
             comparison, run = self._measured(prepared, other)
         except UnmeasurableError as error:
             reason = error.problems[0].message
-            return Step(
+            return SearchStep(
                 base=base.name, other=other.name, outcome="missing", reason=reason, seconds=self.clock() - begin
             )
         return replace(_step(base, other, comparison, run), seconds=round(self.clock() - begin, 1))
@@ -122,24 +121,24 @@ class Measuring:
             if candidate.source == "index" and candidate.name not in prepared.survey.cached:
                 self.state.built = list(dict.fromkeys([*self.state.built, candidate.name]))
                 self.state.save()
-        _, failed = pipeline.build(prepared, self.context.backend, self.progress)
+        _, failed = execution.build(prepared, self.context.backend, self.progress)
         for candidate in (base, other):
             if candidate.name in failed:
                 raise _failure(candidate, base, failed[candidate.name].problems[0].message)
 
     def _measured(self, prepared: Prepared, other: Candidate) -> tuple[Comparison, str]:
         """Measure a plan in a run below the search; return the comparison with the base, and the id of the run."""
-        settings = replace(self.context.settings, reports=self.state.path, part_of="runner bisect")
-        totals = pipeline.run(prepared, self.context.backend, settings, self.progress, self.context.gpus)
-        for comparison in analyse_run(totals.run, settings.margin).comparisons:
+        work = PlannedRun(self.context.step_of("runner bisect", self.state.path), prepared)
+        measured = flow.measure_planned(work, self.progress, without=(flow.remember, flow.answer, flow.propose))
+        for comparison in measured.analysis.comparisons:
             if comparison.others == (other.name,):
-                return comparison, totals.run.id
-        failures = [record for record in totals.run.records() if record.status != "ok"]
+                return comparison, measured.run.id
+        failures = [record for record in measured.run.records() if record.status != "ok"]
         failed = {record.cell.environment: record.reason or record.failure or "failed" for record in failures}
         reason = next((why for name, why in failed.items() if not is_twin(name)), "neither release has a record")
         if other.name in failed:
             raise UnmeasurableError(f"the cell fails: {failed[other.name]}")
-        raise RunnerError(Problem(f"nothing can be compared in run {totals.run.path}: {reason}"))
+        raise RunnerError(Problem(f"nothing can be compared in run {measured.run.path}: {reason}"))
 
     def remove(self, candidates: Mapping[str, Candidate], kept: set[str]) -> None:
         """Remove what this search has built, without what is kept; a candidate that cannot be removed stays noted."""
@@ -203,10 +202,10 @@ def without_pin(text: str) -> str:
     return requirement.name if any(each.operator == "==" for each in requirement.specifier) else text
 
 
-def _step(base: Candidate, other: Candidate, comparison: Comparison, run: str) -> Step:
+def _step(base: Candidate, other: Candidate, comparison: Comparison, run: str) -> SearchStep:
     row: Row = comparison.rows[0]
     outcome = OUTCOMES.get(row.verdict, "missing" if row.verdict == "not-measured" else "open")
-    return Step(
+    return SearchStep(
         base=base.name,
         other=other.name,
         outcome=outcome,

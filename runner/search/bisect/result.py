@@ -8,7 +8,7 @@ from typing import Any
 from runner.core.units import duration
 from runner.releases.candidates import Candidate
 from runner.report import formatting, rich_text
-from runner.search.bisect.state import Question, Step
+from runner.search.bisect.state import Question, SearchStep
 from runner.stats.bisection import Answer, Change
 
 VERSION = 1
@@ -31,7 +31,7 @@ class Bisection:
     question: Question
     label: str
     candidates: tuple[Candidate, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[SearchStep, ...]
     answer: Answer
     notes: tuple[str, ...] = ()
 
@@ -107,7 +107,7 @@ class Bisection:
         verb = "cannot be measured" if steps[-1].outcome == "missing" else "stays undecided"
         return f"{candidate.release} {verb}: {steps[-1].reason}"
 
-    def _deciding(self, change: Change) -> Step:
+    def _deciding(self, change: Change) -> SearchStep:
         """Return the last comparison of the two releases of a change, or of the second with the base."""
         names = self.candidates[change.before].name, self.candidates[change.after].name
         of_pair = [step for step in self.steps if (step.base, step.other) == names]
@@ -135,7 +135,7 @@ class Bisection:
         return f"{self.label} {candidate.release}"
 
 
-def _effect(step: Step) -> str:
+def _effect(step: SearchStep) -> str:
     """Return how much slower or faster the second release is, ``1.080 (...) times slower``, with its interval."""
     ratio, ends = step.ratio or 1.0, (step.ratio_low, step.ratio_high)
     if ratio < 1:
@@ -145,14 +145,14 @@ def _effect(step: Step) -> str:
     return f"{formatting.ratio(ratio)} ({formatting.interval(*ends)}) times slower"
 
 
-def step_row(step: Step) -> Sequence[str]:
+def step_row(step: SearchStep) -> Sequence[str]:
     """Return a step as cells of a table."""
     verdict = step.verdict if step.outcome in ("same", "changed") else f"{step.verdict or step.outcome}: {step.reason}"
     ends = formatting.interval(step.ratio_low, step.ratio_high)
     return step.base, step.other, formatting.ratio(step.ratio), ends, str(step.rounds or formatting.DASH), verdict
 
 
-def step_line(number: int, step: Step) -> str:
+def step_line(number: int, step: SearchStep) -> str:
     """Return a step as a line that is printed while the search goes on."""
     base, other, ratio, ends, rounds, verdict = step_row(step)
     measured = f" {ratio} ({ends}) in {rounds} rounds," if step.ratio else ""

@@ -95,7 +95,7 @@ STATE = TypeAdapter[Any](StoredState)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class SearchStep:
     """A comparison of two candidates in turns.
 
     Attributes:
@@ -125,7 +125,7 @@ class Step:
 
 
 @dataclass(slots=True, kw_only=True)
-class State:
+class SearchState:
     """A search: its folder, question, candidates, and steps so far.
 
     Attributes:
@@ -137,7 +137,7 @@ class State:
     path: Path
     question: Question
     candidates: tuple[Mapping[str, str], ...] = ()
-    steps: list[Step] = field(default_factory=list)
+    steps: list[SearchStep] = field(default_factory=list)
     built: list[str] = field(default_factory=list)
     ended: bool = False
 
@@ -159,7 +159,7 @@ class State:
         save(self.path / FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
 
 
-def new_state(reports: Path, question: Question, now: datetime) -> State:
+def new_state(reports: Path, question: Question, now: datetime) -> SearchState:
     """Return the state of a new search; nothing is written yet.
 
     Args:
@@ -167,15 +167,15 @@ def new_state(reports: Path, question: Question, now: datetime) -> State:
         question: what is searched.
         now: the time in UTC, which names the folder.
     """
-    return State(path=reports / FOLDER / f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}", question=question)
+    return SearchState(path=reports / FOLDER / f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}", question=question)
 
 
-def unfinished(reports: Path, question: Question) -> State | None:
+def unfinished(reports: Path, question: Question) -> SearchState | None:
     """Return the newest search with this question that has not ended; None without one."""
     return next((state for state in states(reports) if state.question == question and not state.ended), None)
 
 
-def states(reports: Path) -> Iterator[State]:
+def states(reports: Path) -> Iterator[SearchState]:
     """Yield the stored searches, newest first; a file that this program did not write is ignored."""
     folder = reports / FOLDER
     for path in sorted(folder.glob(f"*/{FILE}"), reverse=True) if folder.is_dir() else ():
@@ -185,7 +185,7 @@ def states(reports: Path) -> Iterator[State]:
             continue
 
 
-def read_state(path: Path) -> State:
+def read_state(path: Path) -> SearchState:
     """Return a stored search.
 
     Raises:
@@ -195,10 +195,10 @@ def read_state(path: Path) -> State:
     document = read_shaped(path, STATE, MAX_BYTES, hint)
     try:
         question = Question(**document["question"])
-        steps = [Step(**{**step, "differences": tuple(step["differences"])}) for step in document["steps"]]
+        steps = [SearchStep(**{**step, "differences": tuple(step["differences"])}) for step in document["steps"]]
     except (ValueError, TypeError) as error:
         raise RecordError(Problem(f"{path} is damaged: {error}", hint=hint)) from error
-    return State(
+    return SearchState(
         path=path.parent,
         question=question,
         candidates=tuple(document["candidates"]),

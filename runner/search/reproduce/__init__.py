@@ -6,34 +6,32 @@
 4. ``result`` says what that shows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from runner.analysis import dataset
-from runner.analysis.analyse import analyse
 from runner.analysis.compare.pairing import environment_side
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import MIN_ROUNDS, Dataset
 from runner.core.errors import GpuError, Problem, RunnerError, UsageError
-from runner.core.model import Cell, Past, Plan, PlannedCell, Provisioned
+from runner.core.model import Provisioned
 from runner.core.progress import Progress
+from runner.plan.pairs import in_turns
 from runner.search.reproduce.rebuilt import rebuilt
 from runner.search.reproduce.result import Reproduction, fact_sentences
 from runner.search.reproduce.stored import Stored, find_stored
-from runner.session import execution as pipeline
-from runner.session.context import Context, setup
+from runner.session import flow
+from runner.session.context import Context, PlannedRun, setup
 from runner.session.execution.resume import with_header
 from runner.session.networks import with_stored_networks
 from runner.session.options import Options
 from runner.session.preparation import Prepared, prepare
 from runner.session.stored_options import of_stored_plan
-from runner.store.run import Run
 from runner.watch.nightly.baseline import Baseline, compare_with_baselines
 
 __all__ = ["FOLDER", "reproduce"]
 
 FOLDER = "reproduce"
-MAX_ROUNDS = 20  # in turns, while the verdict is open; as in a night
 
 
 def reproduce(options: Options, record: str, progress: Progress, against: str = "") -> Reproduction:
@@ -54,17 +52,16 @@ def reproduce(options: Options, record: str, progress: Progress, against: str = 
     for note in context.notes:
         progress.note(note)
     environments = rebuilt(stored, context, progress)
-    reports = options.reports / FOLDER / stored.run.id
-    settings = replace(context.settings, reports=reports, part_of="runner reproduce")
-    context = replace(context, settings=with_header(settings, stored.header))
+    context = context.step_of("runner reproduce", options.reports / FOLDER / stored.run.id)
+    context = replace(context, settings=with_header(context.settings, stored.header))
     if against:
         return _in_turns(stored, environments, against, context, progress)
     prepared = Prepared(plan=stored.plan, specs=(), survey=context.backend.survey(()), also=environments)
     measured = _measure(prepared, context, progress)
-    before, after = dataset.load_dataset(stored.run), dataset.load_dataset(measured)
+    before, after = dataset.load_dataset(stored.run), measured.analysis.dataset
     return Reproduction(
         run=stored.run.id,
-        folder=measured.path,
+        folder=measured.run.path,
         rows=tuple(_rows(before, after, stored, context.settings.margin)),
         facts=tuple(fact_sentences(before, after, stored.environments)),
     )
@@ -89,17 +86,18 @@ def _context(options: Options, stored: Stored, progress: Progress) -> Context:
         return setup(replace(chosen, device="cuda"))
 
 
-def _measure(prepared: Prepared, context: Context, progress: Progress) -> Run:
-    """Measure a plan; return its run.
+def _measure(prepared: Prepared, context: Context, progress: Progress) -> flow.MeasuredRun:
+    """Measure a plan, and write the report.
 
     Raises:
         RunnerError: no cell has a good record.
     """
-    totals = pipeline.run(prepared, context.backend, context.settings, progress, context.gpus)
-    if not totals.good:
-        hint = f"`runner check {totals.run.path}` shows why"
+    work = PlannedRun(context, prepared)
+    measured = flow.measure_planned(work, progress, without=(flow.remember, flow.answer, flow.propose))
+    if not measured.totals.good:
+        hint = f"`runner check {measured.run.path}` shows why"
         raise RunnerError(Problem("no cell could be measured again", hint=hint))
-    return totals.run
+    return measured
 
 
 def _rows(before: Dataset, after: Dataset, stored: Stored, margin: float) -> list[Row]:
@@ -141,55 +139,18 @@ def _in_turns(
     present = prepare(matrix, request, context.backend, context.settings, context.gpu)
     earlier = f"{name}@{stored.run.id}"
     ready = replace(environments[name], environment=earlier)
-    plan = turns_plan(stored.plan, present.plan, earlier)
+    plan = in_turns(stored.plan, present.plan, earlier, MIN_ROUNDS)
     prepared = replace(present, plan=plan, also={earlier: ready})
     measured = _measure(prepared, context, progress)
-    after = dataset.load_dataset(measured)
     comparison: Comparison | None = next(
-        (each for each in analyse(after, context.settings.margin).comparisons if each.others == (against,)), None
+        (each for each in measured.analysis.comparisons if each.others == (against,)), None
     )
     if comparison is None:
         raise RunnerError(Problem(f"{earlier} and {against} have no cell in common that both can compute"))
     return Reproduction(
         run=stored.run.id,
-        folder=measured.path,
+        folder=measured.run.path,
         rows=comparison.rows,
         against=against,
-        facts=tuple(fact_sentences(dataset.load_dataset(stored.run), after, {name: earlier})),
-    )
-
-
-def turns_plan(stored: Plan, present: Plan, earlier: str) -> Plan:
-    """Return a plan that measures stored cells in turns with those of a present environment.
-
-    Args:
-        stored: cells of one environment.
-        present: the same cells of another.
-        earlier: what the environment of the stored cells is called; it is the base.
-    """
-    rounds, before = max(stored.measurement.rounds, MIN_ROUNDS), stored.measurement.rounds
-
-    def renamed(cell: Cell) -> Cell:
-        return replace(cell, environment=earlier)
-
-    cases = {block.case_id: block for block in present.blocks}
-    blocks = [
-        replace(block, cells=(*map(renamed, block.cells), *cases[block.case_id].cells))
-        for block in stored.blocks
-        if block.case_id in cases
-    ]
-    in_blocks = {cell for block in blocks for cell in block.cells}
-
-    def planned(cells: Sequence[PlannedCell], of: int) -> list[PlannedCell]:
-        return [replace(cell, seconds=cell.seconds / of * rounds) for cell in cells if cell.cell in in_blocks]
-
-    of_stored = [replace(cell, cell=renamed(cell.cell)) for cell in stored.cells]
-    measurement = replace(stored.measurement, rounds=rounds, max_rounds=max(stored.measurement.round_limit, MAX_ROUNDS))
-    return replace(
-        stored,
-        measurement=measurement,
-        cells=(*planned(of_stored, before), *planned(present.cells, present.measurement.rounds)),
-        blocks=tuple(blocks),
-        frameworks={earlier: next(iter(stored.frameworks.values())), **present.frameworks},
-        past=Past(),
+        facts=tuple(fact_sentences(dataset.load_dataset(stored.run), measured.analysis.dataset, {name: earlier})),
     )

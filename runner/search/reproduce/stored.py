@@ -1,6 +1,6 @@
 """The stored side of a reproduction: a run, some of its cells, and what it was measured with."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from runner.core.json import parse_object
 from runner.core.model import Cell, Past, Plan
 from runner.core.model.cells import is_twin
 from runner.plan.document import read_plan
+from runner.plan.pairs import of_cells
 from runner.session.execution.header import read_header
 from runner.session.results import find_run
 from runner.store.header import RunHeader
@@ -67,20 +68,6 @@ def find_stored(reports: Path, text: str) -> Stored:
     except (KeyError, TypeError) as error:
         raise RecordError(Problem(f"{run.path}: the plan cannot be read: {error}")) from error
     return Stored(run=run, header=header, plan=of_cells(plan, chosen))
-
-
-def of_cells(plan: Plan, chosen: set[str]) -> Plan:
-    """Return a plan with some of its cells alone, given by their ids, and without a budget."""
-    cells = tuple(planned for planned in plan.cells if planned.cell.id in chosen)
-    blocks = [replace(block, cells=tuple(cell for cell in block.cells if cell.id in chosen)) for block in plan.blocks]
-    environments = {planned.cell.environment for planned in cells}
-    return replace(
-        plan,
-        cells=cells,
-        blocks=tuple(block for block in blocks if block.cells),
-        frameworks={name: framework for name, framework in plan.frameworks.items() if name in environments},
-        measurement=replace(plan.measurement, budget=None),
-    )
 
 
 def _run_and_pattern(reports: Path, text: str) -> tuple[Run, str]:

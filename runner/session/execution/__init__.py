@@ -1,6 +1,6 @@
-"""Measure a plan: the stages in order, and nothing else.
+"""Measure a plan: the stages in order. ``session.flow`` says what comes before them and after.
 
-``assignment`` shares the cases between devices, ``devices`` measures them, ``recorder`` writes each outcome as it
+``assignment`` shares the cases between devices, ``side_by_side`` measures them, ``recorder`` writes each outcome as it
 happens, ``failures`` writes how the run ended, ``header`` holds what a run depends on, ``resume`` continues an
 unfinished run, ``quiet`` waits while other programs keep the machine busy, ``further_rounds`` decides what is measured
 next, and ``costs`` replaces estimates by what was measured.
@@ -12,40 +12,31 @@ from collections.abc import Mapping, Sequence
 from runner.backends import Backend
 from runner.backends.provision import provision
 from runner.core.errors import NothingSelectedError, Problem, ProvisionError
-from runner.core.model import Gpu, Plan, Provisioned, Skip
+from runner.core.model import Plan, Provisioned, Skip
 from runner.core.progress import Progress
 from runner.gpu.device import recover
 from runner.plan.controls import with_twins
 from runner.plan.environments import announce
+from runner.session.context import PlannedRun
 from runner.session.execution import header
 from runner.session.execution.assignment import Assignment, assign_devices, device_locks
 from runner.session.execution.failures import recorded_ending
 from runner.session.execution.quiet import wait_until_quiet
 from runner.session.execution.recorder import RunRecorder, Totals
 from runner.session.execution.side_by_side import execute
-from runner.session.preparation import Prepared, RunSettings
+from runner.session.preparation import Prepared, RunOrigin, RunSettings
+from runner.store.journal import Entry
 from runner.store.run import Run
 
 __all__ = ["build", "run"]
 
 
-def run(
-    prepared: Prepared,
-    backend: Backend,
-    settings: RunSettings,
-    progress: Progress,
-    gpus: Sequence[Gpu],
-    resumed: Run | None = None,
-) -> Totals:
+def run(work: PlannedRun, progress: Progress) -> Totals:
     """Build the environments, measure every cell, and store each record as soon as it exists.
 
     Args:
-        prepared: the plan and what it needs.
-        backend: builds environments and starts servers.
-        settings: paths, controls and clocks.
+        work: the plan and what it needs.
         progress: shows the work.
-        gpus: the devices that share the cases; none is the CPU.
-        resumed: an unfinished run to continue, locked by the caller; None starts a new one.
 
     Raises:
         NothingSelectedError: nothing of the plan can run.
@@ -53,15 +44,20 @@ def run(
         EngineError: the engine is gone; what was measured is kept.
         GpuError: the GPU is lost, likewise; or it does not have the clock that was asked for.
     """
+    settings, backend, prepared, resumed = work.context.settings, work.context.backend, work.prepared, work.unfinished
+    origin = work.context.origin
     recover(settings.clocks, progress.note)
     plan = prepared.plan if resumed or not settings.controls else with_twins(prepared.plan)
-    assignment = assign_devices(plan, gpus, settings, progress)
+    assignment = assign_devices(plan, work.context.gpus, settings, progress)
     ready, failed = build(prepared, backend, progress)
     with contextlib.ExitStack() as stack:
-        stored = _continued(resumed, ready, failed) if resumed else _started(assignment, settings, ready, stack)
+        if resumed:
+            stored, entries = resumed, _continued(resumed, ready, failed)
+        else:
+            stored, entries = _started(assignment, settings, origin, ready, stack), ()
         progress.note(f"run {stored.id} on {plan.backend}, {plan.device}, {plan.measurement.threads} threads")
-        recorder = RunRecorder(assignment.plan, stored, progress)
-        with recorded_ending(stored, progress, settings.part_of or ("runner nightly" if prepared.also else "")):
+        recorder = RunRecorder(assignment.plan, stored, progress, entries)
+        with recorded_ending(stored, progress, origin.part_of):
             for part, session in assignment.parts:
                 recorder.record_unbuilt(part, failed, session)
             stack.enter_context(device_locks(assignment, settings, progress))
@@ -111,16 +107,23 @@ def skipped_environments(plan: Plan) -> Mapping[Skip, Sequence[str]]:
 
 
 def _started(
-    assignment: Assignment, settings: RunSettings, ready: Mapping[str, Provisioned], stack: contextlib.ExitStack
+    assignment: Assignment,
+    settings: RunSettings,
+    origin: RunOrigin,
+    ready: Mapping[str, Provisioned],
+    stack: contextlib.ExitStack,
 ) -> Run:
     """Create the folder of a new run, and lock it."""
-    stored = header.start_run(assignment.plan, settings, assignment.gpus, ready)
+    stored = header.start_run(assignment.plan, settings, origin, assignment.gpus, ready)
     stack.enter_context(stored.hold())
     return stored
 
 
-def _continued(resumed: Run, ready: Mapping[str, Provisioned], failed: Mapping[str, ProvisionError]) -> Run:
-    """Check that the environments are those of the run, and note in its journal that it continues."""
-    header.check_environments(header.read_header(resumed).digests, ready, failed)
+def _continued(
+    resumed: Run, ready: Mapping[str, Provisioned], failed: Mapping[str, ProvisionError]
+) -> tuple[Entry, ...]:
+    """Check that the environments are those of the run, note that it continues, and return what it has measured."""
+    journal = resumed.journal()
+    header.check_environments(journal.header.get("digests", {}), ready, failed)
     resumed.note("resumed", at=header.now(), digests=header.digests(ready))
-    return resumed
+    return tuple(journal.counting())

@@ -11,7 +11,7 @@ from runner.core.model import Gpu, Plan, Provisioned, device_id
 from runner.core.paths import shortened
 from runner.core.version import __version__
 from runner.plan.document import fingerprint, plan_document
-from runner.session.preparation import RunSettings
+from runner.session.preparation import RunOrigin, RunSettings
 from runner.store.header import RunHeader, header_of
 from runner.store.run import Run
 
@@ -31,12 +31,15 @@ def read_header(run: Run) -> RunHeader:
         raise RecordError(Problem(f"the header of run {run.id} is incomplete: {error}", hint=hint)) from error
 
 
-def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Mapping[str, Provisioned]) -> Run:
+def start_run(
+    plan: Plan, settings: RunSettings, origin: RunOrigin, gpus: Sequence[Gpu], ready: Mapping[str, Provisioned]
+) -> Run:
     """Create the folder of a new run, with its header.
 
     Args:
         plan: the plan.
         settings: paths and clocks.
+        origin: who asked for it.
         gpus: the devices; none is the CPU.
         ready: the environments that were built.
 
@@ -51,19 +54,19 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         backend=plan.backend,
         **device_fields(gpus),
         matrix=str(settings.file.absolute()),
-        python=settings.python,
-        framework=settings.framework,
+        python=settings.installed.python if settings.installed else None,
+        framework=settings.installed.framework if settings.installed else None,
         clocks=settings.clocks,
         pin=settings.pin,
         harness=harness_archive.version(),
         digests=digests(ready),
-        command=tuple(map(shortened, settings.command)),
+        command=tuple(map(shortened, origin.command)),
         program=__version__,
         profile=settings.profile,
         locks={name: str(path.absolute()) for name, path in settings.locks.items()},
-        executor=settings.executor,
+        executor=origin.executor,
     )
-    name = settings.run or datetime.now(UTC)
+    name = origin.night or datetime.now(UTC)
     return Run.create(
         settings.reports, document, cases, machine.describe(gpus), header.event(), name, plan.models.values()
     )

@@ -21,7 +21,7 @@ def profile_all(together: Sequence[DeviceWorker], workers: Sequence[DeviceWorker
         EngineError: the engine is gone.
         GpuError: the GPU is lost.
     """
-    remaining = remaining_seconds(workers[0].plan, context.recorder.stored.journal().elapsed)
+    remaining = remaining_seconds(workers[0].plan, context.recorder.elapsed)
     for worker in together:
         _profile(worker, context, remaining)
     for _ in run_concurrently(lambda worker: _profile(worker, context, remaining), workers, len(workers)):

@@ -1,7 +1,7 @@
 """Write each outcome of a run to its folder as it happens, and keep the totals."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,7 @@ from runner.session.execution.costs import CellCosts, measured_seconds
 from runner.session.execution.header import now
 from runner.session.execution.sbom import write_sbom
 from runner.session.execution.stored_locks import write_lock
+from runner.store.journal import Entry
 from runner.store.profiles import read_profiles, write_profile
 from runner.store.run import Run
 
@@ -50,16 +51,31 @@ class Totals:
     bad: tuple[str, ...]
 
 
+def totals_of(run: Run, statuses: Mapping[tuple[str, int], str]) -> Totals:
+    """Return the totals of a run; ``statuses`` has those of its records that count, by cell and round."""
+    good = {cell for (cell, _), status in statuses.items() if status == "ok"}
+    return Totals(run=run, good=len(good), bad=tuple(sorted({cell for cell, _ in statuses} - good)))
+
+
 class RunRecorder:
     """Writes events to the folder of a run, and counts measurements."""
 
-    def __init__(self, plan: Plan, stored: Run, progress: Progress) -> None:
-        """Start counting from what the run has stored already."""
+    def __init__(self, plan: Plan, stored: Run, progress: Progress, entries: Iterable[Entry] | None = None) -> None:
+        """Start counting from what the run has stored already.
+
+        Args:
+            plan: what is measured.
+            stored: the run, with its folder.
+            progress: shows the work.
+            entries: its records that count, if the journal was read before.
+        """
         self.plan = plan
         self.stored = stored
         self.progress = progress
         self.environments: dict[str, Any] = dict(stored.environments())
-        self.recorded = {entry.cell for entry in stored.journal().counting()}
+        counting = stored.journal().counting() if entries is None else entries
+        self.statuses = {(entry.cell, entry.round): entry.status for entry in counting}
+        self.elapsed = plan.past.elapsed
         rounds = plan.measurement.rounds
         estimated = {planned.cell: planned.seconds / rounds for planned in plan.cells}
         self.costs = CellCosts(estimated, plan.past.seconds)
@@ -97,6 +113,7 @@ class RunRecorder:
             clocks: the device session that it happened in.
         """
         elapsed_s = round(elapsed, 3)
+        self.elapsed = elapsed_s or self.elapsed
         match event:
             case Outcome():
                 self._record_outcome(event, elapsed_s, clocks)
@@ -119,9 +136,10 @@ class RunRecorder:
 
     def record_unbuilt(self, part: Plan, failed: Mapping[str, ProvisionError], clocks: DeviceSession) -> None:
         """Store a failure for each cell whose environment could not be built, unless it has a record already."""
+        recorded = {name for name, _ in self.statuses}
         for cell in (cell for block in part.blocks for cell in block.cells):
             error = failed.get(cell.environment)
-            if error is not None and cell.id not in self.recorded:
+            if error is not None and cell.id not in recorded:
                 missing = Provisioned(
                     environment=cell.environment, framework="", handle="", digest="", seconds=0.0, cached=False
                 )
@@ -146,7 +164,7 @@ class RunRecorder:
 
     def without_profile(self, plan: Plan) -> list[Cell]:
         """Return the cells of a plan that can have a profile, have a good record, and have no profile yet."""
-        good = {entry.cell for entry in self.stored.journal().counting() if entry.status == "ok"}
+        good = self._good()
         cells = [cell for block in plan.blocks for cell in block.cells]
         selected = [cell for cell in cells if cell.id in good and can_profile(cell) and not is_twin(cell.environment)]
         profiled = {cell_id for cell_id, _ in read_profiles(self.stored.path, (cell.id for cell in selected))}
@@ -170,7 +188,7 @@ class RunRecorder:
         record, log = collect(outcome, self.stored.id, self._common_facts(outcome, clocks))
         self.stored.add(record, log if record.status != "ok" else "", elapsed)
         self._record_environment(outcome)
-        self.recorded.add(cell.id)
+        self.statuses[cell.id, record.round] = record.status
         seconds = measured_seconds(record.facts, record.seconds)
         device = device_id(clocks.gpu)
         self.seconds_of_round[device] = self.seconds_of_round.get(device, 0.0) + (seconds or 0.0)
@@ -219,7 +237,9 @@ class RunRecorder:
                 write_lock(self.stored.path, outcome.ready)
 
     def totals(self) -> Totals:
-        """Return the totals by the records that count."""
-        entries = tuple(self.stored.journal().counting())
-        good = {entry.cell for entry in entries if entry.status == "ok"}
-        return Totals(run=self.stored, good=len(good), bad=tuple(sorted({entry.cell for entry in entries} - good)))
+        """Return the totals by the records that count: of each cell and round, the last one."""
+        return totals_of(self.stored, self.statuses)
+
+    def _good(self) -> set[str]:
+        """Return the cells that have a good record."""
+        return {cell for (cell, _), status in self.statuses.items() if status == "ok"}

@@ -96,7 +96,7 @@ def import_files(
     """
     from runner.history.database import History
     from runner.history.writes import EntryError
-    from runner.watch.series.add import history_url
+    from runner.session.remember import history_url
 
     url = history_url(reports, history)
     runs: list[tuple[str, RunEntry, bool]] = []

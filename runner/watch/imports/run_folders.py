@@ -96,7 +96,7 @@ def _enter(incoming: Path, reports: Path, margin: float, source: Path) -> Read:
 def entry_of(run: Run, margin: float) -> RunEntry:
     """Return a run of another machine as an entry; raises RecordError if it cannot be read."""
     from runner.analysis.analyse import analyse_run
-    from runner.watch.series.entries import run_entry
+    from runner.session.run_entry import run_entry
 
     entry = run_entry(analyse_run(run, margin), run)
     return replace(entry, kind="import", device_name=foreign_device(entry.device_name, entry.host))

@@ -22,21 +22,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from runner.analysis import dataset
-from runner.analysis.analyse import analyse_run
 from runner.analysis.model import Dataset
 from runner.core.model.cells import TWIN
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
 from runner.nights.anchors_file import device_of, read_pins
 from runner.nights.looks import History, read_history
-from runner.session import execution as pipeline
-from runner.session.context import Context, setup
+from runner.session import flow
+from runner.session.context import Context, PlannedRun, setup
 from runner.session.execution.header import device_fields
 from runner.session.execution.recorder import Totals
+from runner.session.flow import MeasuredRun
 from runner.session.options import Options
 from runner.session.preparation import NIGHT_QUIET_SECONDS, Prepared
-from runner.session.results import write_report
+from runner.session.remember import remember_run
 from runner.store.run import new_id
 from runner.watch import alerts
 from runner.watch.alerts.targets import Target
@@ -79,7 +78,7 @@ def nightly(
     Args:
         options: what to measure.
         progress: shows the work.
-        history: URL of the history that the night is added to, see ``watch.series.add.history_url``.
+        history: URL of the history that the night is added to, see ``session.remember.history_url``.
         bases: environments that are measured in turns with all others; None takes those of the matrix.
         update: whether environments that follow a package move to its newest release.
 
@@ -87,8 +86,6 @@ def nightly(
         NightRunningError: another night measures into the same reports folder.
         RunnerError: whatever ``session.execution.run`` raises; or a file of the nights is damaged.
     """
-    from runner.watch.series.add import add_run  # it imports this package
-
     budget = parse_duration(options.budget or BUDGET)
     targets = alerts.targets_of_night(os.environ, progress.note)
     with only_night(options.reports):
@@ -97,7 +94,7 @@ def nightly(
             progress.note(note)
         read_pins(context.settings.reports, "")  # a damaged file is a mistake that does not wait for the morning
         night = start(with_bases(context, bases))
-        add = functools.partial(add_run, margin=context.settings.margin, url=history, note=progress.note)
+        add = functools.partial(remember_run, margin=context.settings.margin, url=history, note=progress.note)
         file = NightFile(_opened(night.context), context.settings.reports, add, history)
         with file.recorded(progress.note):
             for run, note in killed_nights(context.settings.reports, file.night.run):
@@ -134,11 +131,12 @@ def _measured_night(
     context, first = planned.context, planned.prepared
     file.enter("measure")
     deadline = time.monotonic() + budget
-    totals = _measure(first, context, file.night.run, progress)
+    measured = _measure(first, context, file.night.run, progress)
+    totals = measured.totals
     deadline = max(deadline, time.monotonic() + CONFIRMATION_SHARE * budget)  # the budget excludes building
     file.enter("compare")
     file.remember(totals.run.id)
-    results = dataset.load_dataset(totals.run)
+    results = measured.analysis.dataset
     history = read_history(context.settings.reports)
     series = read_series(file.url, device_of(totals.run.journal().header), progress.note)
     night = _counted(file.night, totals, results)
@@ -155,15 +153,14 @@ def _measured_night(
     return alerts.deliver(night, file, targets, compared=compared, digests=digests, note=progress.note)
 
 
-def _measure(first: Prepared, context: Context, run: str, progress: Progress) -> Totals:
-    """Measure everything once, in a run of this id, and write its report."""
-    settings = replace(context.settings, run=run)
+def _measure(first: Prepared, context: Context, run: str, progress: Progress) -> MeasuredRun:
+    """Measure everything once, in a run of this id, and write its report; the night adds it to the history."""
+    settings = context.settings
     if settings.quiet_seconds:
         settings = replace(settings, quiet_seconds=NIGHT_QUIET_SECONDS)
-    totals = pipeline.run(first, context.backend, settings, progress, context.gpus)
-    if totals.good:
-        write_report(analyse_run(totals.run, context.settings.margin), totals.run)
-    return totals
+    context = replace(context, settings=settings, origin=replace(context.origin, night=run))
+    work = PlannedRun(context, first)
+    return flow.measure_planned(work, progress, without=(flow.remember, flow.answer, flow.propose))
 
 
 def _pace(totals: Totals, first: Prepared) -> float:

@@ -8,21 +8,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runner.analysis.analyse import analyse_run
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import MIN_ROUNDS
 from runner.backends import restored
-from runner.core.model import Cell, Past, Plan, PlannedCell, Provisioned, Survey
+from runner.core.model import Cell, Plan, Provisioned, Survey
 from runner.core.progress import Progress
 from runner.nights.looks import FOLDER
-from runner.session import execution as pipeline
-from runner.session.context import Context
+from runner.plan.pairs import MAX_ROUNDS_IN_TURNS, in_turns, of_cells
+from runner.session import flow
+from runner.session.context import Context, PlannedRun
 from runner.session.preparation import Prepared
-from runner.session.results import write_report
 from runner.watch.nightly.confirmed import confirming_night
 from runner.watch.nightly.night import Change, Pair, State
 from runner.watch.nightly.requests import (
-    MAX_ROUNDS,
     Candidate,
     groups_by_environment,
     in_order,
@@ -58,7 +56,7 @@ class Confirmation:
     @property
     def round_limit(self) -> int:
         """The largest number of rounds in turns."""
-        return max(self.first.plan.measurement.round_limit, MAX_ROUNDS)
+        return max(self.first.plan.measurement.round_limit, MAX_ROUNDS_IN_TURNS)
 
     def confirm(
         self, candidates: Sequence[Candidate], deadline: float
@@ -155,16 +153,14 @@ class Confirmation:
 
     def _pair(self, prepared: Prepared, environment: str) -> Pair:
         """Measure a plan of two environments in a run of its own, stored below the night's."""
-        settings = replace(self.context.settings, reports=self.context.settings.reports / FOLDER / self.run)
-        totals = pipeline.run(prepared, self.context.backend, settings, self.progress, self.context.gpus)
-        analysis = analyse_run(totals.run, settings.margin)
-        if totals.good:
-            write_report(analysis, totals.run)
-        comparison = next(iter(analysis.comparisons), None)
+        context = self.context.step_of("runner nightly", self.context.settings.reports / FOLDER / self.run)
+        work = PlannedRun(context, prepared)
+        measured = flow.measure_planned(work, self.progress, without=(flow.remember, flow.answer, flow.propose))
+        comparison = next(iter(measured.analysis.comparisons), None)
         if comparison is None:
             (base,) = prepared.also
             comparison = Comparison(base=base, others=(environment,), device="", device_name="", rows=())
-        return Pair(environment=environment, folder=totals.run.path, comparison=comparison)
+        return Pair(environment=environment, folder=measured.run.path, comparison=comparison)
 
 
 def _pair_of(candidate: Candidate) -> tuple[str, str]:
@@ -185,27 +181,6 @@ def confirmation_plan(planned: Plan, cells: Sequence[Cell], earlier: str, budget
         earlier: the name of the environment as it was; it is the base.
         budget: seconds for all of it.
     """
-    measurement = planned.measurement
-    rounds = max(measurement.rounds, MIN_ROUNDS)
-    planned_cells = {planned_cell.cell: planned_cell for planned_cell in planned.cells}
-    environment, chosen = cells[0].environment, frozenset(cells)
-
-    def as_planned(cell: Cell, name: str) -> PlannedCell:
-        seconds = planned_cells[cell].seconds / measurement.rounds * rounds
-        return replace(planned_cells[cell], cell=replace(cell, environment=name), seconds=seconds)
-
-    blocks = []
-    for block in planned.blocks:
-        of_block = [cell for cell in block.cells if cell in chosen]
-        if of_block:
-            both = tuple(replace(cell, environment=name) for name in (earlier, environment) for cell in of_block)
-            blocks.append(replace(block, cells=both))
-    max_rounds = max(measurement.round_limit, MAX_ROUNDS)
-    return replace(
-        planned,
-        measurement=replace(measurement, rounds=rounds, max_rounds=max_rounds, budget=max(budget, 1.0)),
-        cells=tuple(as_planned(cell, name) for name in (earlier, environment) for cell in cells),
-        blocks=tuple(blocks),
-        frameworks=dict.fromkeys((earlier, environment), planned.frameworks[environment]),
-        past=Past(),
-    )
+    part = of_cells(planned, {cell.id for cell in cells})
+    plan = in_turns(part, part, earlier, MIN_ROUNDS)
+    return replace(plan, measurement=replace(plan.measurement, budget=max(budget, 1.0)))

@@ -11,7 +11,6 @@ from runner.nights.looks import Look, is_confirmed, is_slower_once, last_in_turn
 from runner.watch.nightly.baseline import Baseline
 from runner.watch.nightly.confirmed import Against
 
-MAX_ROUNDS = 20  # in turns, while the verdict is open
 MIN_VERDICT_ROUNDS = 9
 """Rounds that are reserved for a verdict at the least: earlier looks of a night decide little."""
 

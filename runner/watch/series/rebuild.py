@@ -9,12 +9,12 @@ from runner.core.errors import RecordError
 from runner.history.database import History
 from runner.history.writes import EntryError
 from runner.report.formatting import counted
+from runner.session.remember import with_confirmations
 from runner.session.results import warn_unreadable
+from runner.session.run_entry import run_entry
 from runner.store.run import Run, runs
 from runner.watch.imports.stored import stored_entries
 from runner.watch.series.accept import stored_levels
-from runner.watch.series.add import with_confirmations
-from runner.watch.series.entries import run_entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

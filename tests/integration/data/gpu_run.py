@@ -8,8 +8,8 @@ from runner.cli import console
 from runner.cli.params import planning
 from runner.gpu import cooling
 from runner.gpu.selection import choose_devices
-from runner.session import execution as pipeline
-from runner.session.context import cache_in_use, prepared
+from runner.session import execution
+from runner.session.context import PlannedRun, cache_in_use, prepared
 from runner.session.options import Options
 
 app = typer.Typer()
@@ -23,7 +23,7 @@ def run(options: Options) -> int:
     with console.progress() as progress, cache_in_use():
         context, plan = prepared(replace(options, device="cpu"), progress.note)
         _, gpus = choose_devices(options.device or "cuda")
-        totals = pipeline.run(plan, context.backend, context.settings, progress, gpus)
+        totals = execution.run(PlannedRun(replace(context, gpus=gpus), plan), progress)
     console.emit(str(totals.run.path), None)
     return 1 if totals.bad else 0
 

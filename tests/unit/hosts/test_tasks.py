@@ -7,7 +7,7 @@ import pytest
 
 from runner.core.errors import RecordError, UsageError
 from runner.hosts import project, tasks
-from runner.hosts.executors import connect
+from runner.hosts.executors.by_address import connect
 from runner.hosts.executors.dask import scheduler_address
 from runner.hosts.executors.slurm import SlurmExecutor
 from runner.hosts.tasks import Inquiry

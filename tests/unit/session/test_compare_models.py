@@ -1,5 +1,6 @@
 """``runner.compare_models``: what it selects, measures and refuses, with a backend that builds and measures nothing."""
 
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,7 +9,11 @@ import pytest
 
 import runner
 from runner.core.errors import UsageError
-from runner.session import compare_models
+from runner.history.database import History
+from runner.session import flow
+from runner.session.context import PlannedRun
+from runner.session.execution.recorder import Totals
+from runner.session.remember import history_url
 from runner.store.run import Run
 from tests.support.fake_runs import cell, make, rounds
 
@@ -29,21 +34,21 @@ def requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     Path("my_network.py").write_text(NETWORK, "utf-8")
     names = {"workload": "my-network", "case": "small", "implementation": "model", "phase": "forward"}
 
-    def prepared(options: Any, note: Any) -> Any:
+    @contextmanager
+    def planned(options: Any, _: Any) -> Any:
         calls.append(options)
         specs = [SimpleNamespace(environment=name) for name in ("torch-1.12", "torch-2.x")]
-        context = SimpleNamespace(
-            backend=None, settings=None, gpus=(), matrix=SimpleNamespace(measure=SimpleNamespace(margin=0.02))
-        )
-        return context, SimpleNamespace(specs=specs, survey=SimpleNamespace(cached={"torch-1.12"}))
+        context: Any = SimpleNamespace(settings=SimpleNamespace(margin=0.02))
+        prepared: Any = SimpleNamespace(specs=specs, survey=SimpleNamespace(cached={"torch-1.12"}))
+        yield PlannedRun(context, prepared)
 
     def run(*_: Any) -> Any:
         records = [*rounds(cell("torch-1.12", **names), [1.0] * 5), *rounds(cell("torch-2.x", **names), [0.5] * 5)]
         stored: Run = make(tmp_path / "reports", records)
-        return SimpleNamespace(run=stored, good=2)
+        return Totals(run=stored, good=2, bad=())
 
-    monkeypatch.setattr(compare_models, "prepared", prepared)
-    monkeypatch.setattr("runner.session.execution.run", run)
+    monkeypatch.setattr(flow, "planned", planned)
+    monkeypatch.setattr(flow, "run", run)
     return calls
 
 
@@ -57,6 +62,8 @@ def test_the_comparison_of_the_run_is_returned_and_its_report_written(requests: 
     assert result.table[["environment", "case", "verdict"]].to_numpy().tolist() == [["torch-2.x", "small", "faster"]]
     assert "<svg" in result.chart.svg
     assert len(list(Path("reports/runs").glob("*/index.html"))) == 1
+    with History.open(history_url(Path("reports"), None)) as history:
+        assert len(list(history.all_series(device=""))) == 2
 
 
 def test_environments_that_are_not_built_are_refused(requests: list[Any]) -> None:

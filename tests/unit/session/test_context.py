@@ -264,8 +264,9 @@ def test_the_host_measures_the_framework_that_was_typed(tmp_path: Path, monkeypa
     typed = replace(TYPED, backend="host", python=sys.executable, framework="jax", name="here")
     context = setup(typed, {"XDG_CACHE_HOME": str(tmp_path)})
     assert context.matrix.environments["here"].framework == "jax"
-    assert context.settings.framework == "jax"
-    assert "--framework" in context.settings.command
+    assert context.settings.installed
+    assert context.settings.installed.framework == "jax"
+    assert "--framework" in context.origin.command
     with pytest.raises(UsageError, match="there is no framework 'tf'"):
         setup(replace(typed, framework="tf"), ENVIRON)
 

@@ -28,7 +28,7 @@ from runner.session.execution.header import start_run
 from runner.session.execution.recorder import RunRecorder
 from runner.session.execution.resume import past
 from runner.session.execution.side_by_side import measure_parts
-from runner.session.preparation import RunSettings
+from runner.session.preparation import RunOrigin, RunSettings
 from runner.store.run import Run
 from tests.support.fake_servers import FakeBackend, Known
 from tests.unit.plan import test_devices
@@ -41,7 +41,7 @@ READY = {name: made(name, "1") for name in "ab"}
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     settings = RunSettings(file=tmp_path / "matrix.yaml", reports=tmp_path, cache=tmp_path / "cache")
-    return start_run(test_devices.plan(), settings, GPUS, READY)
+    return start_run(test_devices.plan(), settings, RunOrigin(), GPUS, READY)
 
 
 def measured(

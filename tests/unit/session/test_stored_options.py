@@ -138,7 +138,15 @@ def test_a_run_without_options_of_this_program_is_measured_again_by_its_facts(
 @settings(deadline=None)  # on a busy machine an example takes any time
 @given(OPTIONS)
 def test_a_stored_plan_is_measured_without_the_files_and_the_selection_that_it_has(options: Options) -> None:
-    fields = {"at": "", "plan": "", "measurement": {}, "device_name": "", "driver": None, "harness": "", "digests": {}}
+    fields: dict[str, Any] = {
+        "at": "",
+        "plan": "",
+        "measurement": {},
+        "device_name": "",
+        "driver": None,
+        "harness": "",
+        "digests": {},
+    }
     stored = header_of({**fields, **header(options), "backend": "venv", "device": "cpu", "python": None})
     again = of_stored_plan(stored, ["torch-1.0"], Options(reports=Path("here"), busy_ok=True))
     assert (again.model, again.corpus, again.preset, again.rounds) == (None, None, None, None)

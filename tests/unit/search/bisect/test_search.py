@@ -15,7 +15,7 @@ from runner.releases.candidates import Candidate
 from runner.report.formatting import DASH
 from runner.search import bisect as workflow
 from runner.search.bisect.result import Bisection, entry
-from runner.search.bisect.state import FILE, Question, State, Step, new_state, read_state, unfinished
+from runner.search.bisect.state import FILE, Question, SearchState, SearchStep, new_state, read_state, unfinished
 from runner.stats.bisection import Answer, Change
 
 QUESTION = Question(
@@ -52,14 +52,14 @@ class KilledError(Exception):
 class FakeMeasuring:
     """Compares known times, and notes what is built and removed."""
 
-    state: State
+    state: SearchState
     times: tuple[float | None, ...]
     killed_at: int = 99
     progress: Progress = field(default_factory=lambda: Progress(lambda _: None))
     steps: int = 0
     largest: int = 0
 
-    def step(self, base: Candidate, other: Candidate) -> Step:
+    def step(self, base: Candidate, other: Candidate) -> SearchStep:
         """Return how two releases compare."""
         self.steps += 1
         if self.steps > self.killed_at:
@@ -69,11 +69,11 @@ class FakeMeasuring:
         self.largest = max(self.largest, len(self.state.built))
         first, second = self.times[int(base.name.rpartition(".")[2])], self.times[position]
         if first is None or second is None:
-            return Step(base=base.name, other=other.name, outcome="missing", reason="cannot be built")
+            return SearchStep(base=base.name, other=other.name, outcome="missing", reason="cannot be built")
         ratio = second / first
         same = abs(math.log(ratio)) < 0.02
         verdict = "same" if same else "slower" if ratio > 1 else "faster"
-        return Step(
+        return SearchStep(
             base=base.name,
             other=other.name,
             outcome="same" if same else "changed",
@@ -90,7 +90,7 @@ class FakeMeasuring:
         self.state.built = [name for name in self.state.built if name in kept]
 
 
-def state_in(folder: Path, count: int) -> State:
+def state_in(folder: Path, count: int) -> SearchState:
     """Return a stored search that has not begun."""
     state = new_state(folder, QUESTION, datetime(2026, 11, 20, tzinfo=UTC))
     state.candidates = tuple(entry(candidate) for candidate in candidates(count))
@@ -98,7 +98,9 @@ def state_in(folder: Path, count: int) -> State:
     return state
 
 
-def searched(state: State, times: tuple[float | None, ...], killed_at: int = 99) -> tuple[Bisection, FakeMeasuring]:
+def searched(
+    state: SearchState, times: tuple[float | None, ...], killed_at: int = 99
+) -> tuple[Bisection, FakeMeasuring]:
     """Search among releases with known times."""
     measuring = FakeMeasuring(state, times, killed_at)
     releases = candidates(len(times))

@@ -10,11 +10,12 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.comparison_model import Row
+from runner.analysis.model import MIN_ROUNDS
 from runner.backends.lock_file import parse_lock
 from runner.core.errors import NothingSelectedError, RunnerError, UsageError
 from runner.core.model import Block, Cell, Measurement, Past, Plan, PlannedCell
 from runner.plan.document import plan_document
-from runner.search.reproduce import turns_plan
+from runner.plan.pairs import in_turns
 from runner.search.reproduce.rebuilt import lock_of_bill
 from runner.search.reproduce.result import Reproduction, fact_sentences, state
 from runner.search.reproduce.stored import find_stored
@@ -137,7 +138,7 @@ def test_a_run_keeps_the_lock_of_each_environment_that_has_one(tmp_path: Path) -
 
 
 def test_in_turns_the_stored_environment_is_the_base() -> None:
-    turns = turns_plan(plan(OLD, SMALL), plan(NEW), "torch-1.0@run")
+    turns = in_turns(plan(OLD, SMALL), plan(NEW), "torch-1.0@run", MIN_ROUNDS)
     then = replace(OLD, environment="torch-1.0@run")
     assert [planned.cell for planned in turns.cells] == [then, NEW]
     assert [block.cells for block in turns.blocks] == [(then, NEW)]

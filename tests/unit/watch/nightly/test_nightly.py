@@ -14,12 +14,12 @@ from runner.backends import restored
 from runner.backends.venv import VenvBackend
 from runner.core.model import Block, Measurement, Plan, PlannedCell, Skip
 from runner.nights.looks import FOLDER, read_history
+from runner.plan.pairs import MAX_ROUNDS_IN_TURNS
 from runner.store.run import Run
 from runner.watch.nightly import baseline
 from runner.watch.nightly import night as result
 from runner.watch.nightly.confirmation import confirmation_plan
 from runner.watch.nightly.night import Change, Night, Pair, State
-from runner.watch.nightly.requests import MAX_ROUNDS
 from tests.support.changed_runs import change_header
 from tests.support.fake_runs import bad, cell, make, rounds
 
@@ -271,7 +271,11 @@ def test_candidates_and_their_baseline_share_one_plan() -> None:
     assert [entry.cell.environment for entry in plan.cells] == base_first
     assert {entry.kind for entry in plan.cells} == {"vendor"}
     assert plan.frameworks == {"torch-2.x@run-a": "torch", "torch-2.x": "torch"}
-    assert (plan.measurement.rounds, plan.measurement.round_limit, plan.measurement.budget) == (3, MAX_ROUNDS, 600.0)
+    assert (plan.measurement.rounds, plan.measurement.round_limit, plan.measurement.budget) == (
+        3,
+        MAX_ROUNDS_IN_TURNS,
+        600.0,
+    )
 
 
 def test_a_single_round_is_not_enough_for_a_verdict() -> None:

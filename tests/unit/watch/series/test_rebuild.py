@@ -8,11 +8,11 @@ import pytest
 
 from runner.core.errors import DamagedRunWarning
 from runner.history.database import History
+from runner.session.remember import remember_run
 from runner.stats.intervals import MARGIN
 from runner.store.documents import sealed
 from runner.store.run import Run
 from runner.watch.series.accept import Request, accept
-from runner.watch.series.add import add_run
 from runner.watch.series.rebuild import Rebuilt, rebuild
 from tests.support.fake_runs import bad, cell, make, rounds
 from tests.support.histories import night
@@ -44,7 +44,7 @@ def runs_of(reports: Path) -> list[tuple[str, str]]:
 def test_a_rebuild_adds_what_the_runs_added_themselves(tmp_path: Path) -> None:
     first, second = measured(tmp_path), measured(tmp_path, later=10)
     notes: list[str] = []
-    assert all(add_run(run, MARGIN, url_of(tmp_path), notes.append) for run in (first, second, first))
+    assert all(remember_run(run, MARGIN, url_of(tmp_path), notes.append) for run in (first, second, first))
     assert notes == []
     before = runs_of(tmp_path)
     again = rebuilt(tmp_path)
@@ -59,7 +59,7 @@ def test_a_night_brings_the_runs_that_confirmed_its_changes(tmp_path: Path) -> N
     path = tmp_path / "nights" / f"{first.id}.json"
     confirmation = measured(path.with_suffix(""), later=5)
     path.write_text(json.dumps({"changes": []}))
-    assert add_run(first, MARGIN, url_of(tmp_path), print)
+    assert remember_run(first, MARGIN, url_of(tmp_path), print)
     assert runs_of(tmp_path) == [(first.id, "night"), (confirmation.id, "confirmation")]
     assert rebuilt(tmp_path).unchanged == 2
 
@@ -94,10 +94,10 @@ def test_a_run_without_a_time_is_named_and_keeps_no_other_out(tmp_path: Path) ->
 
 def test_a_run_that_was_resumed_replaces_what_it_was(tmp_path: Path) -> None:
     run = measured(tmp_path)
-    assert add_run(run, MARGIN, url_of(tmp_path), print)
+    assert remember_run(run, MARGIN, url_of(tmp_path), print)
     for record in rounds(NEW, [1.1] * 6)[3:]:
         run.add(record)
-    assert add_run(run, MARGIN, url_of(tmp_path), print)
+    assert remember_run(run, MARGIN, url_of(tmp_path), print)
     with History.open(url_of(tmp_path)) as history:
         assert [point.rounds for point in history.series(NEW.id)] == [6]
 
@@ -106,8 +106,8 @@ def test_a_history_that_cannot_be_written_is_a_note(tmp_path: Path) -> None:
     run = measured(tmp_path)
     (tmp_path / "history.db").write_text("no database, but a text of some length " * 20)
     notes: list[str] = []
-    assert not add_run(run, MARGIN, url_of(tmp_path), notes.append)
-    assert not add_run(run, MARGIN, "postgresql://ann:hunter2@127.0.0.1:1/bench", notes.append)
+    assert not remember_run(run, MARGIN, url_of(tmp_path), notes.append)
+    assert not remember_run(run, MARGIN, "postgresql://ann:hunter2@127.0.0.1:1/bench", notes.append)
     assert len(notes) == 2
     assert all(run.id in note and "runner history rebuild" in note and "hunter2" not in note for note in notes)
 

@@ -14,9 +14,9 @@ from runner.core.errors import RecordError
 from runner.core.model import Cell
 from runner.core.model.cells import twin
 from runner.history.entries import RunEntry
+from runner.session.run_entry import run_entry
 from runner.stats.intervals import MARGIN
 from runner.store.run import Run
-from runner.watch.series.entries import run_entry
 from tests.support.changed_runs import change_header
 from tests.support.fake_runs import bad, cell, good, make, rounds, times
 from tests.support.host_runs import DESK, GPU_1, GPU_2, H100, RTX, realistic

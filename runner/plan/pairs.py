@@ -1,0 +1,63 @@
+"""Plans of an environment as it was in turns with one as it is, in a single run."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from runner.core.model import Cell, Past, Plan, PlannedCell
+
+MAX_ROUNDS_IN_TURNS = 20
+"""The limit of rounds in turns, while the verdict is open."""
+
+
+def of_cells(plan: Plan, chosen: Collection[str]) -> Plan:
+    """Return a plan with some of its cells alone, given by their ids, and without a budget."""
+    cells = tuple(planned for planned in plan.cells if planned.cell.id in chosen)
+    blocks = [replace(block, cells=tuple(cell for cell in block.cells if cell.id in chosen)) for block in plan.blocks]
+    environments = {planned.cell.environment for planned in cells}
+    return replace(
+        plan,
+        cells=cells,
+        blocks=tuple(block for block in blocks if block.cells),
+        frameworks={name: framework for name, framework in plan.frameworks.items() if name in environments},
+        measurement=replace(plan.measurement, budget=None),
+    )
+
+
+def in_turns(before: Plan, now: Plan, earlier: str, min_rounds: int) -> Plan:
+    """Return a plan that measures the cells of an environment as it was in turns with those of one as it is.
+
+    Args:
+        before: cells of one environment, whose settings count.
+        now: the same cells of the other; it may be the same plan.
+        earlier: what the environment as it was is called; it is the base.
+        min_rounds: of each cell.
+    """
+    measured = before.measurement
+    rounds = max(measured.rounds, min_rounds)
+
+    def renamed(cell: Cell) -> Cell:
+        return replace(cell, environment=earlier)
+
+    cases = {block.case_id: block for block in now.blocks}
+    blocks = tuple(
+        replace(block, cells=(*map(renamed, block.cells), *cases[block.case_id].cells))
+        for block in before.blocks
+        if block.case_id in cases
+    )
+    in_blocks = {cell for block in blocks for cell in block.cells}
+
+    def with_rounds(cell: PlannedCell, of: Plan) -> PlannedCell:
+        return replace(cell, seconds=cell.seconds / of.measurement.rounds * rounds)
+
+    cells = (
+        *(with_rounds(replace(each, cell=renamed(each.cell)), before) for each in before.cells),
+        *(with_rounds(each, now) for each in now.cells),
+    )
+    return replace(
+        before,
+        measurement=replace(measured, rounds=rounds, max_rounds=max(measured.round_limit, MAX_ROUNDS_IN_TURNS)),
+        cells=tuple(each for each in cells if each.cell in in_blocks),
+        blocks=blocks,
+        frameworks={earlier: next(iter(before.frameworks.values())), **now.frameworks},
+        past=Past(),
+    )
