@@ -98,7 +98,7 @@ def compare_models(
 ) -> "ComparisonResult":
     """Measure a network in several environments and compare them, as ``runner run --model`` and ``compare`` do.
 
-    Progress goes to stderr, and the run is stored in ``reports`` with its report.
+    Progress goes to stderr, and the run is stored in ``reports`` with its report, and in the history.
 
     Args:
         model: the model file, or a folder with ``model.py``.

@@ -107,9 +107,7 @@ def run(
     from runner.report.formatting import counted
     from runner.session import flow
     from runner.session.context import cache_in_use
-    from runner.session.remember import history_url
 
-    history_url(options.reports, history)  # a wrong address is an error before anything is measured
     with console.progress() as progress, cache_in_use():
         if executor is not None and executor != "local":
             from runner.hosts.run_on_hosts import run_on_hosts

@@ -25,6 +25,7 @@ from runner.session.execution.resume import check_options, locked_run
 from runner.session.flow import MeasuredRun, finish
 from runner.session.options import Options
 from runner.session.preparation import RunOrigin, RunSettings
+from runner.session.remember import history_url
 from runner.session.stored_options import typed
 from runner.store.header import RunHeader
 from runner.store.run import Run
@@ -54,6 +55,7 @@ def run_on_hosts(
         EngineError: no scheduler or no worker answers; what was measured is kept.
         NothingSelectedError: no device can run anything of this.
     """
+    history_url(options.reports, history)  # a wrong address is an error before anything is measured
     opened = _resumed_run if resume else _new_run
     with opened(options, address, certificates, progress) as (driver, margin):
         driver.measure()

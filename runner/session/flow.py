@@ -84,6 +84,7 @@ def measure(
         UsageError: an option is wrong, or there is no such run.
         RunnerError: whatever ``execution.run`` raises.
     """
+    history_url(options.reports, history)  # a wrong address is an error before anything is measured
     with planned(options, progress, resume=resume) as work:
         measured = execute(work, progress, history)
     return finish(measured, without)
@@ -91,6 +92,8 @@ def measure(
 
 def measure_planned(work: PlannedRun, progress: Progress, *, without: "Collection[Step]" = ()) -> MeasuredRun:
     """Build, measure, and carry out the tail; ``without`` has the steps of TAIL that are left out."""
+    if remember not in without:
+        history_url(work.context.settings.reports, None)  # a wrong address is an error before anything is measured
     return finish(execute(work, progress), without)
 
 

@@ -157,7 +157,13 @@ def _value(annotation: object, given: list[Any]) -> Any:  # noqa: ANN401 - each 
     """Return the value of an option from the words that it was given; raises ValueError where it is none."""
     plain = _plain_type(annotation)
     is_list = any(get_origin(part) is list for part in (plain, *get_args(plain)))
-    return TypeAdapter(plain).validate_python(given if is_list else given[-1])
+    return _adapter(plain).validate_python(given if is_list else given[-1])
+
+
+@cache
+def _adapter(plain: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a type, or a union of types
+    """Return what checks values of a type."""
+    return TypeAdapter(plain)
 
 
 def _plain_type(annotation: object) -> Any:  # noqa: ANN401 - a type, or a union of types

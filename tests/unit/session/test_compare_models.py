@@ -38,7 +38,7 @@ def requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def planned(options: Any, _: Any) -> Any:
         calls.append(options)
         specs = [SimpleNamespace(environment=name) for name in ("torch-1.12", "torch-2.x")]
-        context: Any = SimpleNamespace(settings=SimpleNamespace(margin=0.02))
+        context: Any = SimpleNamespace(settings=SimpleNamespace(margin=0.02, reports=tmp_path / "reports"))
         prepared: Any = SimpleNamespace(specs=specs, survey=SimpleNamespace(cached={"torch-1.12"}))
         yield PlannedRun(context, prepared)
 

@@ -1,12 +1,15 @@
 """The flow of a run: its tail reads the run once, and a caller leaves out steps by their names."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from runner.core.errors import UsageError
 from runner.core.progress import Progress
 from runner.history.database import History
+from runner.history.location import VARIABLE
 from runner.session import flow
 from runner.session.context import PlannedRun
 from runner.session.execution.recorder import Totals, totals_of
@@ -16,14 +19,6 @@ from runner.store.run import Run
 from tests.support.fake_runs import cell, make, rounds
 
 NAMES = ("report", "remember", "answer", "propose")
-
-
-class _Settings:
-    margin = 0.02
-
-
-class _Context:
-    settings = _Settings()
 
 
 @pytest.fixture
@@ -46,7 +41,7 @@ def measured(folder: Path, monkeypatch: pytest.MonkeyPatch, *without: Step, good
     records = [*rounds(cell("torch-1.12"), [1.0] * 5), *rounds(cell("torch-2.x"), [0.5] * 5)] if good else []
     stored = make(folder, records)
     monkeypatch.setattr(flow, "run", lambda *_: Totals(run=stored, good=good, bad=()))
-    context: Any = _Context()
+    context: Any = SimpleNamespace(settings=SimpleNamespace(margin=0.02, reports=folder))
     prepared: Any = None
     return flow.measure_planned(PlannedRun(context, prepared), Progress(lambda _: None), without=without)
 
@@ -75,6 +70,17 @@ def test_a_run_without_a_good_record_has_no_tail(tmp_path: Path, monkeypatch: py
     ended = measured(tmp_path, monkeypatch, good=0)
     assert kept(ended) == (False, False, False, False)
     assert ended.page == ended.run.path
+
+
+def test_a_wrong_address_of_the_history_is_an_error_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "ftp://elsewhere")
+    monkeypatch.setattr(flow, "run", pytest.fail)
+    context: Any = SimpleNamespace(settings=SimpleNamespace(margin=0.02, reports=tmp_path))
+    prepared: Any = None
+    with pytest.raises(UsageError, match="ftp"):
+        flow.measure_planned(PlannedRun(context, prepared), Progress(lambda _: None))
 
 
 def test_the_tail_reads_the_journal_and_the_records_once(
