@@ -3,14 +3,11 @@
 import difflib
 import os
 import random
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
-
-from pydantic import ValidationError
 
 from runner.backends import Backend, Installed, Resources, choose_backend
 from runner.core.errors import GpuError, NothingSelectedError, Problem, UsageError
@@ -24,11 +21,11 @@ from runner.core.units import MAX_SECONDS, parse_duration
 from runner.gpu.detect import present
 from runner.gpu.locality import cores_near
 from runner.gpu.selection import choose_devices
-from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
-from runner.matrix.fields import ENVIRONMENT_ID, LONGEST_ID
-from runner.matrix.models import GpuSettings, Selector
+from runner.matrix import Matrix, choose_cells, load, select_environments
+from runner.matrix.models import GpuSettings
 from runner.plan import corpus
 from runner.plan.compatibility.variants import choose_variants
+from runner.session.host_environment import choice_note, host_matrix
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
 from runner.session.preparation import QUIET_SECONDS, Prepared, RunOrigin, RunSettings, prepare
@@ -253,41 +250,3 @@ def _environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
     if not matrix.environments:
         raise NothingSelectedError("the matrix names no environment")
     return select_environments(matrix, selectors)
-
-
-def choice_note(installed: Installed | None, chosen: str | None) -> str | None:
-    """Return which framework of an interpreter is measured if it has several and none was chosen, else None."""
-    if installed is None or chosen or not installed.others:
-        return None
-    framework, others = installed.framework, ", ".join(installed.others)
-    return f"{installed.python} has {framework} and {others}: measuring {framework}; --framework chooses"
-
-
-def host_matrix(matrix: Matrix, installed: Installed, name: str) -> Matrix:
-    """Return the matrix with one environment: what an interpreter holds.
-
-    Presets select for it what they select for any environment, because their environments are those of the matrix.
-    """
-    if len(name) > LONGEST_ID or not re.fullmatch(ENVIRONMENT_ID, name):
-        hint = "use small letters, and digits and dots after dashes, such as torch-1.0"
-        raise UsageError(Problem(f"{name[: LONGEST_ID + 1]!r} cannot name an environment", hint=hint))
-    content = {
-        "framework": installed.framework,
-        "release": installed.release,
-        "python": installed.python_version,
-        "requirements": [installed.framework],
-    }
-    try:
-        environment = Environment.model_validate(content)
-    except ValidationError as error:
-        message = f"{installed.python} says of itself what cannot be: {content!r:.300}"
-        raise UsageError(Problem(message, hint="choose another interpreter with --python")) from error
-    presets = {
-        key: preset.model_copy(update={"select": tuple(map(_for_any_environment, preset.select))})
-        for key, preset in matrix.presets.items()
-    }
-    return matrix.model_copy(update={"environments": {name: environment}, "presets": presets})
-
-
-def _for_any_environment(selector: Selector) -> Selector:
-    return selector.model_copy(update={"environments": ()})

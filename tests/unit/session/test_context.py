@@ -18,7 +18,8 @@ from runner.core.paths import cache_folder
 from runner.gpu.selection import choose_devices
 from runner.matrix import load
 from runner.plan.cells import selected_cells
-from runner.session.context import check_wsl, choice_note, host_matrix, setup
+from runner.session.context import check_wsl, setup
+from runner.session.host_environment import choice_note, host_matrix
 from runner.session.options import Options
 from runner.session.preparation import NIGHT_QUIET_SECONDS, QUIET_SECONDS
 from tests.unit.plan import test_devices
