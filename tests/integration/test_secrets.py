@@ -160,7 +160,7 @@ def test_a_build_that_fails_names_no_secret(home: Path, runner: Runner, monkeypa
     assert "127.0.0.1:9" in done.stdout + done.stderr, "the reason is said"
     assert not seen
     assert not leaks(done.stdout + done.stderr)
-    assert {record["class"] for record in runner.records()} == {"image-build"}
+    assert {record["class"] for record in runner.records()} == {"outage"}
     assert not leaking_files(runner.folder / "reports", home / "cache")
 
 
