@@ -169,7 +169,7 @@ def databases(folder: Path) -> None:
 
 def imports(folder: Path) -> None:
     """Gather the files of other programs, tables, and runs of another machine, packed and not."""
-    shutil.copytree(ROOT / "tests/unit/workflows/imports/files", folder)
+    shutil.copytree(ROOT / "tests/unit/watch/imports/files", folder)
     (folder / "table.csv").write_text(TABLE + ROWS)
     (folder / "wrong.csv").write_text(TABLE.replace("seconds", "milliseconds") + ROWS)
     (folder / "figures.json").write_text(json.dumps(FIGURES))

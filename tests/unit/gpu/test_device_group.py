@@ -14,7 +14,7 @@ from runner.gpu.device import DeviceSession
 from runner.gpu.device_group import DeviceGroup
 from runner.harness.adapters.torch import allreduce, compat
 from runner.harness.cases import deepbench_allreduce
-from tests.unit.plan.test_devices import FIRST, SECOND
+from tests.unit.plan.test_assignment import FIRST, SECOND
 
 
 class _FakeSession(DeviceSession):

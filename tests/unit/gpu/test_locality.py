@@ -12,7 +12,7 @@ from runner.core.errors import GpuError
 from runner.gpu import nvml, types
 from runner.gpu.locality import Locality, by_kernel, cores_near, locality, near_shares
 from tests.unit.harness.test_cpu import topology
-from tests.unit.plan.test_devices import FIRST, SECOND
+from tests.unit.plan.test_assignment import FIRST, SECOND
 
 
 class Device:

@@ -22,7 +22,7 @@ from runner.session.context import check_wsl, setup
 from runner.session.host_environment import choice_note, host_matrix
 from runner.session.options import Options
 from runner.session.preparation import NIGHT_QUIET_SECONDS, QUIET_SECONDS
-from tests.unit.plan import test_devices
+from tests.unit.plan import test_assignment
 
 ROOT = Path(__file__).parents[3]
 TYPED = Options(matrix=ROOT / "matrix.yaml", backend="venv", device="cpu", reports=Path("r"))
@@ -165,9 +165,9 @@ def test_wsl_is_recognised_by_its_kernel_and_its_device_file(tmp_path: Path, mon
 
 
 def test_a_container_of_wsl_measures_on_the_only_gpu() -> None:
-    check_wsl((test_devices.FIRST,))
+    check_wsl((test_assignment.FIRST,))
     with pytest.raises(GpuError, match=r"gets all GPUs of the machine, and this has 2 \(H200, H200\)") as caught:
-        check_wsl((test_devices.FIRST, test_devices.SECOND))
+        check_wsl((test_assignment.FIRST, test_assignment.SECOND))
     assert "--backend venv" in str(caught.value)
 
 

@@ -31,17 +31,17 @@ from runner.session.execution.side_by_side import measure_parts
 from runner.session.preparation import RunOrigin, RunSettings
 from runner.store.run import Run
 from tests.support.fake_servers import FakeBackend, Known
-from tests.unit.plan import test_devices
+from tests.unit.plan import test_assignment
 from tests.unit.session.execution.test_resume import made
 
-GPUS = (test_devices.FIRST, test_devices.SECOND)
+GPUS = (test_assignment.FIRST, test_assignment.SECOND)
 READY = {name: made(name, "1") for name in "ab"}
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     settings = RunSettings(file=tmp_path / "matrix.yaml", reports=tmp_path, cache=tmp_path / "cache")
-    return start_run(test_devices.plan(), settings, RunOrigin(), GPUS, READY)
+    return start_run(test_assignment.plan(), settings, RunOrigin(), GPUS, READY)
 
 
 def measured(
@@ -104,12 +104,12 @@ def journal(run: Run) -> list[dict[str, Any]]:
 
 def test_a_case_stays_on_its_device_and_all_are_measured(run: Run) -> None:
     backend = FakeBackend()
-    measured(run, backend, test_devices.plan())
+    measured(run, backend, test_assignment.plan())
     assert places(run) == {
         **{name: {"GPU-1"} for name in ("one", "three")},
         **{name: {"GPU-2"} for name in ("two", "four", "five")},
     }
-    assert Counter(record.cell.case for record in run.records()) == dict.fromkeys(test_devices.COSTS, 6)
+    assert Counter(record.cell.case for record in run.records()) == dict.fromkeys(test_assignment.COSTS, 6)
     assert {server.device for server in backend.opened} == {"GPU-1", "GPU-2"}
     assert all(server.closed == 1 for server in backend.opened)
     numbers = [record.facts["server"] for record in run.records()]
@@ -135,7 +135,7 @@ def test_a_record_has_the_clocks_of_its_measurement_although_it_is_written_later
     monkeypatch.setattr(DeviceSession, "observed_facts", observed)
     monkeypatch.setattr(DeviceSession, "facts", lambda _: {"clocks": "none"} if lapsed else held)
     monkeypatch.setattr(DeviceSession, "check", lambda _: lapsed.clear())
-    plan = test_devices.plan()
+    plan = test_assignment.plan()
     blocks = tuple(replace(block, device="cuda") for block in plan.blocks)
     measured(run, FakeBackend(), replace(plan, blocks=blocks), gpus=GPUS[:1])
     facts = {record.facts["clock_mhz"][0]: record.facts for record in run.records()}
@@ -145,7 +145,7 @@ def test_a_record_has_the_clocks_of_its_measurement_although_it_is_written_later
 
 def test_a_case_of_several_gpus_has_all_of_them_before_the_others_begin(run: Run) -> None:
     backend = FakeBackend()
-    measured(run, backend, test_devices.with_wide(test_devices.plan()))
+    measured(run, backend, test_assignment.with_wide(test_assignment.plan()))
     devices_by_case = places(run)
     assert devices_by_case.pop("two") == {"GPU-1,GPU-2"}
     assert (sorted(devices_by_case), set.union(*devices_by_case.values())) == (
@@ -173,7 +173,7 @@ def test_the_budget_includes_cases_of_several_gpus_and_cooling_starts_before_the
 
     monkeypatch.setattr(DeviceWorker, "work", noted)
     monkeypatch.setattr(DeviceSession, "celsius", lambda clocks: {"GPU-1": 40, "GPU-2": 43}.get(clocks.gpu.uuid))
-    measured(run, FakeBackend(), test_devices.with_wide(test_devices.plan()))
+    measured(run, FakeBackend(), test_assignment.with_wide(test_assignment.plan()))
     first = seen.pop("GPU-1,GPU-2")
     assert (first.seconds_before, first.idle_celsius) == (0.0, None)
     assert {uuid: worker.idle_celsius for uuid, worker in seen.items()} == {"GPU-1": 40, "GPU-2": 43}
@@ -185,7 +185,7 @@ def test_the_budget_includes_cases_of_several_gpus_and_cooling_starts_before_the
 
 
 def test_a_run_goes_on_with_a_case_of_several_gpus(run: Run) -> None:
-    planned = test_devices.with_wide(test_devices.plan())
+    planned = test_assignment.with_wide(test_assignment.plan())
     backend = FakeBackend()
     backend.does("a/x", "ok", "ok", "loses-its-engine")
     with pytest.raises(EngineError):
@@ -198,7 +198,7 @@ def test_a_run_goes_on_with_a_case_of_several_gpus(run: Run) -> None:
 
 
 def test_the_journal_names_the_devices_and_has_no_canary(run: Run) -> None:
-    measured(run, FakeBackend(), test_devices.plan())
+    measured(run, FakeBackend(), test_assignment.plan())
     lines = journal(run)
     assert (lines[0]["device"], lines[0]["device_name"]) == ("GPU-1,GPU-2", "2 x H200")
     assert run.journal().groups == {"GPU-1": (("a", "b"),), "GPU-2": (("a", "b"),)}
@@ -208,7 +208,7 @@ def test_the_journal_names_the_devices_and_has_no_canary(run: Run) -> None:
 def test_devices_are_at_work_at_the_same_time(run: Run) -> None:
     backend = FakeBackend()
     backend.together = threading.Barrier(2)  # a server says hello when that of the other device is asked, too
-    measured(run, backend, test_devices.plan())
+    measured(run, backend, test_assignment.plan())
     assert len(places(run)) == 5
 
 
@@ -216,7 +216,7 @@ def test_an_engine_that_is_lost_on_one_device_ends_all_and_what_was_measured_is_
     backend = FakeBackend()
     backend.does("a/x", "ok", "ok", "ok", "loses-its-engine")
     with pytest.raises(EngineError):
-        measured(run, backend, test_devices.plan())
+        measured(run, backend, test_assignment.plan())
     before = journal(run)
     assert all(server.closed for server in backend.opened)
     assert {record.status for record in run.records()} == {"ok"}
@@ -230,11 +230,11 @@ def test_a_run_goes_on_where_each_device_was(run: Run) -> None:
     backend = FakeBackend()
     backend.does("a/x", *["ok"] * 8, "loses-its-engine")
     with pytest.raises(EngineError):
-        measured(run, backend, test_devices.plan())
+        measured(run, backend, test_assignment.plan())
     then = past(run, run.journal())
     assert then.finished
     again = FakeBackend()
-    measured(run, again, test_devices.plan(then))
+    measured(run, again, test_assignment.plan(then))
     rounds = [(line["case"], line["round"]) for line in journal(run) if line["event"] == "round"]
     assert len(rounds) == len(set(rounds)) == 15
     assert all(len(devices) == 1 for devices in places(run).values())
@@ -246,14 +246,14 @@ def test_a_run_goes_on_where_each_device_was(run: Run) -> None:
 
 
 def test_a_plan_that_was_read_back_is_dealt_in_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = {f"rnn-step/{name}": 1 for name in test_devices.COSTS}
+    sizes = {f"rnn-step/{name}": 1 for name in test_assignment.COSTS}
     monkeypatch.setattr("runner.plan.estimate.process_bytes", sizes.get)
 
     def dealt(plan: Plan) -> list[list[str]]:
         return [[block.case_id for block in part.blocks] for part in assign(plan, 2)]
 
     costs = {"one": 20.004, "two": 20.0, "three": 10.001, "four": 10.004, "five": 10.0}
-    close = test_devices.plan()
+    close = test_assignment.plan()
     cells = tuple(replace(planned_cell, seconds=costs[planned_cell.cell.case]) for planned_cell in close.cells)
     close = replace(close, cells=cells)
     document, cases = plan_document(close), {block.case_id: block.spec for block in close.blocks}
@@ -274,8 +274,8 @@ def test_references_are_computed_before_anything_is_timed(run: Run) -> None:
                 order.append(case["name"])
             return super().get(case)
 
-    measured(run, backend, test_devices.plan(), references=Missing)
-    assert sorted(order) == sorted(test_devices.COSTS)
+    measured(run, backend, test_assignment.plan(), references=Missing)
+    assert sorted(order) == sorted(test_assignment.COSTS)
 
 
 def affinities(run: Run) -> dict[str, object]:
@@ -288,7 +288,7 @@ def test_servers_keep_to_the_cpus_near_their_gpu(run: Run, monkeypatch: pytest.M
     monkeypatch.setattr("runner.core.machine.physical_cores", len)
     near = {"GPU-1": Locality(frozenset(range(4)), 0), "GPU-2": Locality(frozenset(range(4, 8)), 1)}
     backend = FakeBackend()
-    measured(run, backend, test_devices.plan(), near=near.__getitem__)
+    measured(run, backend, test_assignment.plan(), near=near.__getitem__)
     requested = {(server.device, tuple(server.requests[0]["cpus"])) for server in backend.opened}
     assert requested == {("GPU-1", (0, 1, 2, 3)), ("GPU-2", (4, 5, 6, 7))}
     assert affinities(run) == {"GPU-1": "near the GPU, NUMA node 0", "GPU-2": "near the GPU, NUMA node 1"}
@@ -297,7 +297,7 @@ def test_servers_keep_to_the_cpus_near_their_gpu(run: Run, monkeypatch: pytest.M
 
 def test_one_gpu_whose_cpus_are_unknown_is_not_pinned_and_the_records_say_so(run: Run) -> None:
     backend = FakeBackend()
-    measured(run, backend, test_devices.plan(), gpus=GPUS[:1], near=lambda _: Locality())
+    measured(run, backend, test_assignment.plan(), gpus=GPUS[:1], near=lambda _: Locality())
     assert {tuple(server.requests[0]["cpus"]) for server in backend.opened} == {()}
     assert affinities(run) == {"GPU-1": server_cpus.UNKNOWN}
 
@@ -317,14 +317,14 @@ def test_more_threads_than_cores_near_the_gpu_pin_nothing(monkeypatch: pytest.Mo
 
 
 def test_records_without_a_pin_say_so(run: Run) -> None:
-    measured(run, FakeBackend(), test_devices.plan())
+    measured(run, FakeBackend(), test_assignment.plan())
     assert set(affinities(run).values()) == {server_cpus.UNPINNED}
 
 
 def test_an_import_that_opens_a_gpu_is_announced_and_recorded(run: Run) -> None:
     backend = FakeBackend()
     backend.opening = {"a"}
-    lines = measured(run, backend, test_devices.plan(), gpus=GPUS[:1])
+    lines = measured(run, backend, test_assignment.plan(), gpus=GPUS[:1])
     assert [line for line in lines if "each child imports the framework instead" in line]
     opened = {(record.cell.environment, record.facts.get("opened_by_import")) for record in run.records()}
     assert opened == {("a", "/dev/x"), ("b", None)}

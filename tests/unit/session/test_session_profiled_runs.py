@@ -13,13 +13,13 @@ from runner.session.execution.resume import past
 from runner.store.profile_files import profile_path, read_profiles
 from runner.store.run import Run
 from tests.support.fake_servers import FakeBackend
-from tests.unit.plan import test_devices
+from tests.unit.plan import test_assignment
 from tests.unit.session.test_session_devices import measured, run  # noqa: F401  a fixture
 
 
 def ids() -> list[str]:
     """Return the cells of the plan."""
-    return [cell.id for block in test_devices.plan().blocks for cell in block.cells]
+    return [cell.id for block in test_assignment.plan().blocks for cell in block.cells]
 
 
 def profiled(stored: Run) -> list[str]:
@@ -34,7 +34,7 @@ def requests(backend: FakeBackend) -> list[str]:
 
 def test_every_cell_gets_a_profile_after_the_last_round_of_every_device(run: Run) -> None:  # noqa: F811
     backend = FakeBackend()
-    measured(run, backend, test_devices.with_wide(test_devices.plan()), profile=True)
+    measured(run, backend, test_assignment.with_wide(test_assignment.plan()), profile=True)
     operations = requests(backend)
     assert operations == sorted(operations)  # "measure" comes before "profile", on all devices
     assert Counter(operations)["profile"] == len(ids())
@@ -44,7 +44,7 @@ def test_every_cell_gets_a_profile_after_the_last_round_of_every_device(run: Run
 
 def test_a_run_without_the_option_has_none(run: Run) -> None:  # noqa: F811
     backend = FakeBackend()
-    measured(run, backend, test_devices.plan())
+    measured(run, backend, test_assignment.plan())
     assert not profiled(run)
     assert "profile" not in requests(backend)
     assert not (run.path / "profiles").exists()
@@ -53,7 +53,7 @@ def test_a_run_without_the_option_has_none(run: Run) -> None:  # noqa: F811
 def test_a_cell_without_a_good_record_has_no_profile_and_a_failed_one_is_a_sentence(run: Run) -> None:  # noqa: F811
     backend = FakeBackend()
     backend.does("a/x", "nan", *(["ok"] * 12), "crash")
-    lines = measured(run, backend, test_devices.plan(), profile=True)
+    lines = measured(run, backend, test_assignment.plan(), profile=True)
     stored = dict(read_profiles(run.path, ids()))
     assert len(stored) == len(ids()) - 1
     (failed,) = (cell_id for cell_id, profile in stored.items() if profile["reason"])
@@ -61,7 +61,7 @@ def test_a_cell_without_a_good_record_has_no_profile_and_a_failed_one_is_a_sente
 
 
 def test_a_resumed_run_takes_the_profiles_that_are_missing(run: Run) -> None:  # noqa: F811
-    plan, backend = test_devices.plan(), FakeBackend()
+    plan, backend = test_assignment.plan(), FakeBackend()
     measured(run, backend, plan, profile=True)
     first, second, *_ = (profile_path(run.path, cell_id) for cell_id in ids())
     first.unlink()
@@ -73,8 +73,8 @@ def test_a_resumed_run_takes_the_profiles_that_are_missing(run: Run) -> None:  #
 
 
 def test_a_run_whose_engine_is_lost_in_a_profile_goes_on_with_it(run: Run) -> None:  # noqa: F811
-    plan, backend = test_devices.plan(), FakeBackend()
-    gpus = (test_devices.FIRST,)
+    plan, backend = test_assignment.plan(), FakeBackend()
+    gpus = (test_assignment.FIRST,)
     rounds = 3 * len({Cell.parse(cell_id).case for cell_id in ids()})
     backend.does("a/x", *(["ok"] * rounds), "loses-its-engine")
     with pytest.raises(EngineError):
@@ -87,7 +87,7 @@ def test_a_run_whose_engine_is_lost_in_a_profile_goes_on_with_it(run: Run) -> No
 
 
 def test_profiles_have_what_the_rounds_leave_of_the_budget() -> None:
-    plan, now = test_devices.plan(), [100.0]
+    plan, now = test_assignment.plan(), [100.0]
     limited = replace(plan, measurement=replace(plan.measurement, budget=60.0))
     remaining = remaining_seconds(limited, 20.0, lambda: now[0])
     assert remaining() == 40.0
