@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support import needs, private_folders
 
@@ -26,6 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
     programs that it starts inherit that.
     """
     needs.named(config.getoption("--need"))  # an unknown name ends the session here
+    settings.register_profile("busy machine", suppress_health_check=[HealthCheck.too_slow])  # drawing takes any time
+    settings.load_profile("busy machine")
     gc.set_threshold(50_000, 20, 20)  # as the command line does: plans of the whole matrix take a quarter less time
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
