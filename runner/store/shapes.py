@@ -1,6 +1,6 @@
 """The shapes of stored files: the fields that are read back, and what each may hold. Anything else is damaged.
 
-``Record``, ``RunHeader``, ``event_shapes`` and ``document_shapes`` declare them, and pydantic compiles them. Fields
+``Record``, ``RunHeader``, ``events`` and ``document_shapes`` declare them, and pydantic compiles them. Fields
 that no shape names may hold any JSON value without numbers beyond ``LARGEST``: frameworks add facts, and newer programs
 fields.
 An optional field may be missing or null; a number that is not finite is stored as null.
@@ -9,14 +9,14 @@ An optional field may be missing or null; a number that is not finite is stored 
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, to_json
 
 from runner.core.bounds import LARGEST, CellId, Count, Integer, Number, Positive, RoundNumber, Seconds
 from runner.core.json import Document
 
 __all__ = [
-    "CONFIG",
+    "UNBOUNDED",
     "CellId",
     "Count",
     "Integer",
@@ -27,6 +27,7 @@ __all__ = [
     "Value",
     "checked",
     "is_bounded",
+    "json_value",
     "validated",
     "value_of",
 ]
@@ -35,8 +36,6 @@ Value = TypeVar("Value")
 
 MAX_DEPTH = 100
 MAX_SHOWN = 40  # characters of a value in a message
-
-CONFIG = ConfigDict(strict=True, extra="allow")
 
 
 def checked(document: Document, shape: TypeAdapter[Any]) -> Document:
@@ -81,8 +80,13 @@ def value_of(document: Mapping[str, Any], shape: TypeAdapter[Value]) -> Value:
     Raises:
         ValueError: it has another shape; with the field and what it holds.
     """
+    return json_value(to_json(document), shape)  # as JSON: a list is a tuple there, and an object a dataclass
+
+
+def json_value(content: bytes, shape: TypeAdapter[Value]) -> Value:
+    """Return the dataclass that a text of JSON holds; raises ValueError as ``value_of`` does."""
     try:
-        return shape.validate_json(to_json(document))  # as JSON: a list is a tuple there, and an object a dataclass
+        return shape.validate_json(content)
     except ValidationError as error:
         raise ValueError(_sentence(error.errors(include_url=False)[0])) from error
 
