@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
+from runner.core.bounds import CellId, Count, Number
 from runner.history.entries import series_device
 from runner.nights.alert_entry import AlertEntry
 from runner.store.documents import newest
-from runner.store.shapes import CellId, Count, Number
 
 KIND = "nights"
 """The kind of the file of a night, see ``documents.UPGRADES``."""

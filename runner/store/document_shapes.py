@@ -29,7 +29,7 @@ PLAN = {
     "seconds": Seconds,
     "threads": Count,
     "seed": Integer,
-    "cells": Required[list[PLAN_CELL]],  # type: ignore[valid-type]  a shape, see ``open_dict``
+    "cells": Required[list[PLAN_CELL]],  # type: ignore[valid-type]
 }
 MACHINE = {
     **dict.fromkeys(("host", "kernel", "cpu", "governor"), Text),

@@ -20,8 +20,8 @@ VERSION = 1
 PLAN, MACHINE, ENVIRONMENTS, JOURNAL = "plan.json", "machine.json", "environments.json", "journal.jsonl"
 CASES = "cases.json"
 PROFILE = "profile"
-SBOM_FOLDER = "sbom"
 """The kind of the files in ``profiles/``."""
+SBOM_FOLDER = "sbom"
 
 MAX_BYTES = 256 << 20
 """The largest document; a plan of 100,000 cells has 60 MB."""
@@ -134,7 +134,7 @@ def read_document(path: Path | str, kind: str, limit: int = MAX_BYTES) -> Docume
 
     Args:
         path: the file.
-        kind: a key of ``UPGRADES``; for those of ``FACTS`` the fields are checked, too.
+        kind: a key of ``UPGRADES``; the fields of those in ``DOCUMENTS`` are checked, too.
         limit: the largest size, in bytes.
 
     Raises:
