@@ -30,7 +30,7 @@ CURRENT_ENTRY = f'{{"version": {newest(JOURNAL)}, "event": "measured", '.encode(
 
 
 @dataclass(frozen=True, slots=True)
-class LinePlace:
+class LineHead:
     """What each line has, of any event: its number, 0 without one, and the seconds of measuring until then."""
 
     __pydantic_config__ = STRICT
@@ -155,7 +155,7 @@ class Ended:
     how: str
 
 
-PLACE, ENTRY = TypeAdapter(LinePlace), TypeAdapter(Entry)
+HEAD, ENTRY = TypeAdapter(LineHead), TypeAdapter(Entry)
 EVENTS: Mapping[str, TypeAdapter[Any]] = {
     "measured": ENTRY,
     "round": TypeAdapter(CaseFinished),
@@ -171,14 +171,14 @@ EVENTS: Mapping[str, TypeAdapter[Any]] = {
 """Event -> its dataclass; that of the header, ``begun``, is read as a document, and unknown events are not read."""
 
 
-class Line(NamedTuple):
-    """A line of a journal: its place, and its event as a value; the document of a header, None if it is unknown."""
+class JournalLine(NamedTuple):
+    """A line of a journal: its head, and its event as a value; the document of a header, None if it is unknown."""
 
-    place: LinePlace | Entry
+    head: LineHead | Entry
     event: Any
 
 
-def read_line(line: bytes, path: Path, position: int) -> Line:
+def read_line(line: bytes, path: Path, position: int) -> JournalLine:
     """Return a line of a journal, upgraded to this version.
 
     Args:
@@ -194,7 +194,7 @@ def read_line(line: bytes, path: Path, position: int) -> Line:
     if unchanged and line.startswith(CURRENT_ENTRY):  # most lines, and in one pass
         with suppress(ValidationError):  # the other way says what is wrong
             entry = ENTRY.validate_json(line)
-            return Line(entry, entry)
+            return JournalLine(entry, entry)
     if unchanged is False:
         message = "this line does not agree with its checksum"
         raise ValueError(message)
@@ -208,12 +208,12 @@ def read_line(line: bytes, path: Path, position: int) -> Line:
     return _line_of(upgraded)
 
 
-def _line_of(document: Document) -> Line:
+def _line_of(document: Document) -> JournalLine:
     if not is_bounded(document):
         raise ValueError(UNBOUNDED)
     content = to_json(document)
-    place = json_value(content, PLACE)
-    if place.event == "begun":
+    head = json_value(content, HEAD)
+    if head.event == "begun":
         check_fields(document)
-        return Line(place, document)
-    return Line(place, json_value(content, EVENTS[place.event]) if place.event in EVENTS else None)
+        return JournalLine(head, document)
+    return JournalLine(head, json_value(content, EVENTS[head.event]) if head.event in EVENTS else None)

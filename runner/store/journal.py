@@ -135,7 +135,7 @@ class _Reader:
     def read_line(self, line: bytes, position: int) -> None:
         """Add the event of a line, unless the line is damaged or repeated; lines count from 1."""
         try:
-            place, event = read_line(line, self.path, position)
+            head, event = read_line(line, self.path, position)
         except NewerVersionError:
             raise
         except (RecordError, ValueError) as error:
@@ -143,13 +143,13 @@ class _Reader:
             self.damaged.append(f"{self.path}:{position}: {reason}")
             self.damaged_since += 1
             return
-        number = place.number or position
-        if place.number and number <= self.number:
+        number = head.number or position
+        if head.number and number <= self.number:
             self.repeated += 1
             return
         self.missing += max(0, number - self.number - self.damaged_since - 1)
         self.number, self.damaged_since = number, 0
-        self.elapsed = place.elapsed or self.elapsed
+        self.elapsed = head.elapsed or self.elapsed
         self._read_event(event)
 
     def _read_event(self, event: object) -> None:

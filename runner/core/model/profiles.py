@@ -11,7 +11,7 @@ from runner.harness import profiling
 
 MAX_NAME_LENGTH = 200  # of an operator; the harness keeps fewer characters
 
-Spent = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
+OperatorSeconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
 Calls = Annotated[float, Field(ge=0, le=2**53, allow_inf_nan=False)]
 Name = Annotated[str, AfterValidator(lambda text: printable(text, MAX_NAME_LENGTH))]
 
@@ -24,9 +24,9 @@ class ProfiledOperator:
 
     name: Name
     calls: Calls
-    host_seconds: Spent
-    device_seconds: Spent
-    total_seconds: Spent
+    host_seconds: OperatorSeconds
+    device_seconds: OperatorSeconds
+    total_seconds: OperatorSeconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,8 @@ class FurtherOperators:
     __pydantic_config__ = STRICT
 
     rows: Count = 0
-    host_seconds: Spent = 0.0
-    device_seconds: Spent = 0.0
+    host_seconds: OperatorSeconds = 0.0
+    device_seconds: OperatorSeconds = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,8 @@ class StepProfile:
     reason: Annotated[str, AfterValidator(lambda text: printable(text, REASON_LENGTH))]
     profiler: Name = ""
     steps: Count = 0
-    step_seconds: Spent = 0.0
-    plain_step_seconds: Spent = 0.0
+    step_seconds: OperatorSeconds = 0.0
+    plain_step_seconds: OperatorSeconds = 0.0
     rows: Annotated[tuple[ProfiledOperator, ...], FailFast(), Field(max_length=profiling.MOST_ROWS)] = ()
     left_out: FurtherOperators = FurtherOperators()
 
