@@ -5,9 +5,11 @@ and device work at the same time, so that their times are compared apart and nev
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
+
+from runner.core.model.profiles import FurtherOperators, ProfiledOperator, StepProfile
 
 Clock = Literal["device", "host"]
 CLOCKS: tuple[Clock, ...] = ("device", "host")
@@ -75,25 +77,29 @@ def canonical(name: str) -> str:
     return _SUFFIX.sub("", name.removeprefix("aten::"))
 
 
-def compare_profiles(base: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[OperatorChanges, ...]:
+def compare_profiles(base: StepProfile | None, other: StepProfile | None) -> tuple[OperatorChanges, ...]:
     """Return the changes by each clock that has times in both profiles; none if one of the profiles has no rows.
 
     Args:
-        base: a profile, see ``runner.store.profile_files``.
+        base: a profile; None without one.
         other: that of the other cell.
     """
-    if not base.get("rows") or not other.get("rows"):
+    if base is None or other is None or not base.rows or not other.rows:
         return ()
     return tuple(
         _changes(clock, base, other) for clock in CLOCKS if _has_times(base, clock) and _has_times(other, clock)
     )
 
 
-def _has_times(profile: Mapping[str, Any], clock: Clock) -> bool:
-    return any(row[f"{clock}_seconds"] > 0 for row in profile["rows"])
+def _has_times(profile: StepProfile, clock: Clock) -> bool:
+    return any(_seconds(row, clock) > 0 for row in profile.rows)
 
 
-def _changes(clock: Clock, base: Mapping[str, Any], other: Mapping[str, Any]) -> OperatorChanges:
+def _seconds(row: ProfiledOperator | FurtherOperators, clock: Clock) -> float:
+    return row.device_seconds if clock == "device" else row.host_seconds
+
+
+def _changes(clock: Clock, base: StepProfile, other: StepProfile) -> OperatorChanges:
     base_times, other_times = _times(base, clock), _times(other, clock)
     operators = [
         ComparedOperator(name, base_times.get(name), other_times.get(name)) for name in base_times | other_times
@@ -106,24 +112,22 @@ def _changes(clock: Clock, base: Mapping[str, Any], other: Mapping[str, Any]) ->
     )
 
 
-def _times(profile: Mapping[str, Any], clock: Clock) -> dict[str, OperatorTime]:
+def _times(profile: StepProfile, clock: Clock) -> dict[str, OperatorTime]:
     """Return canonical name -> calls and self time, with what is left out, and on the host what no operator takes."""
     times: dict[str, OperatorTime] = {}
     for name, time in _rows(profile, clock):
         calls, seconds = times.get(name, OperatorTime(0.0, 0.0))
         times[name] = OperatorTime(calls + time.calls, seconds + time.seconds)
-    outside = profile["step_seconds"] - sum(time.seconds for time in times.values())
+    outside = profile.step_seconds - sum(time.seconds for time in times.values())
     # Several threads at a time take longer together than the step; and a sum is rounded.
-    if clock == "host" and outside > 1e-6 * profile["step_seconds"]:
+    if clock == "host" and outside > 1e-6 * profile.step_seconds:
         times[OUTSIDE] = OperatorTime(0.0, outside)
     return times
 
 
-def _rows(profile: Mapping[str, Any], clock: Clock) -> Iterator[tuple[str, OperatorTime]]:
-    field = f"{clock}_seconds"
-    for row in profile["rows"]:
-        if row[field] > 0:
-            yield canonical(row["name"]), OperatorTime(row["calls"], row[field])
-    left_out = profile.get("left_out") or {}
-    if left_out.get(field):
-        yield LEFT_OUT, OperatorTime(0.0, left_out[field])
+def _rows(profile: StepProfile, clock: Clock) -> Iterator[tuple[str, OperatorTime]]:
+    for row in profile.rows:
+        if (seconds := _seconds(row, clock)) > 0:
+            yield canonical(row.name), OperatorTime(row.calls, seconds)
+    if left_out := _seconds(profile.left_out, clock):
+        yield LEFT_OUT, OperatorTime(0.0, left_out)

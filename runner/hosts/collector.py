@@ -5,7 +5,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from runner.core.errors import Problem, RecordError
 from runner.core.files import read_bounded, write_whole
 from runner.core.model import Record
 from runner.core.model.cells import is_twin
+from runner.store.events import BlockLease, MeasuredBlock
 from runner.store.journal import Journal
 from runner.store.run import Run
 from runner.watch.imports.archives import Budget, runs_in_folder, unpack
@@ -26,43 +27,10 @@ OF_THIS_HOST = frozenset(
 """Numbers of an OSError that does not say that an archive is damaged: the run has to end, and to keep the archive."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockLease:
-    """A block that was handed out.
-
-    Attributes:
-        case_id: the case of the block.
-        number: counts the leases of the block from 1; the attempt of its records.
-        token: 32 hexadecimal digits, different for each lease.
-        host: the name of the host.
-        device: ``cpu``, or the UUID of the GPU.
-        device_name: the processor or the GPU.
-    """
-
-    case_id: str
-    number: int
-    token: str
-    host: str
-    device: str
-    device_name: str
-
-    @classmethod
-    def of(cls, event: Mapping[str, Any]) -> "BlockLease":
-        """Return the lease of a ``leased`` event of the journal."""
-        names = ("token", "host", "device", "device_name")
-        return cls(case_id=event["case"], number=event["lease"], **{name: event[name] for name in names})
-
-    def event(self) -> dict[str, Any]:
-        """Return the fields of its ``leased`` event."""
-        fields = asdict(self)
-        return {"case": fields.pop("case_id"), "lease": fields.pop("number"), **fields}
-
-
 def open_leases(run: Run) -> dict[str, BlockLease]:
     """Return token -> lease of the blocks that were handed out and are not in the run; of each block, the last one."""
     journal = run.journal()
-    leases = (BlockLease.of(event) for case_id, event in journal.leases.items() if case_id not in journal.blocks)
-    return {lease.token: lease for lease in leases}
+    return {lease.token: lease for case_id, lease in journal.leases.items() if case_id not in journal.blocks}
 
 
 def archive_path(run: Run, lease: BlockLease) -> Path:
@@ -169,10 +137,16 @@ def _events(lease: BlockLease, journal: Journal) -> Iterator[tuple[str, dict[str
 
 def _block_event(lease: BlockLease, environments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the event of a complete block."""
-    fields = {name: value for name, value in lease.event().items() if name != "token"}
-    fields["digests"] = {name: _build(facts) for name, facts in environments.items()}
-    not_pulled = {name: str(facts["not_pulled"]) for name, facts in environments.items() if "not_pulled" in facts}
-    return "block", {**fields, **({"not_pulled": not_pulled} if not_pulled else {})}
+    block = MeasuredBlock(
+        case=lease.case_id,
+        lease=lease.number,
+        host=lease.host,
+        device=lease.device,
+        device_name=lease.device_name,
+        digests={name: _build(facts) for name, facts in environments.items()},
+        not_pulled={name: str(facts["not_pulled"]) for name, facts in environments.items() if "not_pulled" in facts},
+    )
+    return "block", block.event()
 
 
 def _as_measured(lease: BlockLease, block: Run) -> BlockLease:
@@ -209,11 +183,11 @@ def _build(facts: Mapping[str, Any]) -> str:
 def different_builds(run: Run) -> tuple[str, ...]:
     """Return a sentence for each environment whose content differs between the hosts of a run."""
     hosts: dict[str, dict[str, str]] = {}
-    for event in run.journal().blocks.values():
-        for name, digest in event["digests"].items():
+    for block in run.journal().blocks.values():
+        for name, digest in block.digests.items():
             if not is_twin(name):
-                reason = event.get("not_pulled", {}).get(name)
-                host = f"{event['host']} (not pulled: {reason})" if reason else event["host"]
+                reason = block.not_pulled.get(name)
+                host = f"{block.host} (not pulled: {reason})" if reason else block.host
                 hosts.setdefault(name, {}).setdefault(digest, host)
     return tuple(
         f"{name} is not the same on all hosts: "

@@ -9,12 +9,13 @@ from runner.core.errors import EngineError, Problem, RecordError
 from runner.core.model import Cell, Record
 from runner.core.units import duration
 from runner.hosts import collector, tasks
-from runner.hosts.collector import BlockLease, Collector
+from runner.hosts.collector import Collector
 from runner.hosts.executors.executor import Completion
 from runner.hosts.host_devices import JOIN_SECONDS, WAIT_SECONDS, Devices
 from runner.hosts.planning import HostPlan, job, new_lease
 from runner.hosts.tasks import Offer
 from runner.hosts.waiting import QueuedBlock, WaitingBlocks
+from runner.store.events import BlockLease
 from runner.store.run import Run
 
 MAX_ATTEMPTS = 4
@@ -73,7 +74,7 @@ class BlockDriver:
             OSError: the driver cannot write.
         """
         journal = self.run.journal()
-        self.numbers = {case_id: int(event["lease"]) for case_id, event in journal.leases.items()}
+        self.numbers = {case_id: lease.number for case_id, lease in journal.leases.items()}
         self.waiting = WaitingBlocks(
             block for case_id, block in self.plan.blocks.items() if case_id not in journal.blocks
         )

@@ -9,11 +9,11 @@ from typing import Any
 from runner.core.errors import NothingSelectedError, Problem
 from runner.core.model import Block, Measurement, ModelFiles, Past, Plan, PlannedCell
 from runner.core.model.cells import without_twin
-from runner.hosts.collector import BlockLease
 from runner.hosts.tasks import BlockTask, Offer
 from runner.hosts.waiting import QueuedBlock, runnable_by_kind
 from runner.plan.controls import with_twins
 from runner.plan.document import plan_document, read_plan
+from runner.store.events import BlockLease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,17 @@ that was measured, and the server, but never the run. Fields without a line here
 import math
 import reprlib
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, create_model, model_validator
+from pydantic_core import to_json
 
 from runner.core.facts import FACTS, Fact, harness_key
+from runner.core.model.profiles import STEP_PROFILE
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness import protocol
 from runner.harness.model.blob import MAX_BYTES
-from runner.measure.profile_reply import SentProfile
 from runner.measure.reply_fields import (
     LIMITED,
     MAX_ENTRIES,
@@ -150,7 +152,7 @@ def with_facts(facts: Iterable[Fact] = FACTS) -> type[Timed]:
 class Profiled(Reply):
     """The result of ``profile``."""
 
-    profile: SentProfile | None = None
+    profile: dict[str, Any] | None = None
 
 
 RESULTS: Mapping[str, type[Reply]] = {
@@ -198,7 +200,20 @@ def check(message: Mapping[str, Any], op: str, *, turns: bool = False) -> dict[s
     reply = _validated(RESULTS[op], message)
     if reply["status"] == "failed" and not {"class", "reason"} <= {name for name, value in reply.items() if value}:
         raise ValueError("that it failed, without a class and a reason")
+    if reply.get("profile") is not None:
+        reply["profile"] = _profile(reply["profile"])
     return reply
+
+
+def _profile(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a profile as a run stores it; raises ValueError where it is none."""
+    try:
+        profile = STEP_PROFILE.validate_json(to_json(sent, inf_nan_mode="constants"))  # as JSON: a list is a tuple
+    except ValidationError as error:
+        raise ValueError(_sentence(error, "profile")) from error
+    if bool(profile.rows) == bool(profile.reason):
+        raise ValueError(f"profile = {_SHORT.repr(sent)}, expected either rows or a reason")
+    return asdict(profile) if profile.rows else {"reason": profile.reason}
 
 
 def _validated(model: type[BaseModel], message: Mapping[str, Any]) -> dict[str, Any]:
@@ -208,10 +223,10 @@ def _validated(model: type[BaseModel], message: Mapping[str, Any]) -> dict[str, 
         raise ValueError(_sentence(error)) from error
 
 
-def _sentence(error: ValidationError) -> str:
-    """Return what the first mistake of a reply is."""
+def _sentence(error: ValidationError, *fields: str) -> str:
+    """Return what the first mistake of a reply is; ``fields`` lead to what was checked."""
     first = error.errors(include_url=False)[0]
-    name = ".".join(map(str, first["loc"]))
+    name = ".".join(map(str, (*fields, *first["loc"])))
     if first["type"] == "missing":
         return f"a reply without {name}"
     expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ").replace("a valid ", "a ")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import ConfigDict
 
-from runner.store.shapes import CellId
+from runner.core.bounds import CellId
 
 Action = Literal["opened", "joined", "left", "closed"]
 """``opened`` and ``closed`` are sent; ``joined`` and ``left`` only say which cells an open alert is about."""

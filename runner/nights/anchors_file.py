@@ -16,12 +16,13 @@ from runner.core.errors import Problem, RecordError, RunnerError
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
 from runner.history.entries import Acceptance, series_device
-from runner.store.documents import save, upgrade
+from runner.store.documents import newest, save, upgrade
 from runner.store.run import runs
 from runner.store.shapes import value_of
 
 FILE = "anchors.json"
-VERSION = 1
+KIND = "anchors"
+"""The kind of the file, see ``documents.UPGRADES``."""
 MAX_BYTES = 64 << 20
 """The largest file of anchors that is read."""
 HINT = "remove it: the next night makes a new one from the first good run of each cell"
@@ -82,7 +83,7 @@ def write_anchors(
     stored = replace(stored, devices={**stored.devices, device: kept})
     if acceptance is not None:
         stored = replace(stored, accepted=(*stored.accepted, acceptance))
-    document = {"version": VERSION, **ANCHORS.dump_python(stored, mode="json")}
+    document = {"version": newest(KIND), **ANCHORS.dump_python(stored, mode="json")}
     save(reports / FILE, json.dumps(document, indent=1) + "\n")
 
 
@@ -104,8 +105,8 @@ def _stored(reports: Path) -> AnchorsFile:
     if not path.exists():
         return AnchorsFile({})
     try:
-        document = {"version": VERSION, **parse_object(read_bounded(path, MAX_BYTES), path, 1)}
-        return value_of(upgrade(document, path, FILE, {FILE: {}}), ANCHORS)
+        document = {"version": newest(KIND), **parse_object(read_bounded(path, MAX_BYTES), path, 1)}
+        return value_of(upgrade(document, path, KIND), ANCHORS)
     except RecordError as error:
         raise RunnerError(*(replace(problem, hint=problem.hint or HINT) for problem in error.problems)) from error
     except OSError as error:

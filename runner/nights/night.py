@@ -6,11 +6,13 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
+from runner.core.bounds import CellId, Count, Number
 from runner.history.entries import series_device
 from runner.nights.alert_entry import AlertEntry
-from runner.store.shapes import CellId, Count, Number
+from runner.store.documents import newest
 
-VERSION = 2
+KIND = "nights"
+"""The kind of the file of a night, see ``documents.UPGRADES``."""
 NEWER_FIELDS_IGNORED = ConfigDict(strict=True, extra="ignore")
 
 Stage = Literal["resolve", "measure", "compare", "confirm", "alert"]
@@ -177,7 +179,7 @@ class Night:
         """Return the night as docs/how-to/nightly.md describes it."""
         document: dict[str, Any] = NIGHT.dump_python(self, mode="json")
         document["changes"] = [{**_CELL_FIRST, **change} for change in document["changes"]]
-        return {"version": VERSION, "exit_code": self.exit_code, **document}
+        return {"version": newest(KIND), "exit_code": self.exit_code, **document}
 
 
 NIGHT = TypeAdapter(Night)

@@ -1,16 +1,14 @@
 """The files of nights, ``reports/nights/<run>.json``: the one writer, the one reader, and what their places say."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from runner.core.errors import Problem, RecordError
 from runner.core.files import read_bounded
 from runner.core.json import Document, parse_object
 from runner.history.entries import Kind
-from runner.nights.night import NIGHT, Night
-from runner.store.documents import NewerVersionError, Upgrades, save, upgrade
+from runner.nights.night import KIND, NIGHT, Night
+from runner.store.documents import NewerVersionError, save, upgrade
 from runner.store.run import NIGHTS, Run
 from runner.store.shapes import value_of
 
@@ -85,29 +83,6 @@ def read_night(path: Path) -> Night:
 
 def _upgraded(document: Document, path: Path) -> Document:
     try:
-        return upgrade(document, path, NIGHTS, {NIGHTS: UPGRADES})
+        return upgrade(document, path, KIND)
     except NewerVersionError:
         return document
-
-
-def _with_confirmations(old: Document) -> Document:
-    """Return a night of version 1 as one of version 2: it ended after it compared, and confirmed what it found slower.
-
-    Version 2 confirms what an earlier night found, too, and says which.
-    """
-    changes = old.get("changes")
-    if isinstance(changes, list):
-        changes = [_with_confirmation(change, old["run"]) for change in changes]
-    return {"stage": "confirm", "state": "interrupted", **old, "changes": changes}
-
-
-def _with_confirmation(change: object, night: str) -> object:
-    if not isinstance(change, Mapping):
-        return change
-    again: Any = change.get("again")
-    is_slower = isinstance(again, Mapping) and again.get("verdict") == "slower"
-    return {"confirmed_in": night if is_slower else "", **change}
-
-
-UPGRADES: Upgrades = {1: _with_confirmations}
-"""Version -> function that upgrades a stored night to the next version."""

@@ -7,22 +7,22 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
-from pydantic import TypeAdapter, with_config
-from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
+from pydantic import TypeAdapter
 
 from runner.backends.lock_file import LOCK_BYTES
+from runner.core.bounds import STRICT
 from runner.core.errors import RecordError, RunnerError
 from runner.core.files import read_bounded
-from runner.store.documents import read_shaped, save
-from runner.store.shapes import CONFIG
+from runner.store.documents import newest, read_value, save
 
 FOLDER = "locks"
 FILE = "current.json"
-VERSION = 1
+KIND = "current locks"
+"""The kind of the file, see ``documents.UPGRADES``."""
 MAX_BYTES = 1 << 20
 """The largest ``current.json`` that is read."""
 HINT = "remove it: the next night starts from the locks of the matrix, and uses the newest releases again"
@@ -30,22 +30,26 @@ HINT = "remove it: the next night starts from the locks of the matrix, and uses 
 _RELEASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,100}")
 
 
-@with_config(CONFIG)
-class StoredRelease(TypedDict):
+@dataclass(frozen=True, slots=True)
+class UsedRelease:
     """The release that nights use, and the hash of the matrix's lock at that time; empty without one."""
+
+    __pydantic_config__ = STRICT
 
     release: str
     instead_of: str
 
 
-@with_config(CONFIG)
-class StoredReleases(TypedDict):
+@dataclass(frozen=True, slots=True)
+class CurrentLocks:
     """``current.json``: folder of an environment's locks -> its release."""
 
-    environments: dict[str, StoredRelease]
+    __pydantic_config__ = STRICT
+
+    environments: Mapping[str, UsedRelease]
 
 
-RELEASES = TypeAdapter[Any](StoredReleases)
+CURRENT_LOCKS = TypeAdapter(CurrentLocks)
 
 
 def lock_of(reports: Path, folder: str, release: str) -> Path:
@@ -72,9 +76,9 @@ def current_lock(reports: Path, folder: str, matrix_lock: Path | None) -> Path |
         RunnerError: ``current.json`` is damaged.
     """
     stored = _stored(reports).get(folder)
-    if stored is None or stored["instead_of"] != lock_hash(matrix_lock) or not _RELEASE.fullmatch(stored["release"]):
+    if stored is None or stored.instead_of != lock_hash(matrix_lock) or not _RELEASE.fullmatch(stored.release):
         return None
-    lock = lock_of(reports, folder, stored["release"])
+    lock = lock_of(reports, folder, stored.release)
     return lock if lock.is_file() else None
 
 
@@ -82,8 +86,9 @@ def use(reports: Path, folder: str, release: str, matrix_lock: Path | None) -> N
     """Have nights use the lock of a release instead of the matrix's; an empty release has them use the matrix's."""
     stored = {name: of for name, of in _stored(reports).items() if name != folder}
     if release:
-        stored[folder] = {"release": release, "instead_of": lock_hash(matrix_lock)}
-    save(reports / FOLDER / FILE, json.dumps({"version": VERSION, "environments": stored}, indent=1) + "\n")
+        stored[folder] = UsedRelease(release, lock_hash(matrix_lock))
+    document = {"version": newest(KIND), **asdict(CurrentLocks(stored))}
+    save(reports / FOLDER / FILE, json.dumps(document, indent=1) + "\n")
 
 
 def lock_hash(lock: Path | None) -> str:
@@ -94,12 +99,11 @@ def lock_hash(lock: Path | None) -> str:
         return ""
 
 
-def _stored(reports: Path) -> Mapping[str, Any]:
+def _stored(reports: Path) -> Mapping[str, UsedRelease]:
     path = reports / FOLDER / FILE
     if not path.exists():
         return {}
     try:
-        environments: Mapping[str, Any] = read_shaped(path, RELEASES, MAX_BYTES, HINT)["environments"]
+        return read_value(path, KIND, CURRENT_LOCKS, MAX_BYTES, HINT).environments
     except RecordError as error:
         raise RunnerError(*error.problems) from error
-    return environments

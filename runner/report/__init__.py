@@ -12,11 +12,12 @@ Submodules are imported when they are needed, because pandas, jinja2 and rich ta
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from runner.analysis.analyse import Analysis
     from runner.analysis.comparison_model import Comparison
+    from runner.core.model.profiles import StepProfile
 
 __all__ = ["FORMATS", "render", "report"]
 
@@ -26,7 +27,7 @@ FORMATS = ("table", "md", "html", "json", "csv")
 def report(
     analysis: "Analysis",
     published: str | None = None,
-    profiles: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    profiles: Mapping[str, "StepProfile"] = MappingProxyType({}),
     damaged_profiles: Sequence[str] = (),
 ) -> dict[str, bytes | str]:
     """Return the files of a run's report: ``index.html``, ``report.md``, ``samples.csv`` and ``summary.json``.

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from runner.analysis.quality.run import measured_elsewhere
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin
+from runner.core.model.profiles import StepProfile
 from runner.report import formatting
 from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer, trust_lines
@@ -88,7 +88,7 @@ class Page:
 
 def arrange(
     analysis: Analysis,
-    profiles: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    profiles: Mapping[str, StepProfile] = MappingProxyType({}),
     damaged: Sequence[str] = (),
 ) -> Page:
     """Return the content of the report of a run.

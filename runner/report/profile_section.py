@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from runner.analysis.profile_changes import (
     CLOCKS,
@@ -17,6 +16,7 @@ from runner.analysis.profile_changes import (
 from runner.analysis.releases import EnvironmentRelease
 from runner.core import units
 from runner.core.model import Cell
+from runner.core.model.profiles import StepProfile
 from runner.core.units import TimeUnit
 from runner.report import formatting
 from runner.report.answer import name
@@ -105,7 +105,7 @@ class Profiles:
 
 
 def arrange_profiles(
-    profiles: Mapping[str, Mapping[str, Any]],
+    profiles: Mapping[str, StepProfile],
     rows: Iterable[ComparedRow],
     names: Mapping[str, EnvironmentRelease],
     damaged: Sequence[str] = (),
@@ -122,9 +122,9 @@ def arrange_profiles(
         return None
     pairs = []
     for compared in rows:
-        base, other = (profiles.get(cell.id, {}) for cell in (compared.row.base, compared.row.other))
+        base, other = (profiles.get(cell.id) for cell in (compared.row.base, compared.row.other))
         changes = compare_profiles(base, other)
-        if changes:
+        if base and other and changes:
             pairs.append((compared, base, other, changes))
     return Profiles(
         pairs=tuple(_pair(*each, names) for each in pairs[:MAX_PAIRS]),
@@ -135,8 +135,8 @@ def arrange_profiles(
 
 def _pair(
     compared: ComparedRow,
-    base: Mapping[str, Any],
-    other: Mapping[str, Any],
+    base: StepProfile,
+    other: StepProfile,
     changes: Sequence[OperatorChanges],
     names: Mapping[str, EnvironmentRelease],
 ) -> ProfiledPair:
@@ -155,14 +155,14 @@ def _pair(
     )
 
 
-def _steps(release: str, profile: Mapping[str, Any], timed: float | None) -> str:
+def _steps(release: str, profile: StepProfile, timed: float | None) -> str:
     """Return how a profile was taken, and what its profiler costs."""
-    watched, plain = profile["step_seconds"], profile["plain_step_seconds"]
+    watched, plain = profile.step_seconds, profile.plain_step_seconds
     unit = units.time_unit([plain, watched, timed])
     times = [f"{units.step_time(watched, unit)} with the profiler", f"{units.step_time(plain, unit)} without it"]
     times += [f"{units.step_time(timed, unit)} in the timed rounds"] if timed else []
-    count = formatting.counted(profile["steps"], "step")
-    text = f"{release}: {profile['profiler']}, {count}; a step took {', '.join(times[:-1])} and {times[-1]}"
+    count = formatting.counted(profile.steps, "step")
+    text = f"{release}: {profile.profiler}, {count}; a step took {', '.join(times[:-1])} and {times[-1]}"
     return f"{text}. {DISTURBED}" if watched > MAX_SLOWDOWN * min(plain, timed or plain) else text
 
 
@@ -220,13 +220,13 @@ def _signed(seconds: float, unit: TimeUnit) -> str:
     return f"{seconds * unit.scale:+z,.2f} {unit.name}"
 
 
-def _missing(profiles: Mapping[str, Mapping[str, Any]], names: Mapping[str, EnvironmentRelease]) -> list[str]:
+def _missing(profiles: Mapping[str, StepProfile], names: Mapping[str, EnvironmentRelease]) -> list[str]:
     """Return a sentence for each reason why cells of a release have no profile."""
     cells: dict[tuple[str, str], list[str]] = defaultdict(list)
     for cell_id, profile in profiles.items():
-        if not profile.get("rows"):
+        if not profile.rows:
             environment = Cell.parse(cell_id).environment
-            cells[name(environment, names), profile["reason"]].append(cell_id)
+            cells[name(environment, names), profile.reason].append(cell_id)
     return [
         f"{release}: no profile of {formatting.counted(len(ids), 'test')}: {reason}"
         for (release, reason), ids in cells.items()

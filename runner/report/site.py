@@ -1,6 +1,6 @@
 """A static site over the history: what changed, the trend of each cell by device, and the page of each run."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -9,6 +9,7 @@ from runner.core import units
 from runner.report import wording
 from runner.report.formatting import date
 from runner.report.page_templates import environment
+from runner.report.run_summary import RunSummary
 from runner.report.trend_charts import TrendChart, chart, percent, spark
 from runner.report.trend_rows import TrendRow, Week, is_within, row_of
 from runner.report.trends import Trend, device_title
@@ -26,12 +27,9 @@ LISTED_POINTS = 30
 """Points that the table of a trend lists, the newest ones."""
 FOLDER = "trends"
 
-Summary = Mapping[str, Any]
-"""The content of a run's ``summary.json``."""
-
 
 def site(
-    trends: Iterable[Trend], summaries: Sequence[Summary], newest: datetime | None, margin: float = MARGIN
+    trends: Iterable[Trend], summaries: Sequence[RunSummary], newest: datetime | None, margin: float = MARGIN
 ) -> Iterator[tuple[str, str]]:
     """Yield file name and content of each page: those of the cells, then those of the devices, and the index last.
 

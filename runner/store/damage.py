@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runner.core.errors import RecordError
-from runner.store.journal import Entry, Journal, listed
+from runner.store.events import Entry
+from runner.store.journal import Journal, listed
 
 
 class DamagedRecord(NamedTuple):

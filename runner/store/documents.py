@@ -14,14 +14,14 @@ from runner.core.files import read_bounded, write_whole
 from runner.core.json import Document, parse_object
 from runner.store.checksums import is_unchanged, with_checksum
 from runner.store.document_shapes import DOCUMENTS
-from runner.store.shapes import Value, checked, value_of
+from runner.store.shapes import UNBOUNDED, Value, checked, is_bounded, value_of
 
 VERSION = 1
 PLAN, MACHINE, ENVIRONMENTS, JOURNAL = "plan.json", "machine.json", "environments.json", "journal.jsonl"
 CASES = "cases.json"
 PROFILE = "profile"
-SBOM_FOLDER = "sbom"
 """The kind of the files in ``profiles/``."""
+SBOM_FOLDER = "sbom"
 
 MAX_BYTES = 256 << 20
 """The largest document; a plan of 100,000 cells has 60 MB."""
@@ -32,6 +32,31 @@ class NewerVersionError(RecordError):
 
 
 Upgrades = Mapping[int, Callable[[Document], Document]]
+
+
+def _with_confirmations(old: Document) -> Document:
+    """Return a night of version 1 as one of version 2: it ended after it compared, and confirmed what it found slower.
+
+    Version 2 confirms what an earlier night found, too, and says which.
+    """
+    changes = old.get("changes")
+    if isinstance(changes, list):
+        changes = [_with_confirmation(change, old["run"]) for change in changes]
+    return {"stage": "confirm", "state": "interrupted", **old, "changes": changes}
+
+
+def _report_again(_: Document) -> Document:
+    """Refuse the summary of an older report: its page did not mark the links that work only in the run's folder."""
+    raise RecordError(Problem("it is of an older program", hint="write the report again"))
+
+
+def _with_confirmation(change: object, night: str) -> object:
+    if not isinstance(change, Mapping):
+        return change
+    again: Any = change.get("again")
+    is_slower = isinstance(again, Mapping) and again.get("verdict") == "slower"
+    return {"confirmed_in": night if is_slower else "", **change}
+
 
 UPGRADES: Mapping[str, Upgrades] = {
     PLAN: {},
@@ -46,6 +71,11 @@ UPGRADES: Mapping[str, Upgrades] = {
     PROFILE: {},
     "record": {},
     "bisect": {},
+    "nights": {1: _with_confirmations},
+    "anchors": {},
+    "current locks": {},
+    "summary": {1: _report_again, 2: _report_again},
+    "figures": {},
 }
 """Kind of file -> version -> function that upgrades a document to the next version."""
 
@@ -100,11 +130,11 @@ def upgrade(document: Document, path: Path | str, kind: str, table: Mapping[str,
 
 
 def read_document(path: Path | str, kind: str, limit: int = MAX_BYTES) -> Document:
-    """Read a JSON object from a file, check that it is unchanged and has the shape of its kind, and upgrade it.
+    """Read a JSON object from a file, check that it is unchanged and of its kind, and upgrade it.
 
     Args:
         path: the file.
-        kind: a key of ``UPGRADES``.
+        kind: a key of ``UPGRADES``; the fields of those in ``DOCUMENTS`` are checked, too.
         limit: the largest size, in bytes.
 
     Raises:
@@ -122,31 +152,20 @@ def read_document(path: Path | str, kind: str, limit: int = MAX_BYTES) -> Docume
     document.pop("checksum", None)
     upgraded = upgrade(document, path, kind)
     try:
-        return checked(upgraded, DOCUMENTS[kind])
+        return checked(upgraded, DOCUMENTS[kind]) if kind in DOCUMENTS else upgraded
     except ValueError as error:
         raise RecordError(Problem(f"{path} is damaged: {error}")) from error
 
 
-def read_shaped(path: Path, shape: TypeAdapter[Any], limit: int = MAX_BYTES, hint: str | None = None) -> Document:
-    """Read a JSON object of a shape from a file next to the runs, which has no checksum.
-
-    Args:
-        path: the file.
-        shape: what it holds.
-        limit: the largest size, in bytes.
-        hint: what a user can do where it cannot be read.
-
-    Raises:
-        RecordError: it cannot be read, is not a JSON object, or has another shape.
-    """
+def read_sealed(path: Path, kind: str, shape: TypeAdapter[Value], limit: int = MAX_BYTES) -> Value:
+    """Read a dataclass from a file with a checksum, as ``read_document`` does."""
+    document = read_document(path, kind, limit)
+    if not is_bounded(document):
+        raise RecordError(Problem(f"{path} is damaged: {UNBOUNDED}"))
     try:
-        return checked(parse_object(read_bounded(path, limit), path, 1), shape)
-    except OSError as error:
-        raise RecordError(Problem(f"{path} cannot be read: {error.strerror or error}", hint=hint)) from error
+        return value_of(document, shape)
     except ValueError as error:
-        raise RecordError(Problem(f"{path} is damaged: {error}", hint=hint)) from error
-    except RecordError as error:
-        raise RecordError(*(replace(problem, hint=hint or problem.hint) for problem in error.problems)) from error
+        raise RecordError(Problem(f"{path} is damaged: {error}")) from error
 
 
 def read_value(path: Path, kind: str, shape: TypeAdapter[Value], limit: int = MAX_BYTES, hint: str = "") -> Value:

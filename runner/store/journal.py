@@ -20,33 +20,23 @@ from typing import Any, NamedTuple
 
 from runner.core.errors import Problem, RecordError
 from runner.core.files import read_bounded
-from runner.core.json import Document, parse_object
-from runner.store.checksums import is_unchanged
-from runner.store.documents import JOURNAL, NewerVersionError, unreadable, upgrade
-from runner.store.event_shapes import checked_event
+from runner.core.model import Canary, CaseFinished, RoundTimes
+from runner.store.documents import NewerVersionError, unreadable
+from runner.store.events import (
+    BlockLease,
+    Continued,
+    DeviceGroups,
+    Ended,
+    Entry,
+    MeasuredBlock,
+    OverBudget,
+    read_line,
+)
 from runner.store.journal_writer import is_followed, parse_line
 
 MAX_BYTES = 1 << 30
 """The largest journal: three million lines."""
 MAX_LISTED = 3  # damaged lines or records that a warning names
-CHECKED_SINCE = 3
-"""The first version whose lines have a number and a checksum."""
-
-
-class Entry(NamedTuple):
-    """A ``measured`` line; of several attempts at a cell in a round, the last one counts.
-
-    ``elapsed`` is the time that the run had been measured for by then, in seconds; None if it was not recorded.
-    ``sha256`` is the checksum of the record's file; empty if it was not recorded.
-    """
-
-    cell: str
-    round: int
-    attempt: int
-    status: str
-    file: str
-    elapsed: float | None = None
-    sha256: str = ""
 
 
 class Journal(NamedTuple):
@@ -63,8 +53,8 @@ class Journal(NamedTuple):
         elapsed: seconds of measuring, as far as recorded.
         times: (round, seconds by activity) of each completed round, see ``core.model.events.ACTIVITIES``.
         skipped: case id -> why the budget had no time for it.
-        leases: case id -> the event of the last time that its block was handed out to another host.
-        blocks: case id -> the event of a block whose records are complete, see ``event_shapes.BlockMeasured``.
+        leases: case id -> the last lease of its block, which was handed out to another host.
+        blocks: case id -> a block that another host measured and whose records are complete.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -77,8 +67,8 @@ class Journal(NamedTuple):
     elapsed: float = 0.0
     times: tuple[tuple[int, Mapping[str, float]], ...] = ()
     skipped: Mapping[str, str] = MappingProxyType({})
-    leases: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
-    blocks: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    leases: Mapping[str, BlockLease] = MappingProxyType({})
+    blocks: Mapping[str, MeasuredBlock] = MappingProxyType({})
 
     @property
     def unfinished(self) -> bool:
@@ -137,15 +127,15 @@ class _Reader:
         self.canary: list[tuple[str, int, float]] = []
         self.times: list[tuple[int, Mapping[str, float]]] = []
         self.skipped: dict[str, str] = {}
-        self.leases: dict[str, Mapping[str, Any]] = {}
-        self.blocks: dict[str, Mapping[str, Any]] = {}
+        self.leases: dict[str, BlockLease] = {}
+        self.blocks: dict[str, MeasuredBlock] = {}
         self.ended: str | None = None
         self.elapsed = 0.0
 
     def read_line(self, line: bytes, position: int) -> None:
         """Add the event of a line, unless the line is damaged or repeated; lines count from 1."""
         try:
-            event = self._checked(line, position)
+            head, event = read_line(line, self.path, position)
         except NewerVersionError:
             raise
         except (RecordError, ValueError) as error:
@@ -153,61 +143,50 @@ class _Reader:
             self.damaged.append(f"{self.path}:{position}: {reason}")
             self.damaged_since += 1
             return
-        number = event.get("number", position)
-        if "number" in event and number <= self.number:
+        number = head.number or position
+        if head.number and number <= self.number:
             self.repeated += 1
             return
         self.missing += max(0, number - self.number - self.damaged_since - 1)
         self.number, self.damaged_since = number, 0
+        self.elapsed = head.elapsed or self.elapsed
         self._read_event(event)
 
-    def _checked(self, line: bytes, position: int) -> Document:
-        """Return the event of a line; raises RecordError or ValueError if it is damaged."""
-        unchanged = is_unchanged(line)
-        if unchanged is False:
-            message = "this line does not agree with its checksum"
-            raise ValueError(message)
-        event = parse_object(line, self.path, position)
-        version = event.get("version")
-        upgraded = upgrade(event, self.path, JOURNAL)
-        if unchanged is None and isinstance(version, int) and version >= CHECKED_SINCE:
-            message = "this line lacks its checksum"
-            raise ValueError(message)
-        upgraded.pop("checksum", None)
-        return checked_event(upgraded)
-
-    def _read_event(self, line: Document) -> None:
+    def _read_event(self, event: object) -> None:
         """Add one event; unknown ones are ignored."""
-        event = line.get("event")
-        self.elapsed = line.get("elapsed") or self.elapsed
-        if event == "measured":
-            required = line["cell"], line["round"], line["attempt"], line["status"], line["file"]
-            self.entries.append(Entry(*required, line.get("elapsed"), line.get("sha256", "")))
-        elif event == "round":
-            self.finished.add((line["case"], line["round"]))
-        elif event == "canary":
-            self.canary.append((line["case"], line["round"], line["seconds"]))
-        elif event == "times":
-            self.times.append((line["round"], line["seconds"]))
-        elif event == "skipped":
-            self.skipped[line["case"]] = line["reason"]
-        elif event == "groups":
-            self.groups[line.get("device", "")] = tuple(map(tuple, line["groups"]))
-        else:
-            self._read_state(event, line)
+        match event:
+            case Entry():
+                self.entries.append(event)
+            case CaseFinished(case_id, number):
+                self.finished.add((case_id, number))
+            case Canary(case_id, number, seconds):
+                self.canary.append((case_id, number, seconds))
+            case RoundTimes(number, times):
+                self.times.append((number, {str(name): value for name, value in times.items()}))
+            case OverBudget(case_id, reason):
+                self.skipped[case_id] = reason
+            case DeviceGroups(groups, device):
+                self.groups[device] = groups
+            case _:
+                self._read_state(event)
 
-    def _read_state(self, event: object, line: Document) -> None:
+    def _read_state(self, event: object) -> None:
         """Add an event that says where the run is: it began, was resumed, or ended; or where its blocks are."""
-        if event in ("leased", "block"):
-            (self.leases if event == "leased" else self.blocks)[line["case"]] = line
-        elif event == "ended":
-            self.ended = line["how"]
-        elif event == "begun":
-            self.header = line
-        elif event == "resumed":
-            self.ended = None
-            self.header = {**self.header, "digests": {**self.header.get("digests", {}), **line["digests"]}}
-            self._reopen(frozenset(line.get("anew", ())))
+        match event:
+            case BlockLease():
+                self.leases[event.case_id] = event
+            case MeasuredBlock():
+                self.blocks[event.case] = event
+            case Ended(how):
+                self.ended = how
+            case dict():
+                self.header = event
+            case Continued(digests, anew):
+                self.ended = None
+                self.header = {**self.header, "digests": {**self.header.get("digests", {}), **digests}}
+                self._reopen(anew)
+            case _:
+                pass
 
     def _reopen(self, cases: Collection[str]) -> None:
         """Forget that cases were finished, and who ran at the same time: an environment has come that was left out."""

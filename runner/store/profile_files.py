@@ -4,18 +4,33 @@ No line of the journal names them: a profile is no result, and a run that is res
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from runner.core.bounds import CellId
 from runner.core.errors import RecordError
 from runner.core.files import write_whole
-from runner.core.json import Document
+from runner.core.model.profiles import StepProfile
 from runner.store.damage import reason_of
-from runner.store.documents import PROFILE, VERSION, read_document, sealed
+from runner.store.documents import PROFILE, VERSION, read_sealed, sealed
 
 FOLDER = "profiles"
 MAX_PROFILE_BYTES = 1 << 20
 """The largest profile; one of 200 operators has 50 KB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredProfile(StepProfile):
+    """The profile of a cell, and the version of its framework."""
+
+    cell: CellId
+    framework_version: str | None = None
+
+
+STORED_PROFILE = TypeAdapter(StoredProfile)
 
 
 def profile_path(run: Path, cell_id: str) -> Path:
@@ -32,7 +47,7 @@ def write_profile(run: Path, cell_id: str, profile: Mapping[str, Any]) -> None:
 
 def read_profiles(
     run: Path, cell_ids: Iterable[str], leave_out: Callable[[str], object] = lambda _: None
-) -> Iterator[tuple[str, Document]]:
+) -> Iterator[tuple[str, StoredProfile]]:
     """Yield (cell id, profile) of the cells that have one.
 
     Args:
@@ -47,11 +62,11 @@ def read_profiles(
         if not path.exists():
             continue
         try:
-            profile = read_document(path, PROFILE, MAX_PROFILE_BYTES)
+            profile = read_sealed(path, PROFILE, STORED_PROFILE, MAX_PROFILE_BYTES)
         except RecordError as error:
             leave_out(f"{FOLDER}/{path.name} is left out: {reason_of(error)}")
             continue
-        if profile["cell"] == cell_id:
+        if profile.cell == cell_id:
             yield cell_id, profile
         else:
-            leave_out(f"{FOLDER}/{path.name} is left out: it is the profile of {profile['cell']!r:.200}")
+            leave_out(f"{FOLDER}/{path.name} is left out: it is the profile of {profile.cell!r:.200}")

@@ -12,7 +12,7 @@ from runner.core.json import parse_object
 from runner.core.model import FAILURE_CLASSES, Record
 from runner.store.checksums import file_checksum
 from runner.store.documents import newest, text, upgrade
-from runner.store.journal import Entry
+from runner.store.events import Entry
 from runner.store.shapes import UNBOUNDED, is_bounded, value_of
 
 RECORD = TypeAdapter(Record)

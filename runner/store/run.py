@@ -37,7 +37,8 @@ from runner.store.documents import (
     read_document,
     sealed,
 )
-from runner.store.journal import Entry, Journal, read
+from runner.store.events import Entry
+from runner.store.journal import Journal, read
 from runner.store.journal_writer import append, append_all
 from runner.store.model_files import read_models, write_models
 

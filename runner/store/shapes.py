@@ -1,42 +1,25 @@
 """The shapes of stored files: the fields that are read back, and what each may hold. Anything else is damaged.
 
-``Record``, ``RunHeader``, ``event_shapes`` and ``document_shapes`` declare them, and pydantic compiles them. Fields
-that no shape names may hold any JSON value without numbers beyond ``LARGEST``: frameworks add facts, and newer programs
-fields.
+``Record``, ``RunHeader``, the dataclasses of ``events`` and ``document_shapes`` declare them, and pydantic compiles
+them. Fields that no shape names may hold any JSON value without numbers beyond ``LARGEST``: frameworks add facts, and
+newer programs fields.
 An optional field may be missing or null; a number that is not finite is stored as null.
 """
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, to_json
 
-from runner.core.bounds import LARGEST, CellId, Count, Integer, Number, Positive, RoundNumber, Seconds
+from runner.core.bounds import LARGEST
 from runner.core.json import Document
-
-__all__ = [
-    "CONFIG",
-    "CellId",
-    "Count",
-    "Integer",
-    "Number",
-    "Positive",
-    "RoundNumber",
-    "Seconds",
-    "Value",
-    "checked",
-    "is_bounded",
-    "validated",
-    "value_of",
-]
 
 Value = TypeVar("Value")
 
 MAX_DEPTH = 100
 MAX_SHOWN = 40  # characters of a value in a message
-
-CONFIG = ConfigDict(strict=True, extra="allow")
+UNBOUNDED = f"it holds a number beyond {LARGEST:.0e}, or is nested more than {MAX_DEPTH} deep"
 
 
 def checked(document: Document, shape: TypeAdapter[Any]) -> Document:
@@ -47,10 +30,11 @@ def checked(document: Document, shape: TypeAdapter[Any]) -> Document:
     """
     if not is_bounded(document):
         raise ValueError(UNBOUNDED)
-    return validated(document, shape)
-
-
-UNBOUNDED = f"it holds a number beyond {LARGEST:.0e}, or is nested more than {MAX_DEPTH} deep"
+    try:
+        document_of_shape: Document = shape.validate_python(document)
+    except ValidationError as error:
+        raise ValueError(_sentence(error.errors(include_url=False)[0])) from error
+    return document_of_shape
 
 
 def is_bounded(value: object, depth: int = MAX_DEPTH) -> bool:
@@ -66,23 +50,19 @@ def is_bounded(value: object, depth: int = MAX_DEPTH) -> bool:
     return depth > 0 and all(is_bounded(item, depth - 1) for item in items)  # type: ignore[attr-defined]
 
 
-def validated(document: Document, shape: TypeAdapter[Any]) -> Document:
-    """Return a document of a shape as ``checked`` does, without looking for huge numbers; raises ValueError."""
-    try:
-        document_of_shape: Document = shape.validate_python(document)
-    except ValidationError as error:
-        raise ValueError(_sentence(error.errors(include_url=False)[0])) from error
-    return document_of_shape
-
-
 def value_of(document: Mapping[str, Any], shape: TypeAdapter[Value]) -> Value:
     """Return the dataclass that a JSON object holds; its fields that the class does not have are left out.
 
     Raises:
         ValueError: it has another shape; with the field and what it holds.
     """
+    return json_value(to_json(document), shape)  # as JSON: a list is a tuple there, and an object a dataclass
+
+
+def json_value(content: bytes, shape: TypeAdapter[Value]) -> Value:
+    """Return the dataclass that a text of JSON holds; raises ValueError as ``value_of`` does."""
     try:
-        return shape.validate_json(to_json(document))  # as JSON: a list is a tuple there, and an object a dataclass
+        return shape.validate_json(content)
     except ValidationError as error:
         raise ValueError(_sentence(error.errors(include_url=False)[0])) from error
 

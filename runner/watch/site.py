@@ -3,10 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from pydantic import TypeAdapter, with_config
-from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
+from typing import TYPE_CHECKING
 
 from runner.analysis.analyse import analyse_run
 from runner.core.errors import Problem, RecordError, RunnerError, UsageError
@@ -15,14 +12,13 @@ from runner.history.entries import ChangeEntry, RunRow, series_device
 from runner.history.location import sqlite_path
 from runner.report.formatting import counted
 from runner.report.page_templates import page_of_site
-from runner.report.run_summary import MAX_SUMMARY_BYTES, NAME, VERSION
+from runner.report.run_summary import NAME, RunSummary, read_summary
 from runner.report.site import site
 from runner.report.trends import Trend, trends_of
 from runner.session.remember import history_url
 from runner.session.results import has_records, write_report
-from runner.store.documents import MAX_BYTES, read_shaped, save, unreadable
+from runner.store.documents import MAX_BYTES, save, unreadable
 from runner.store.run import Run, runs
-from runner.store.shapes import CONFIG, Count
 from runner.watch.imports import stored_entries
 from runner.watch.series.rebuild import rebuild_missing
 
@@ -31,24 +27,6 @@ if TYPE_CHECKING:
 
 COPIED = ("index.html", "report.md", "plan.json")
 """Files of a run that the site has, too; samples and logs stay in the run's folder."""
-
-
-@with_config(CONFIG)
-class StoredSummary(TypedDict):
-    """What the site reads of a run's summary."""
-
-    version: int
-    run: str
-    measured: str
-    title: str
-    grade: str | None
-    device: str
-    tests: Count
-    failed: Count
-    words: dict[str, Count]
-
-
-SUMMARY = TypeAdapter[Any](StoredSummary)
 
 
 def write_site(
@@ -119,23 +97,15 @@ def _newest(history: "History") -> datetime | None:
     return max((datetime.fromisoformat(row.at) for row in history.runs()), default=None)
 
 
-def _summary(run: Run, margin: float) -> dict[str, Any]:
+def _summary(run: Run, margin: float) -> RunSummary:
     """Return the summary of a run; its report is written first if it has none, or one of an older program."""
     if not ((run.path / NAME).exists() and (run.path / "index.html").exists()):
         write_report(analyse_run(run, margin), run)
     try:
-        document = _stored_summary(run)
+        return read_summary(run.path)
     except RecordError:
-        document = {}
-    if document.get("version") != VERSION:
         write_report(analyse_run(run, margin), run)
-        document = _stored_summary(run)
-    return document
-
-
-def _stored_summary(run: Run) -> dict[str, Any]:
-    """Return the summary in a run's folder; raises RecordError if it cannot be read."""
-    return read_shaped(run.path / NAME, SUMMARY, MAX_SUMMARY_BYTES)
+        return read_summary(run.path)
 
 
 def _copy(run: Run, folder: Path) -> None:

@@ -21,7 +21,7 @@ from runner.measure.session import Session
 from runner.session.execution.costs import measured_seconds
 from runner.store import records
 from runner.store.documents import VERSION, text
-from runner.store.journal import Entry
+from runner.store.events import Entry
 from tests.fuzz.edits import edited
 from tests.fuzz.examples import CELLS, hello, reply
 from tests.fuzz.limits import BrokenPropertyError

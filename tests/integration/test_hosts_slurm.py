@@ -109,7 +109,7 @@ def test_two_jobs_measure_at_the_same_time_each_on_its_gpu(
         assert (record.status, record.facts["pinned"]) == ("ok", "SM base, memory 2619 MHz")
         devices.setdefault(record.cell.case_id, set()).add(record.facts["device_uuid"])
     assert sorted(map(sorted, devices.values())) == [[UUID.format(0)], [UUID.format(1)]]
-    assert {event["device"] for event in run.journal().blocks.values()} == {UUID.format(0), UUID.format(1)}
+    assert {block.device for block in run.journal().blocks.values()} == {UUID.format(0), UUID.format(1)}
     assert (gpus.pinned(0), gpus.pinned(1), gpus.open_in()) == ({}, {}, [])
     assert "locks the clocks of Stand-in Hopper" in driver.text
     assert not list(driver.reports.glob("slurm-*"))  # the output of jobs
@@ -174,7 +174,7 @@ def test_the_clocks_come_back_however_a_job_ends(gpus: StandIn, slurm_cluster: C
         wait_for(attempt.restored, SOON)  # by the epilog
         slurm_cluster.epilog()
         run = driver.finish()
-    assert sum(event["lease"] for event in run.journal().leases.values()) == len(run.journal().blocks) + 4
+    assert sum(lease.number for lease in run.journal().leases.values()) == len(run.journal().blocks) + 4
     assert (gpus.pinned(0), gpus.pinned(1)) == ({}, {})
     assert driver.text.count(f"of Slurm restores the clocks on {NODE}") == 4
     for state in ("CANCELLED", "FAILED", "NODE_FAIL"):
@@ -196,7 +196,7 @@ def test_daemons_that_die_cost_at_most_a_block(slurm_cluster: Cluster, tmp_path:
         wait_for(lambda: f"of Slurm on {NODE} ended: NODE_FAIL" in driver.text)
         slurm_cluster.start("slurmd")
         run = driver.finish()
-    assert sum(event["lease"] for event in run.journal().leases.values()) == len(run.journal().blocks) + 1
+    assert sum(lease.number for lease in run.journal().leases.values()) == len(run.journal().blocks) + 1
 
 
 def test_the_jobs_of_a_driver_that_is_interrupted_end_and_release_the_clocks(
@@ -227,7 +227,7 @@ def test_what_jobs_of_a_killed_driver_have_measured_counts_and_their_others_end(
         driver.start("--resume", str(driver.run.path))
         wait_for(lambda: not slurm_cluster.jobs("RUNNING", job_name(task)))
         run = driver.finish()
-    assert sorted(event["lease"] for event in run.journal().leases.values()) == [1, 2]
+    assert sorted(lease.number for lease in run.journal().leases.values()) == [1, 2]
     assert driver.text.count("measured before, and added to the run now") == 1
     assert {record.cell.phase for record in run.records()} == {"forward"}
     assert not list(driver.reports.glob("slurm-*"))

@@ -252,7 +252,7 @@ def check(cluster: Cluster) -> Counter[str]:
     assert len(list(run.records(journal))) == cells  # raises for a damaged record
     measured = [(entry.cell, entry.round) for entry in journal.entries]
     assert len(measured) == len(set(measured)) == cells, Counter(measured).most_common(3)
-    last = {case: event["lease"] for case, event in journal.leases.items()}
+    last = {case: lease.number for case, lease in journal.leases.items()}
     assert {event["case"]: event["lease"] for event in cluster.events("block")} == last
     assert {(entry.attempt, Cell.parse(entry.cell).case_id) for entry in journal.entries} == {
         (lease, case) for case, lease in last.items()

@@ -28,6 +28,10 @@ FAILURE_CLASSES = (
 )
 
 
+StoredCaseId = Annotated[str, Field(alias="case")]
+"""A case, as the journal has it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What the server answered for one cell in one round, with its facts, and those of the device meanwhile."""
@@ -52,8 +56,10 @@ class GroupsFormed:
 class CaseFinished:
     """All cells of a case were measured in a round."""
 
-    case_id: str
-    round: int
+    __pydantic_config__ = STRICT
+
+    case_id: StoredCaseId
+    round: RoundNumber
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +87,11 @@ CANARY_SIZE = 512
 class Canary:
     """The seconds of a fixed matrix product, measured before the cells of a case in a round."""
 
-    case_id: str
-    round: int
-    seconds: float
+    __pydantic_config__ = STRICT
+
+    case_id: StoredCaseId
+    round: RoundNumber
+    seconds: Seconds
 
 
 Activity = Literal[
@@ -110,12 +118,18 @@ remains, such as verdicts and rests of a hot GPU.
 """
 
 
+StoredTimes = Annotated[Mapping[Activity, float], GetPydanticSchema(lambda _, handler: handler(dict[str, Number]))]
+"""Seconds by activity; a newer program may know further activities."""
+
+
 @dataclass(frozen=True, slots=True)
 class RoundTimes:
     """Where the time of a round went, in seconds by activity, which add up to the time that passed."""
 
-    round: int
-    seconds: Mapping[Activity, float]
+    __pydantic_config__ = STRICT
+
+    round: RoundNumber
+    seconds: StoredTimes
 
 
 @dataclass(frozen=True, slots=True)

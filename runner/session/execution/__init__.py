@@ -26,7 +26,7 @@ from runner.session.execution.quiet import wait_until_quiet
 from runner.session.execution.recorder import RunRecorder, Totals
 from runner.session.execution.side_by_side import execute
 from runner.session.preparation import Prepared, RunOrigin, RunSettings
-from runner.store.journal import Entry
+from runner.store.events import Entry
 from runner.store.run import Run
 
 __all__ = ["build", "run"]

@@ -10,18 +10,18 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NotRequired
+from typing import Any, Required
 
-from pydantic import TypeAdapter, with_config
-from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
+from pydantic import TypeAdapter
 
+from runner.core.bounds import Count, Number, open_dict
 from runner.core.errors import Problem, RecordError, Where, file_problem
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
 from runner.core.model import Cell
 from runner.core.text import printable
 from runner.history.entries import CellEntry
-from runner.store.shapes import CONFIG, Count, Number, checked
+from runner.store.shapes import checked
 from runner.watch.imports.figures import (
     MAX_CELLS,
     Origin,
@@ -58,33 +58,15 @@ OTHER_TOOLS = {
 _TOOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
-@with_config(CONFIG)
-class FigureRow(TypedDict):
-    """A row; what it does not have, the table has for all rows."""
-
-    cell: NotRequired[str | None]
-    seconds: NotRequired[Number | None]
-    samples: NotRequired[list[list[Number]] | None]
-    device: NotRequired[str | None]
-    source: NotRequired[str | None]
-    release: NotRequired[str | None]
-    date: NotRequired[str | None]
-    rounds: NotRequired[Count | None]
-    low: NotRequired[Number | None]
-    high: NotRequired[Number | None]
-    tool: NotRequired[str | None]
-    suite: NotRequired[str | None]
-    parameters: NotRequired[str | None]
-
-
-@with_config(CONFIG)
-class FigureTable(FigureRow):
-    """A table as JSON."""
-
-    figures: list[FigureRow]
-
-
-SHAPE = TypeAdapter[Any](FigureTable)
+ROW = {
+    **dict.fromkeys((*NECESSARY, *OPTIONAL), str | None),
+    **dict.fromkeys(("seconds", "low", "high"), Number | None),
+    "samples": list[list[Number]] | None,
+    "rounds": Count | None,
+}
+"""The columns of a row; what it does not have, the table has for all rows."""
+FIGURE_ROW = open_dict("FigureRow", ROW)
+SHAPE = TypeAdapter[Any](open_dict("FigureTable", {**ROW, "figures": Required[list[FIGURE_ROW]]}))  # type: ignore[valid-type]
 
 
 def read_table(path: Path, release: str = "") -> Read:

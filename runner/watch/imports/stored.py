@@ -2,29 +2,37 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from runner.core.errors import Problem, RecordError, RunnerError
-from runner.core.files import read_bounded
 from runner.history.entries import RunEntry
 from runner.session.results import warn_unreadable
-from runner.store.documents import MAX_BYTES, save, unreadable
+from runner.store.documents import MAX_BYTES, newest, read_value, save
 from runner.store.run import runs
 from runner.watch.imports.figures import MAX_CELLS
 from runner.watch.imports.run_folders import FOLDER, entry_of
 
 FIGURES = "figures"
-VERSION = 1
+"""The folder of the files, and their kind in ``documents.UPGRADES``."""
+
+
+@dataclass(frozen=True, slots=True)
+class FiguresFile:
+    """The file of a run that was imported."""
+
+    run: RunEntry
+
+
+FIGURES_FILE = TypeAdapter(FiguresFile)
 
 
 def store(entry: RunEntry, reports: Path) -> Path:
     """Write an entry, replacing the file as a whole; return its path."""
     path = reports / FOLDER / FIGURES / f"{entry.run}.json"
-    save(path, json.dumps({"version": VERSION, "run": asdict(entry)}, indent=1, allow_nan=False) + "\n")
+    save(path, json.dumps({"version": newest(FIGURES), "run": asdict(entry)}, indent=1, allow_nan=False) + "\n")
     return path
 
 
@@ -57,16 +65,7 @@ def _warn(path: Path, error: RunnerError) -> None:
 
 def _stored(path: Path) -> RunEntry:
     """Return a stored entry; raises RecordError if its file is damaged, or of a newer program."""
-    try:
-        document: Any = json.loads(read_bounded(path, MAX_BYTES))
-        version = document["version"]
-        if version != VERSION:
-            raise RecordError(Problem(f"{path} has version {version!r}, and this program reads {VERSION}"))
-        entry: RunEntry = TypeAdapter(RunEntry).validate_json(json.dumps(document["run"]))
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except (ValueError, KeyError, TypeError, RecursionError, ValidationError) as error:
-        raise RecordError(Problem(f"{path} is damaged: {str(error)[:200]}")) from error
+    entry = read_value(path, FIGURES, FIGURES_FILE, MAX_BYTES).run
     if len(entry.cells) > MAX_CELLS:
         raise RecordError(Problem(f"{path} has too many cells"))
     return entry

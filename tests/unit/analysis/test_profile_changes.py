@@ -5,13 +5,15 @@ from typing import Any
 import pytest
 
 from runner.analysis.profile_changes import LEFT_OUT, OUTSIDE, OperatorChanges, compare_profiles
+from runner.core.model.profiles import FurtherOperators, ProfiledOperator, StepProfile
 
 
-def profile(step: float, *rows: tuple[str, float, float, float], **more: Any) -> dict[str, Any]:
+def profile(step: float, *rows: tuple[str, float, float, float], **more: Any) -> StepProfile:
     """Return a profile of rows with name, calls, host seconds and device seconds."""
     names = ("name", "calls", "host_seconds", "device_seconds")
-    tables = [dict(zip(names, row, strict=True), total_seconds=row[2]) for row in rows]
-    return {"reason": "", "step_seconds": step, "rows": tables, **more}
+    tables: list[dict[str, Any]] = [dict(zip(names, row, strict=True), total_seconds=row[2]) for row in rows]
+    rows_of_profile = tuple(ProfiledOperator(**table) for table in tables)
+    return StepProfile(reason="", step_seconds=step, rows=rows_of_profile, **more)
 
 
 def changes(of: OperatorChanges) -> dict[str, float]:
@@ -43,7 +45,7 @@ def test_rows_with_the_same_canonical_name_are_one() -> None:
 
 
 def test_changes_add_up_to_that_of_the_step_with_what_no_operator_takes_and_what_is_left_out() -> None:
-    left_out = {"rows": 7, "host_seconds": 0.25, "device_seconds": 0.0}
+    left_out = FurtherOperators(rows=7, host_seconds=0.25)
     base = profile(1.0, ("mm", 1, 0.5, 0.0), left_out=left_out)
     (host,) = compare_profiles(base, profile(3.0, ("mm", 1, 1.0, 0.0)))
     assert changes(host) == {OUTSIDE: 1.75, "mm": 0.5, LEFT_OUT: -0.25}
@@ -64,5 +66,5 @@ def test_device_and_host_are_compared_apart_the_device_first() -> None:
 
 def test_a_profile_without_rows_is_compared_with_nothing() -> None:
     sound = profile(1.0, ("mm", 1, 1.0, 0.0))
-    assert compare_profiles(sound, {"reason": "no profiler"}) == ()
-    assert compare_profiles({}, sound) == ()
+    assert compare_profiles(sound, StepProfile(reason="no profiler")) == ()
+    assert compare_profiles(None, sound) == ()

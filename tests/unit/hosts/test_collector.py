@@ -11,6 +11,7 @@ from runner.hosts import collector, work
 from runner.hosts.collector import Collector
 from runner.hosts.planning import new_lease
 from runner.plan.document import plan_document
+from runner.store.events import BlockLease
 from runner.store.run import Run
 from runner.watch.imports import archives
 from tests.support.fake_hosts import KIND, FakeHosts, block, devices, offer, plan
@@ -24,7 +25,7 @@ def run(tmp_path: Path) -> Run:
     return Run.create(tmp_path / "driver", document, {block(0).case_id: block(0).spec}, MACHINE, {}, NOW)
 
 
-def _add(run: Run, folder: Path, name: str) -> tuple[collector.BlockLease, tuple[object, ...]]:
+def _add(run: Run, folder: Path, name: str) -> tuple[BlockLease, tuple[object, ...]]:
     """Add a block that node7 measured on a device of a name, after a lease to host-a."""
     measured = plan([block(0)])
     machine = {**MACHINE, "host": "node7"}
@@ -42,8 +43,8 @@ def test_the_host_is_the_one_that_measured(run: Run, tmp_path: Path) -> None:
     lease, _ = _add(run, tmp_path / "node", KIND)
     assert lease.host == "host-a"
     assert {record.facts["host"] for record in run.records()} == {"node7"}
-    (event,) = run.journal().blocks.values()
-    assert (event["host"], event["device"], event["device_name"]) == ("node7", "GPU-7", KIND)
+    (block_in_run,) = run.journal().blocks.values()
+    assert (block_in_run.host, block_in_run.device, block_in_run.device_name) == ("node7", "GPU-7", KIND)
 
 
 def test_a_block_of_another_kind_of_device_does_not_count(run: Run, tmp_path: Path) -> None:

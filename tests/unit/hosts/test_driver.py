@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import EngineError
-from runner.hosts.collector import BlockLease, Collector, save
+from runner.hosts.collector import Collector, save
 from runner.hosts.driver import MAX_ATTEMPTS, BlockDriver
 from runner.hosts.executors.executor import Completion
 from runner.hosts.host_devices import MAX_LOST
 from runner.hosts.planning import HostPlan, plan_for_hosts
 from runner.hosts.tasks import refusal
 from runner.plan.document import plan_document
+from runner.store.events import BlockLease
 from runner.store.run import Run
 from tests.support.fake_hosts import ROUNDS, FakeHosts, UnreliableHosts, block, case_id, devices, offer, plan
 from tests.support.fake_runs import MACHINE, NOW

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from runner.hosts.collector import BlockLease, Collector, different_builds, save
+from runner.hosts.collector import Collector, different_builds, save
 from runner.hosts.work import archive
 from runner.plan.document import plan_document
+from runner.store.events import BlockLease
 from runner.store.run import Run
 from tests.support.fake_hosts import ROUNDS, block, plan
 from tests.support.fake_runs import MACHINE, NOW, good

@@ -9,9 +9,10 @@ import pytest
 
 from runner.core.errors import RecordError
 from runner.nights.alert_entry import AlertEntry, alert_key
-from runner.nights.night import VERSION, Night
+from runner.nights.night import KIND, Night
 from runner.nights.night_files import night_path, read_night, read_nights, write_night
 from runner.session.run_entry import change_entry
+from runner.store.documents import newest
 from runner.watch.alerts.overview import overview
 from runner.watch.nightly.night_record import killed_nights
 from tests.support.nights import BEFORE, change, many, night, run_of
@@ -60,7 +61,7 @@ def test_a_night_is_read_as_it_was_written(tmp_path: Path) -> None:
     path, document = stored_document(tmp_path)
     assert read_night(path) == a_night()
     assert read_nights(tmp_path) == {run_of(1): a_night()}
-    assert (document["version"], document["exit_code"]) == (VERSION, 1)
+    assert (document["version"], document["exit_code"]) == (newest(KIND), 1)
     assert list(document["changes"][0])[:2] == ["cell", "environment"], "people look for the cell first"
 
 
@@ -76,7 +77,7 @@ def test_alerts_history_and_nights_agree_on_what_version_1_confirmed(tmp_path: P
 
 def test_of_a_newer_night_everything_is_read_that_is_known(tmp_path: Path) -> None:
     path, document = stored_document(tmp_path)
-    newer = {**document, "version": VERSION + 1, "weather": [1]}
+    newer = {**document, "version": newest(KIND) + 1, "weather": [1]}
     newer["changes"] = [{**each, "humidity": 0.4} for each in document["changes"]]
     path.write_text(json.dumps(newer))
     assert read_night(path) == a_night()

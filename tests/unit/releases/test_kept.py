@@ -51,7 +51,10 @@ def test_the_locks_of_all_releases_are_kept(tmp_path: Path) -> None:
     assert releases.kept_locks(tmp_path, "jax") == {}
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"environments": {"a": 1}}', '{"environments": {"a": {}}}'])
+@pytest.mark.parametrize(
+    "content",
+    ["{", "[]", '{"version": 1, "environments": {"a": 1}}', '{"version": 1, "environments": {"a": {"release": "2"}}}'],
+)
 def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path, content: str) -> None:
     path = tmp_path / "locks" / "current.json"
     path.parent.mkdir()
@@ -59,6 +62,15 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path, content: str) -
     with pytest.raises(RunnerError, match=r"current\.json") as refused:
         releases.current_lock(tmp_path, FOLDER, None)
     assert "remove it" in str(refused.value)
+
+
+def test_a_file_of_a_newer_program_is_refused_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "locks" / "current.json"
+    path.parent.mkdir()
+    path.write_text('{"version": 2, "environments": {}}')
+    with pytest.raises(RunnerError, match="has version 2"):
+        releases.use(tmp_path, FOLDER, "2.9.0", None)
+    assert path.read_text() == '{"version": 2, "environments": {}}'
 
 
 @pytest.mark.parametrize("release", ["../../lock", "/etc/passwd", ""])

@@ -24,7 +24,7 @@ def ids() -> list[str]:
 
 def profiled(stored: Run) -> list[str]:
     """Return the cells that have a profile with a table."""
-    return [cell_id for cell_id, profile in read_profiles(stored.path, ids()) if not profile["reason"]]
+    return [cell_id for cell_id, profile in read_profiles(stored.path, ids()) if not profile.reason]
 
 
 def requests(backend: FakeBackend) -> list[str]:
@@ -56,7 +56,7 @@ def test_a_cell_without_a_good_record_has_no_profile_and_a_failed_one_is_a_sente
     lines = measured(run, backend, test_assignment.plan(), profile=True)
     stored = dict(read_profiles(run.path, ids()))
     assert len(stored) == len(ids()) - 1
-    (failed,) = (cell_id for cell_id, profile in stored.items() if profile["reason"])
+    (failed,) = (cell_id for cell_id, profile in stored.items() if profile.reason)
     assert f"{failed}: no profile: crash: it was crash" in lines
 
 

@@ -1,12 +1,13 @@
 """The files of profiles: what is written is read again, and what is damaged is a sentence."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runner.store.profile_files import MAX_PROFILE_BYTES, profile_path, read_profiles, write_profile
+from runner.store.profile_files import MAX_PROFILE_BYTES, StoredProfile, profile_path, read_profiles, write_profile
 
 CELL, OTHER = "a/x/w/c/train/fp32", "b/x/w/c/train/fp32"
 ROW = {"name": "mm", "calls": 2.0, "host_seconds": 0.5, "device_seconds": 0.0, "total_seconds": 0.5}
@@ -22,7 +23,7 @@ PROFILE: dict[str, Any] = {
 }
 
 
-def read(run: Path) -> tuple[dict[str, Any], list[str]]:
+def read(run: Path) -> tuple[dict[str, StoredProfile], list[str]]:
     """Return the profiles of a run, and the sentences about those that are left out."""
     sentences: list[str] = []
     return dict(read_profiles(run, (CELL, OTHER), sentences.append)), sentences
@@ -34,10 +35,8 @@ def test_a_profile_is_read_as_it_was_written(tmp_path: Path) -> None:
     write_profile(tmp_path, OTHER, {"reason": "numpy has no profiler"})
     profiles, sentences = read(tmp_path)
     assert not sentences
-    assert profiles == {
-        CELL: {"version": 1, "cell": CELL, **PROFILE},
-        OTHER: {"version": 1, "cell": OTHER, "reason": "numpy has no profiler"},
-    }
+    assert asdict(profiles[CELL]) == {"cell": CELL, **PROFILE, "rows": (ROW,)}
+    assert profiles[OTHER] == StoredProfile(cell=OTHER, reason="numpy has no profiler")
 
 
 @pytest.mark.parametrize(

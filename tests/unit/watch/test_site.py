@@ -17,6 +17,7 @@ from runner.analysis.analyse import analyse
 from runner.history.entries import Acceptance, ChangeEntry, SeriesPoint
 from runner.report import report
 from runner.report import site as pages
+from runner.report.run_summary import RunSummary
 from runner.report.site import site
 from runner.report.trend_charts import chart, spark
 from runner.report.trend_rows import row_of
@@ -78,8 +79,8 @@ def level(night: int, reason: str = "a new check") -> Acceptance:
     return Acceptance(cells=(CELL,), device="venv CPU", run=run_of(night), at=at, reason=reason, person="ann")
 
 
-def summary(run: str, **changes: object) -> dict[str, object]:
-    return {
+def summary(run: str, **changes: object) -> RunSummary:
+    fields: dict[str, Any] = {
         "run": run,
         "measured": "2026-11-20 10:45 UTC",
         "title": f"title of {run}",
@@ -90,6 +91,7 @@ def summary(run: str, **changes: object) -> dict[str, object]:
         "failed": 0,
         **changes,
     }
+    return RunSummary(**fields)
 
 
 def written(*trends: Trend, newest: int = 29) -> dict[str, str]:
