@@ -490,17 +490,17 @@ def parsed(parse: Callable[[bytes], object], content: bytes) -> str:
 
 
 @pytest.mark.parametrize(
-    ("place", "field", "value"),
+    ("parent", "field", "value"),
     [
         *(("record", field, value) for field, values in CHANGES.items() for value in values),
         *(("facts", field, value) for field, values in FACT_CHANGES.items() for value in values),
     ],
 )
 def test_the_quick_way_to_read_a_record_accepts_what_the_declared_shape_does(
-    place: str, field: str, value: object
+    parent: str, field: str, value: object
 ) -> None:
     document = stored_records.encode(good(cell(), 0, [0.25, 0.5]), 1)
-    (document if place == "record" else document["facts"])[field] = value
+    (document if parent == "record" else document["facts"])[field] = value
     content = json.dumps(document).encode()
     quick = parsed(stored_records.quick_record, content)
     if "newer program" in field or "newer program" in str(value):
