@@ -4,6 +4,8 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
+import sys
 import tarfile
 import time
 from collections import Counter
@@ -14,7 +16,7 @@ from typing import Any
 import pytest
 
 import runner as package
-from tests.integration.conftest import Runner, alive, children, containers, journal_of, leftovers, wait_for
+from tests.integration.conftest import ROOT, Runner, alive, children, containers, journal_of, leftovers, wait_for
 
 BACKENDS = ("venv", pytest.param("docker", marks=pytest.mark.docker))
 TINY = ("--preset", "tiny", "--device", "cpu", "--threads", "1")
@@ -66,6 +68,30 @@ def test_two_environments_are_measured_compared_and_exported(backend: str, runne
     assert len(samples) == sum(len(record["seconds"]) for record in records)
     assert samples["seconds"].min() > 0
     assert "numpy-loop" in runner("accuracy").stdout
+
+
+READS = """
+import sys
+from runner.cli import main
+def note(event, arguments):
+    if event == "open" and "/runs/" in str(arguments[0]) and not arguments[2] & 3:
+        print(arguments[0], file=log, flush=True)
+log = open("reads", "w")
+sys.addaudithook(note)
+main()
+"""
+"""Runs the command line, and names each file of a run that it opens for reading."""
+
+
+def test_a_run_reads_its_journal_and_each_of_its_records_once(runner: Runner) -> None:
+    words = [*TINY, "--backend", "venv", "--rounds", "1", "--max-rounds", "1", "--busy-ok"]
+    command = [sys.executable, "-c", READS, "run", *words]
+    done = subprocess.run(command, cwd=runner.folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+    assert done.returncode == 0
+    reads = Counter(Path(line).name for line in (runner.folder / "reads").read_text().splitlines())
+    records = {path.name for path in runner.folder.glob("reports/runs/*/records/*.json")}
+    assert len(records) == 4
+    assert {name: reads[name] for name in (*records, "journal.jsonl")} == dict.fromkeys((*records, "journal.jsonl"), 1)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -53,7 +53,7 @@ def quality_issues(run: Dataset | MeasuredRun) -> tuple[QualityIssue, ...]:
     dataset = measured.dataset
     compared = _compared_cells(dataset)
     cells = tuple(cell_samples(dataset))
-    issues = [*machine_issues(dataset), *busy_issues(dataset, cells), *serial_correlation_issues(measured.inflation)]
+    issues = [*machine_issues(dataset), *busy_issues(dataset), *serial_correlation_issues(measured.inflation)]
     issues += [*control_issues(dataset, measured.aa_pairs), *short_budget(cells)]
     for cell in cells:
         for check in CELL_CHECKS:

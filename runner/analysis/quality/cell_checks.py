@@ -93,21 +93,14 @@ def is_known(value: object) -> bool:
     return value is not None and value == value  # noqa: PLR0124 - NaN is not equal to itself
 
 
-def cell_samples(dataset: Dataset, *, with_shapes: bool = True) -> Iterator[CellSamples]:
-    """Yield the cells of a run, in the order in which they were first measured.
-
-    Args:
-        dataset: the run.
-        with_shapes: whether to look for modes and trends in the samples, which takes long; without it there are none.
-    """
+def cell_samples(dataset: Dataset) -> Iterator[CellSamples]:
+    """Yield the cells of a run, in the order in which they were first measured."""
     import numpy as np
 
-    from runner.stats.sample_shape import Shape, shapes
+    from runner.stats.sample_shape import shapes
 
     rounds = dataset.rounds
-    round_shapes = [Shape()] * len(rounds)
-    if with_shapes:
-        round_shapes = shapes(dataset.samples["seconds"].to_numpy(), rounds["iterations"].to_numpy())
+    round_shapes = shapes(dataset.samples["seconds"].to_numpy(), rounds["iterations"].to_numpy())
     rows_by_cell: dict[str, list[int]] = {}
     for row, cell in enumerate(rounds["cell"].tolist()):
         rows_by_cell.setdefault(cell, []).append(row)

@@ -12,7 +12,6 @@ from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.controls import canary_by_host, different_pairs
 from runner.analysis.model import LEVELS, Dataset, Figures, Grade, QualityIssue, Reason
-from runner.analysis.quality.cell_checks import cell_samples
 from runner.analysis.quality.run import knows_cpus, online_cpus, others_busy
 from runner.core.model.cells import is_twin
 
@@ -70,7 +69,7 @@ def _figures(run: MeasuredRun, issues: Sequence[QualityIssue], comparisons: Sequ
     cells = set(rounds_by_cell[rounds_by_cell > 0].index)
     serious = {issue.cell for issue in issues if issue.serious and issue.code not in ELSEWHERE_COUNTED}
     ranges = map(canary_range, canary_by_host(dataset).values())
-    busy = None if not knows_cpus(dataset) else others_busy(tuple(cell_samples(dataset, with_shapes=False)))
+    busy = None if not knows_cpus(dataset) else others_busy(dataset)
     return Figures(
         others_busy=busy,
         cpus=online_cpus(dataset),

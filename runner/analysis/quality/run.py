@@ -6,7 +6,7 @@ from statistics import median
 
 from runner.analysis.error_inflation import Inflation, correlation_sentence
 from runner.analysis.model import Dataset, QualityIssue
-from runner.analysis.quality.cell_checks import MIN_WARMUP_SAMPLES, CellSamples
+from runner.analysis.quality.cell_checks import MIN_WARMUP_SAMPLES, CellSamples, is_known
 from runner.core import busy
 from runner.harness.timing import WARMUP_SHARE
 
@@ -29,18 +29,23 @@ def machine_issues(dataset: Dataset) -> Iterator[QualityIssue]:
         yield QualityIssue(code="unpinned", sentence="the clocks of the GPU were not locked", serious=False)
 
 
-def others_busy(cells: Sequence[CellSamples]) -> float | None:
+def others_busy(dataset: Dataset) -> float | None:
     """Return how many CPUs other programs kept busy while the median cell was measured; None if that is not known.
 
     A cell's value is the median over its rounds. Callers ask only about runs of which ``knows_cpus`` is True.
     """
-    values = [median(known) for cell in cells if (known := cell.known_values("others_busy"))]
-    return median(values) if values else None
+    if "others_busy" not in dataset.rounds:
+        return None
+    by_cell: dict[str, list[float]] = {}
+    for cell, value in zip(dataset.rounds["cell"].tolist(), dataset.rounds["others_busy"].tolist(), strict=True):
+        if is_known(value):
+            by_cell.setdefault(cell, []).append(value)
+    return median(map(median, by_cell.values())) if by_cell else None
 
 
-def busy_issues(dataset: Dataset, cells: Sequence[CellSamples]) -> Iterator[QualityIssue]:
+def busy_issues(dataset: Dataset) -> Iterator[QualityIssue]:
     """Yield an issue if other programs kept more of the CPUs busy than ``busy.allowed`` during the run."""
-    cpus, value = online_cpus(dataset), others_busy(cells)
+    cpus, value = online_cpus(dataset), others_busy(dataset)
     if value is None or not knows_cpus(dataset) or value <= busy.allowed(cpus):
         return
     text = f"other programs kept {value:.1f} of {cpus} CPUs busy while the median cell was measured"

@@ -13,6 +13,7 @@ from runner.core.errors import RecordError, UsageError
 from runner.core.fact_types import TYPED_FACTS
 from runner.core.facts import VALUE_COLUMNS
 from runner.core.model import Cell
+from runner.store import records as stored_records
 from runner.store.damage import DamagedRecord
 from runner.store.documents import upgrade
 from runner.store.run import Run, runs
@@ -446,3 +447,84 @@ def test_a_reports_folder_that_is_no_folder_has_no_runs(tmp_path: Path) -> None:
 
 def test_each_fact_that_is_a_value_has_a_shape() -> None:
     assert set(VALUE_COLUMNS) <= TYPED_FACTS
+
+
+LARGE = 2**53 + 1
+CHANGES: dict[str, list[object]] = {
+    "cell": ["", "a/b", 7, "x" * 5000],
+    "round": [0, -1, 1.0, True, "1", 10**9 + 1, LARGE, None],
+    "attempt": [0, 1.5, LARGE],
+    "status": ["ok", "failed", "lost", None],
+    "class": [None, "oom", 3],
+    "seconds": [[1], [0.5, 2], [0.0], [-1.0], [1e101], [None], ["1"], [True], "12", None, {}],
+    "warmup": [[], [None, 1], [1e301], [-1e301]],
+    "compile_seconds": [None, 1, -2.5, 1e301, "1", False],
+    "loss": [[None], [1], [[1.0]]],
+    "facts": [{}, [], None, {"fact of a newer program": [1]}],
+    "version": [1, 2, "1", None],
+    "a field of a newer program": [{"a": [1]}],
+}
+FACT_CHANGES: dict[str, list[object]] = {
+    "load": [1, 0.5, None, "1", 1e301, True],
+    "batch": [0, 1, 1.0, LARGE, None],
+    "swapped_bytes": [True, 0, -1, 0.5, LARGE],
+    "server": ["a#1", "a#1\n", "a#", "#", "a\nb", "a#12345678901", "a#1#2", 3, None],
+    "cpus": [[0, 1], [0.5], [True], [LARGE], None, [None]],
+    "clock_mhz": [1, [], [1, 2.5], [None], {"a": 1}, {"a": None}, "1", True],
+    "model_check": [{"a": "b", "c": True, "d": {"e": None, "f": 1}}, {"a": 1}, {"a": {"b": "c"}}, [], None],
+    "gradient_errors": [{"a": None, "b": 1}, {"a": "b"}, []],
+    "leads": [[None, 1], ["1"]],
+    "held_back": [["a"], [1], "a", None],
+    "steady": [True, 1, None],
+    "threads": [1, 2.5, "1", [1], {"a": {"b": None}}, None, True],
+    "fact of a newer program": ["a"],
+}
+
+
+def parsed(parse: Callable[[bytes], object], content: bytes) -> str:
+    try:
+        record = parse(content)
+    except (ValueError, RecordError):
+        return "damaged"
+    return json.dumps(stored_records.encode(record, 1), sort_keys=True)  # type: ignore[arg-type]  # 1 is not 1.0
+
+
+@pytest.mark.parametrize(
+    ("parent", "field", "value"),
+    [
+        *(("record", field, value) for field, values in CHANGES.items() for value in values),
+        *(("facts", field, value) for field, values in FACT_CHANGES.items() for value in values),
+    ],
+)
+def test_the_quick_way_to_read_a_record_accepts_what_the_declared_shape_does(
+    parent: str, field: str, value: object
+) -> None:
+    document = stored_records.encode(good(cell(), 0, [0.25, 0.5]), 1)
+    (document if parent == "record" else document["facts"])[field] = value
+    content = json.dumps(document).encode()
+    quick = parsed(stored_records.quick_record, content)
+    if "newer program" in field or "newer program" in str(value):
+        assert quick in ("damaged", parsed(stored_records.RECORD.validate_json, content))
+    else:
+        assert quick == parsed(stored_records.RECORD.validate_json, content)
+
+
+@pytest.mark.parametrize("field", ["cell", "run", "class", "seconds", "facts"])
+def test_the_quick_way_to_read_a_record_misses_no_field(field: str) -> None:
+    document = stored_records.encode(good(cell(), 0, [0.25]), 1)
+    del document[field]
+    assert parsed(stored_records.quick_record, json.dumps(document).encode()) == "damaged"
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "-1e999"])
+@pytest.mark.parametrize("name", ["load", "threads"])
+def test_the_quick_way_to_read_a_record_refuses_numbers_that_are_not_finite(name: str, number: str) -> None:
+    document = stored_records.encode(good(cell(), 0, [0.25]), 1)
+    document["facts"][name] = "HERE"
+    content = json.dumps(document).replace('"HERE"', number).encode()
+    assert parsed(stored_records.quick_record, content) == "damaged"
+
+
+def test_the_quick_way_to_read_a_record_knows_the_facts_of_a_whole_record() -> None:
+    content = json.dumps(stored_records.encode(good(cell(), 0, [0.25]), 1)).encode()
+    assert parsed(stored_records.quick_record, content) != "damaged"
