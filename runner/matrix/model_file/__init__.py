@@ -159,10 +159,10 @@ def _class_problems(
     given = tuple(name for name in GIVEN if name != "weights" or has_weights)
     problems = []
     for model in classes.values():
-        problems += [*filter(None, [method_problem(model)])]
+        problems += [*filter(None, [method_problem(model, literals.source)])]
         if not model.signature.known:
             continue
-        problems += parameter_problems(model, cases, given)
+        problems += parameter_problems(model, literals.source, cases, given)
         for case, sizes in cases.items():
             for size in (name for name in sizes if not model.signature.takes(name)):
                 node = literals.size_node(case, size)
