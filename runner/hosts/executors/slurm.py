@@ -21,8 +21,16 @@ from runner.core.files import write_whole
 from runner.hosts import tasks
 from runner.hosts.executors import slurm_commands, slurm_leftovers
 from runner.hosts.executors.executor import Completion
-from runner.hosts.executors.slurm_address import read_address
-from runner.hosts.executors.slurm_commands import ENDED, HELD, LOST, POLL_SECONDS, Controller, QueuedJob, SilentError
+from runner.hosts.executors.slurm_commands import (
+    ENDED,
+    HELD,
+    LOST,
+    POLL_SECONDS,
+    Controller,
+    QueuedJob,
+    SilentError,
+    read_address,
+)
 
 PROGRAM: tuple[str, ...] = (sys.executable, "-P", "-m", "runner")
 """What a job runs."""
@@ -68,7 +76,7 @@ class SlurmExecutor:
         """Keep tasks and replies in ``folder``, which the nodes share.
 
         Args:
-            rest: the address without its scheme, as ``slurm_address`` reads it.
+            rest: the address without its scheme, as ``slurm_commands.read_address`` reads it.
             folder: where the folder of this executor is made.
             say: takes sentences for the user: why jobs wait, and whose clocks are restored.
 

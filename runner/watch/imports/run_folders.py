@@ -1,21 +1,29 @@
 """Runs of another machine: copied to ``reports/imports/runs``, where nothing mixes with the runs of this one.
 
 ``reports/imports`` is a reports folder of its machine: ``runner report --reports reports/imports`` reads it.
+Imported figures are kept in ``reports/imports/figures/RUN.json``, which a rebuild of the history reads again.
 """
 
+import json
 import secrets
 import shutil
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
-from runner.core.errors import Problem, RecordError, RunnerError, UsageError, file_problem
+from pydantic import TypeAdapter, ValidationError
+
+from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
+from runner.core.files import read_bounded
 from runner.history.entries import RunEntry
-from runner.store.documents import JOURNAL
-from runner.store.run import Run
+from runner.session.results import warn_unreadable
+from runner.store.documents import JOURNAL, MAX_BYTES, save, unreadable
+from runner.store.run import Run, runs
 from runner.watch.imports.archives import RUN_ID, Budget, copy_run, runs_in_folder, unpack
-from runner.watch.imports.figures import Read, damaged, foreign_device
+from runner.watch.imports.figures import MAX_CELLS, Read, damaged, foreign_device
 
 FOLDER = "imports"
 """Below the folder of the reports."""
@@ -129,3 +137,50 @@ def _move(folder: Path, reports: Path) -> Path:
     except OSError as error:
         raise UsageError(file_problem(error, target)) from error
     return target
+
+
+FIGURES = "figures"
+VERSION = 1
+
+
+def store(entry: RunEntry, reports: Path) -> Path:
+    """Write an entry, replacing the file as a whole; return its path."""
+    path = reports / FOLDER / FIGURES / f"{entry.run}.json"
+    save(path, json.dumps({"version": VERSION, "run": asdict(entry)}, indent=1, allow_nan=False) + "\n")
+    return path
+
+
+def stored_entries(reports: Path, margin: float) -> Iterator[RunEntry]:
+    """Yield everything that was imported into a reports folder, as entries; a warning names each that cannot be read.
+
+    Args:
+        reports: the folder that holds the runs of this machine.
+        margin: the change that counts as none.
+    """
+    for path in sorted((reports / FOLDER / FIGURES).glob("[!.]*.json")):
+        try:
+            yield _stored(path)
+        except RecordError as error:
+            warnings.warn(f"{path} is left out: {error.problems[0].message}", DamagedRunWarning, stacklevel=2)
+    for run in reversed(runs(reports / FOLDER)):
+        try:
+            yield entry_of(run, margin)
+        except RunnerError as error:
+            warn_unreadable(run, error)
+
+
+def _stored(path: Path) -> RunEntry:
+    """Return a stored entry; raises RecordError if its file is damaged, or of a newer program."""
+    try:
+        document: Any = json.loads(read_bounded(path, MAX_BYTES))
+        version = document["version"]
+        if version != VERSION:
+            raise RecordError(Problem(f"{path} has version {version!r}, and this program reads {VERSION}"))
+        entry: RunEntry = TypeAdapter(RunEntry).validate_json(json.dumps(document["run"]))
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except (ValueError, KeyError, TypeError, RecursionError, ValidationError) as error:
+        raise RecordError(Problem(f"{path} is damaged: {str(error)[:200]}")) from error
+    if len(entry.cells) > MAX_CELLS:
+        raise RecordError(Problem(f"{path} has too many cells"))
+    return entry
