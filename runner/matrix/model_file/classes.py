@@ -30,19 +30,17 @@ class Signature:
     Attributes:
         names: those that can be given by name; the value says whether it has a default.
         takes_any: it has ``**``, or is not known, so that it takes whatever is given.
-        known: it was read; else nothing is a mistake.
     """
 
     names: Mapping[str, bool]
     takes_any: bool = False
-    known: bool = True
 
     def takes(self, name: str) -> bool:
         """Return whether the parameter can be given by name."""
         return self.takes_any or name in self.names
 
 
-UNKNOWN = Signature({}, takes_any=True, known=False)
+UNKNOWN = Signature({}, takes_any=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +48,14 @@ class ModelClass:
     """What is known of the class of a framework.
 
     Attributes:
+        framework: the framework.
         name: its name in the model file.
         signature: of its constructor, or of the function.
         methods: those of ``METHODS`` that it has; all of them where that is not known.
         node: its definition; None where it is not known.
     """
 
+    framework: str
     name: str
     signature: Signature
     methods: tuple[str, ...]
@@ -83,16 +83,16 @@ class Definitions:
             node = self.bound.get(node.id, node)
         return node
 
-    def model_class(self, name: str) -> ModelClass | None:
-        """Return the class or function of a name; None where there is no such."""
+    def model_class(self, framework: str, name: str) -> ModelClass | None:
+        """Return the class or function of a framework by its name; None where there is no such."""
         node = self.find(name)
         if isinstance(node, ast.ClassDef):
-            return self._of_class(name, node)
+            return self._of_class(framework, name, node)
         if isinstance(node, Function):
-            return ModelClass(name, signature(node), METHODS, node)
-        return None if node is None else ModelClass(name, UNKNOWN, METHODS, None)
+            return ModelClass(framework, name, signature(node), METHODS, node)
+        return None if node is None else ModelClass(framework, name, UNKNOWN, METHODS, None)
 
-    def _of_class(self, name: str, node: ast.ClassDef) -> ModelClass:
+    def _of_class(self, framework: str, name: str, node: ast.ClassDef) -> ModelClass:
         """Return what is known of a class: all methods where a base class of another file of the network may have them.
 
         A base class of a framework is taken to have none, for ``nn.Module.train`` is no step, unless nothing is seen.
@@ -103,7 +103,7 @@ class Definitions:
         is_open = not methods and (None in family or bool(node.decorator_list))
         if is_open or any(member in self.own for member in family):
             methods = METHODS
-        return ModelClass(name, _constructor(family), methods, node)
+        return ModelClass(framework, name, _constructor(family), methods, node)
 
     def _family(self, node: ast.ClassDef, met: set[ast.AST]) -> Iterator[ast.AST | None]:
         """Yield a class and its base classes, depth first; what is no class of the file as its import, or None."""
@@ -166,22 +166,10 @@ def signature(node: Function, *, bound: bool = False) -> Signature:
     return Signature(names, takes_any=arguments.kwarg is not None)
 
 
-def method_problem(model: ModelClass, source: PythonSource) -> Problem | None:
-    """Return the problem of a class that has neither ``forward`` nor ``train``, nor a base class that may have them."""
-    if model.methods or not isinstance(model.node, ast.ClassDef):
-        return None
-    names = list(member_names(model.node))
-    close = [(name, method) for method in METHODS for name in difflib.get_close_matches(method, names, 1, 0.75)]
-    hint = "add `def forward(self)`, which returns the outputs, or `def train(self)`, which returns the loss"
-    if close:
-        hint = f"rename {close[0][0]}() to {close[0][1]}()"
-    return source.problem(model.node, f"{model.name} has neither forward() nor train()", hint)
-
-
-def parameter_problems(
+def model_problems(
     model: ModelClass, source: PythonSource, cases: Mapping[str, Mapping[str, object]], given: Sequence[str]
 ) -> Iterator[Problem]:
-    """Yield a problem for each parameter without a default that no case, or not every case, gives.
+    """Yield what is wrong with a class: it has no method, or a parameter that no case, or not every case, gives.
 
     Args:
         model: the class of a framework.
@@ -189,6 +177,13 @@ def parameter_problems(
         cases: name -> sizes.
         given: what the program gives.
     """
+    if not model.methods and isinstance(model.node, ast.ClassDef):
+        names = list(member_names(model.node))
+        close = [(name, method) for method in METHODS for name in difflib.get_close_matches(method, names, 1, 0.75)]
+        hint = "add `def forward(self)`, which returns the outputs, or `def train(self)`, which returns the loss"
+        if close:
+            hint = f"rename {close[0][0]}() to {close[0][1]}()"
+        yield source.problem(model.node, f"{model.name} has neither forward() nor train()", hint)
     for name, has_default in model.signature.names.items():
         lacking = [case for case, sizes in cases.items() if name not in sizes]
         if has_default or name in given or not lacking:
