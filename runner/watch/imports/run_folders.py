@@ -16,10 +16,12 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from runner.analysis.analyse import analyse_run
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
 from runner.core.files import read_bounded
 from runner.history.entries import RunEntry
 from runner.session.results import warn_unreadable
+from runner.session.run_entry import run_entry
 from runner.store.documents import JOURNAL, MAX_BYTES, save, unreadable
 from runner.store.run import Run, runs
 from runner.watch.imports.archives import RUN_ID, Budget, copy_run, runs_in_folder, unpack
@@ -103,9 +105,6 @@ def _enter(incoming: Path, reports: Path, margin: float, source: Path) -> Read:
 
 def entry_of(run: Run, margin: float) -> RunEntry:
     """Return a run of another machine as an entry; raises RecordError if it cannot be read."""
-    from runner.analysis.analyse import analyse_run
-    from runner.session.run_entry import run_entry
-
     entry = run_entry(analyse_run(run, margin), run)
     return replace(entry, kind="import", device_name=foreign_device(entry.device_name, entry.host))
 

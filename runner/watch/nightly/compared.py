@@ -14,6 +14,7 @@ from runner.history.location import url_name
 from runner.nights.looks import EarlierNights, is_confirmed, last_in_turns
 from runner.nights.night import Night, NightChange
 from runner.session.execution.recorder import Totals
+from runner.watch.imports import stored_entries
 from runner.watch.nightly.anchors import Anchors, find_anchors, is_due
 from runner.watch.nightly.baseline import (
     Baseline,
@@ -27,6 +28,7 @@ from runner.watch.nightly.night_record import night_change
 from runner.watch.nightly.requests import NightCandidate, in_order
 from runner.watch.nightly.series import level_changes
 from runner.watch.nightly.series_candidates import MeasuredBefore, against_series, with_support
+from runner.watch.series.rebuild import rebuild_missing
 
 Series = Mapping[str, Sequence[SeriesPoint]]
 """Id of a cell -> its points in the history, oldest first."""
@@ -121,9 +123,6 @@ def restore_series(url: str, reports: Path, margin: float, note: Callable[[str],
         margin: the relative change that counts as none.
         note: takes sentences.
     """
-    from runner.watch.imports import stored_entries
-    from runner.watch.series.rebuild import rebuild_missing
-
     try:
         rebuild_missing(reports, url, margin, note, stored_entries(reports, margin))
     except RunnerError as error:
