@@ -4,7 +4,7 @@
 import re
 
 from runner.analysis.comparison_model import VERDICTS, Row
-from runner.analysis.quality.grade import ADVICE, Figures, Grade, Reason
+from runner.analysis.model import ADVICE, Figures, Grade, Reason
 from runner.core.model import Cell
 from runner.report import wording
 from runner.report.answer import Answer, Card, ReleaseChange

@@ -66,14 +66,12 @@ class Definitions:
     """The classes and functions at the top level of a model file; what it imports is not looked into."""
 
     def __init__(self, folder: Folder) -> None:
-        """Collect what each name is bound to: its definition, else its value or import, but not None."""
-        self.bound: dict[str, ast.AST] = {}
-        for statement in statements(folder.entry.tree.body):
-            for name, node in _bound(statement):
-                is_none = isinstance(node, ast.Constant) and node.value is None
-                if not is_none and (name not in self.bound or isinstance(node, Definition)):
-                    self.bound[name] = node
-        self.own = {node for node in self.bound.values() if folder.holds(node)}
+        """Collect what each name is bound to first: its definition, else its value or import, but not None."""
+        pairs = [pair for statement in statements(folder.entry.tree.body) for pair in _bound(statement)]
+        values = [(name, node) for name, node in pairs if not (isinstance(node, ast.Constant) and node.value is None)]
+        definitions = [(name, node) for name, node in values if isinstance(node, Definition)]
+        self.bound = dict([*reversed(values), *reversed(definitions)])  # the last pair of a name counts
+        self.from_folder = {node for node in self.bound.values() if folder.holds(node)}
 
     def find(self, name: str) -> ast.AST | None:
         """Return what a name is bound to, through aliases; None where it is not bound."""
@@ -101,7 +99,7 @@ class Definitions:
         members = {member for each in family if isinstance(each, ast.ClassDef) for member in member_names(each)}
         methods = tuple(method for method in METHODS if method in members)
         is_open = not methods and (None in family or bool(node.decorator_list))
-        if is_open or any(member in self.own for member in family):
+        if is_open or any(member in self.from_folder for member in family):
             methods = METHODS
         return ModelClass(framework, name, _constructor(family), methods, node)
 
@@ -110,11 +108,11 @@ class Definitions:
         met.add(node)
         yield node
         for base in node.bases:
-            found = self.find(base.id) if isinstance(base, ast.Name) else None
-            if isinstance(found, ast.ClassDef) and found not in met:
-                yield from self._family(found, met)
+            definition = self.find(base.id) if isinstance(base, ast.Name) else None
+            if isinstance(definition, ast.ClassDef) and definition not in met:
+                yield from self._family(definition, met)
             elif not (isinstance(base, ast.Name) and base.id == "object"):
-                yield found if found in self.own else None
+                yield definition if definition in self.from_folder else None
 
 
 def _constructor(family: Sequence[ast.AST | None]) -> Signature:
