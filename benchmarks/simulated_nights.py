@@ -38,7 +38,7 @@ from runner.session.preparation import Prepared
 from runner.stats import intervals
 from runner.stats.intervals import MARGIN
 from runner.watch.nightly.baseline import Baseline
-from runner.watch.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
+from runner.watch.nightly.compared import against_anchors, against_baselines, anchors_to_compare
 from runner.watch.nightly.requests import NightCandidate
 from runner.watch.nightly.series import level_changes
 from runner.watch.nightly.series_candidates import series_row, suspects, with_support

@@ -19,7 +19,7 @@ from runner.analysis.error_inflation import Inflation, aa_factor
 from runner.analysis.stopping import StoppingRule
 from runner.core.model import Block, Cell, Measurement, Plan, PlannedCell
 from runner.core.model.cells import is_twin, without_twin
-from runner.plan.controls import with_twins
+from runner.plan.pairs import with_twins
 from runner.session.preparation import Prepared
 from runner.stats import intervals
 from runner.stats.independence import serial_correlation

@@ -8,14 +8,17 @@ A server is reached through its ``Channel``: bytes in, lines out. ``harness_arch
 channel sends first.
 """
 
+import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from runner.core.errors import Problem, UsageError
+from runner.core.errors import Problem, ProvisionError, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
+from runner.core.progress import Progress
 
 BACKENDS: Mapping[str, str] = {
     "docker": "runner.backends.docker.backend:DockerBackend",
@@ -204,3 +207,41 @@ def _backend_class(name: str) -> BackendClass:
     module, _, class_name = BACKENDS[name].partition(":")
     backend: BackendClass = getattr(importlib.import_module(module), class_name)
     return backend
+
+
+SIDE_BY_SIDE = 3  # builds wait for the network most of the time
+
+
+def provision(
+    specs: Sequence[Spec], backend: Backend, progress: Progress
+) -> tuple[Mapping[str, Provisioned], Mapping[str, ProvisionError]]:
+    """Return the environments that are ready and the errors of those that are not, both by id.
+
+    Args:
+        specs: what to make.
+        backend: makes it.
+        progress: shows a row for each environment that is being made.
+
+    Raises:
+        EngineError: the engine stopped answering.
+    """
+    ready: dict[str, Provisioned] = {}
+    failed: dict[str, ProvisionError] = {}
+    with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE, thread_name_prefix="provision") as pool:
+        jobs: dict[Future[Provisioned], Spec] = {}
+        try:
+            for spec in specs:
+                jobs[pool.submit(backend.provision, spec, functools.partial(progress.status, spec.environment))] = spec
+            for job in as_completed(jobs):
+                name = jobs[job].environment
+                try:
+                    ready[name] = job.result()
+                    progress.finish(name)
+                except ProvisionError as error:
+                    failed[name] = error
+                    progress.finish(name)
+        except BaseException:
+            backend.cancel()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return {spec.environment: ready[spec.environment] for spec in specs if spec.environment in ready}, failed

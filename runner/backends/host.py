@@ -11,7 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self
 
-from runner.backends import Installed, Resources, Say
+from typing_extensions import override
+
+from runner.backends import Backend, Installed, Resources, Say
 from runner.backends.local_channel import ProcessChannel
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
@@ -42,7 +44,7 @@ _ANSWER = re.compile(
 )
 
 
-class HostBackend:
+class HostBackend(Backend):
     """Starts servers with the interpreter that the user named."""
 
     name = "host"
@@ -74,12 +76,15 @@ class HostBackend:
         """See Backend: only a user chooses to measure an installed interpreter."""
         return False
 
+    @override
     def describe(self) -> None:
         """See Backend."""
 
+    @override
     def restore(self, environment: str, digest: str) -> None:
         """See Backend: earlier contents of the interpreter are not kept."""
 
+    @override
     def installed(self) -> Installed:
         """See Backend: the framework that was asked for, else the first that the interpreter can import."""
         names = [self.framework] if self.framework else list(FRAMEWORKS)
@@ -108,12 +113,13 @@ class HostBackend:
             others=tuple(name for name in others if name not in (answer["framework"], "numpy")),
         )
 
+    @override
     def survey(self, specs: Sequence[Spec]) -> Survey:
         """See Backend: nothing has to be made."""
         return Survey(cached=frozenset(spec.environment for spec in specs))
 
+    @override
     def provision(self, spec: Spec, say: Say) -> Provisioned:
-        """See Backend."""
         say(f"using {self.python}")
         return Provisioned(
             environment=spec.environment,
@@ -124,21 +130,24 @@ class HostBackend:
             cached=True,
         )
 
+    @override
     def cancel(self) -> None:
         """See Backend."""
 
+    @override
     def cache(self, ready: Provisioned) -> str:
         """See Backend; a twin is the same interpreter."""
         return str(self.caches / without_twin(ready.environment))
 
+    @override
     def open(self, ready: Provisioned, limits: Limits) -> ProcessChannel:
-        """See Backend."""
         return ProcessChannel(ready.handle, limits.device, isolated=False)
 
+    @override
     def answers(self) -> bool:
-        """See Backend."""
         return True
 
+    @override
     def close(self) -> None:
         """See Backend."""
 

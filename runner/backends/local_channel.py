@@ -14,7 +14,9 @@ import time
 from pathlib import Path
 from typing import IO
 
-from runner.backends import harness_archive
+from typing_extensions import override
+
+from runner.backends import Channel, harness_archive
 from runner.backends.line_reader import Lines
 from runner.backends.visible_devices import in_process
 
@@ -28,7 +30,7 @@ FAMILY_PASSES = 20
 SEND_SECONDS = 60.0
 
 
-class ProcessChannel:
+class ProcessChannel(Channel):
     """A server with its own session and temporary folder; both are gone after ``close``."""
 
     def __init__(self, python: str, device: str, harness: bytes | None = None, *, isolated: bool = True) -> None:
@@ -86,6 +88,7 @@ class ProcessChannel:
                 raise TimeoutError
         return os.read(self.stdout.fileno(), READ_BYTES)
 
+    @override
     def send(self, data: bytes) -> None:
         """See Channel; raises TimeoutError if the server has not read all of it after SEND_SECONDS."""
         remaining, deadline = memoryview(data), time.monotonic() + SEND_SECONDS
@@ -115,20 +118,20 @@ class ProcessChannel:
         del self.last_words[:-LAST_BYTES]
         return bool(received)
 
+    @override
     def receive(self, timeout: float) -> bytes | None:
-        """See Channel."""
         return self.lines.next(timeout)
 
+    @override
     def words(self) -> str:
-        """See Channel."""
         if not self.stderr.closed:
             for _ in range(MAX_READS):
                 if not self._read_stderr():
                     break
         return self.last_words.decode("utf-8", "replace")
 
+    @override
     def ending(self) -> tuple[str, str]:
-        """See Channel."""
         try:
             code = self.process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
@@ -138,6 +141,7 @@ class ProcessChannel:
             return "crash", f"the harness server was killed by {_signal_name(-code)}; last words: {last}"
         return "crash", f"the harness server ended with exit {code}; last words: {last}"
 
+    @override
     def close(self) -> None:
         """See Channel. The end of stdin ends a server; after END_SECONDS it is killed with every process it started."""
         try:

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from runner.backends import Resources, Say, interpreters
+from typing_extensions import override
+
+from runner.backends import Backend, Resources, Say, interpreters
 from runner.backends.local_channel import ProcessChannel
 from runner.backends.lock_file import LOCK_BYTES, lock_skip, read_lock
 from runner.core.errors import InterruptedRunError, Problem, ProvisionError
@@ -36,7 +38,7 @@ NO_VERSION = "No matching distribution found"
 CANCELLED = "provisioning was cancelled"
 
 
-class VenvBackend:
+class VenvBackend(Backend):
     """Makes one venv for each lock and keeps it in the user's cache."""
 
     name = "venv"
@@ -59,14 +61,16 @@ class VenvBackend:
         """See Backend: every machine has an interpreter."""
         return True
 
+    @override
     def installed(self) -> None:
         """See Backend."""
 
+    @override
     def describe(self) -> None:
         """See Backend."""
 
+    @override
     def survey(self, specs: Sequence[Spec]) -> Survey:
-        """See Backend."""
         skips: dict[str, Skip] = {}
         cached: set[str] = set()
         for spec in specs:
@@ -107,6 +111,7 @@ class VenvBackend:
             read_bounded(spec.lock, LOCK_BYTES) + str(interpreters.find(spec.python)).encode()
         ).hexdigest()
 
+    @override
     def provision(self, spec: Spec, say: Say) -> Provisioned:
         """See Backend. If two runners need the same environment, one makes it and the other waits."""
         begin = time.monotonic()
@@ -215,29 +220,30 @@ class VenvBackend:
             self.running.discard(process)
             process.communicate()  # reads to the end, closes the pipe and waits
 
+    @override
     def restore(self, environment: str, digest: str) -> str | None:
-        """See Backend."""
         home = self.home_of(environment, digest)
         return str(home / "bin" / "python") if (home / READY).exists() else None
 
+    @override
     def cancel(self) -> None:
-        """See Backend."""
         self.cancelled.set()
         for process in tuple(self.running):
             _kill(process)
 
+    @override
     def cache(self, ready: Provisioned) -> str:
-        """See Backend."""
         return str(self.caches / Path(ready.handle).parent.parent.name)
 
+    @override
     def open(self, ready: Provisioned, limits: Limits) -> ProcessChannel:
-        """See Backend."""
         return ProcessChannel(ready.handle, limits.device)
 
+    @override
     def answers(self) -> bool:
-        """See Backend."""
         return True
 
+    @override
     def close(self) -> None:
         """See Backend."""
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 from runner.core.errors import GpuError
 from runner.core.model import Gpu
-from runner.gpu import old_symbols, types
-from runner.gpu.binding import call, constant, initialise, library, query
+from runner.gpu import types
+from runner.gpu.binding import call, compute_processes, constant, initialise, library, query
 from runner.gpu.types import COUNTERS, Abilities, ClockPair, GpuReading
 
 SLICE = "MIG-"  # prefix of the UUID of a slice
@@ -144,7 +144,7 @@ class Device:
         if processes is None:  # drivers before 510
             processes = query("nvmlDeviceGetComputeRunningProcesses_v2", self.handle)
         if processes is None:  # drivers before 450
-            return old_symbols.compute_processes(library(), self.handle)
+            return compute_processes(library(), self.handle)
         return tuple(int(process.pid) for process in processes)
 
     def highest_sm(self) -> int | None:

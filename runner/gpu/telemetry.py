@@ -1,5 +1,6 @@
 """Read a GPU while it computes, and summarise the readings as facts of the cell that was measured."""
 
+import bisect
 import itertools
 import threading
 import time
@@ -9,7 +10,7 @@ from statistics import fmean, median
 from typing import Any
 
 from runner.core.errors import GpuError
-from runner.gpu import energy, nvml
+from runner.gpu import nvml
 from runner.gpu.types import GpuReading, held_back
 
 OPEN_SECONDS = 10.0  # for a driver without persistence mode
@@ -74,7 +75,7 @@ class TelemetrySampler:
             self.stopped.wait(self.pause)
         self.stopped.wait(seconds)
         with self.lock:
-            self.idle = energy.idle_watts(self.readings)
+            self.idle = idle_watts(self.readings)
 
     def _wait_for_reading_after(self, moment: float) -> None:
         """Wait up to two pauses for a reading after a moment, so that the energy at that moment can be interpolated."""
@@ -99,7 +100,7 @@ class TelemetrySampler:
         joules = (
             None
             if self.uuid.startswith(nvml.SLICE)
-            else energy.per_step([*([before] if before else []), *readings], reply, self.idle)
+            else joules_per_step([*([before] if before else []), *readings], reply, self.idle)
         )
         energy_facts = {} if joules is None else {"joules_per_step": joules, "idle_watts": self.idle}
         return {**facts(readings, before), **energy_facts}
@@ -153,3 +154,46 @@ def _low_median_high(values: Sequence[int | None]) -> list[float] | None:
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return round(fmean(known), 1) if known else None
+
+
+LEAST_ENERGY_SECONDS = 0.5  # of samples: the driver updates its counter ten to fifty times a second
+DECIMALS = 6
+
+
+def idle_watts(readings: Sequence[GpuReading]) -> float | None:
+    """Return the mean draw of an idle GPU; None if it was not idle or does not report its draw."""
+    draws = [reading.watts for reading in readings if reading.watts is not None]
+    if not draws or not all(reading.idle for reading in readings):
+        return None
+    return round(fmean(draws), 1)
+
+
+def joules_per_step(readings: Sequence[GpuReading], reply: Mapping[str, Any], idle: float | None) -> float | None:
+    """Return the joules of one step above the idle draw.
+
+    None if it cannot be computed: the idle draw or the energy is unknown, the samples took less than
+    LEAST_ENERGY_SECONDS, or they are not covered by the readings.
+
+    Args:
+        readings: in order.
+        reply: a good measurement's ``seconds`` and ``batch``, and ``ended``, when the last sample did, in seconds of
+            the monotonic clock, which on Linux is one for all processes of a machine (clock_gettime(2)).
+        idle: watts.
+    """
+    known = [(reading.at, reading.joules) for reading in readings if reading.joules is not None]
+    if idle is None or len(known) < 2 or "ended" not in reply or not reply.get("seconds"):
+        return None
+    steps = int(reply.get("batch", 1)) * len(reply["seconds"])
+    length = sum(reply["seconds"]) * int(reply.get("batch", 1))
+    end = float(reply["ended"])
+    if length < LEAST_ENERGY_SECONDS or not known[0][0] <= end - length < end <= known[-1][0]:
+        return None
+    joules = _at(known, end) - _at(known, end - length) - idle * length
+    return round(float(joules / steps), DECIMALS)
+
+
+def _at(known: Sequence[tuple[float, float]], moment: float) -> float:
+    """Return the value of a counter at a moment, by linear interpolation between two readings."""
+    after = min(max(bisect.bisect_left(known, (moment,)), 1), len(known) - 1)
+    (begin, low), (end, high) = known[after - 1], known[after]
+    return low + (high - low) * (moment - begin) / (end - begin) if end > begin else high

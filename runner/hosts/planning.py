@@ -11,8 +11,8 @@ from runner.core.model import Block, Measurement, ModelFiles, Past, Plan, Planne
 from runner.core.model.cells import without_twin
 from runner.hosts.tasks import BlockTask, Offer
 from runner.hosts.waiting import QueuedBlock, runnable_by_kind
-from runner.plan.controls import with_twins
 from runner.plan.document import plan_document, read_plan
+from runner.plan.pairs import with_twins
 from runner.store.events import BlockLease
 
 

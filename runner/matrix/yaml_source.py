@@ -1,7 +1,6 @@
 """Decode and parse a YAML file, and give places in its text; mistakes in encoding and syntax are reported here."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import yaml
@@ -9,8 +8,8 @@ import yaml
 from runner.core.errors import MatrixError, Problem, Where
 
 MAX_BYTES = 256 * 1024  # a hundred environments need 40 KiB
-MAX_DEPTH = 40  # the models nest 6 deep; parsing again for a better message takes seconds at a thousand levels
-MAX_NODES = 10_000  # a hundred environments make 3,000
+MAX_DEPTH = 40  # the models nest 6 deep
+TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
 _LONGEST_LINE = 160  # a longer line is cut in messages
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is ten times as fast, if installed
 
@@ -19,7 +18,7 @@ UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U0001000
 
 # Pattern of PyYAML's message, our message, our hint, and whether to point at the start of the construct.
 _MISTAKES = (
-    ("exceeded maximum nesting depth", f"nested more than {MAX_DEPTH} deep", "close the brackets before it", False),
+    ("exceeded maximum nesting depth", TOO_DEEP, "close the brackets before it", False),
     (r"'\\t' that cannot start", "a tab cannot indent in YAML", "indent with spaces", False),
     (r"character '(.)' that cannot start", "text cannot start with {0!r} in YAML", "put the text in quotes", False),
     (r"mapping values are not allowed", "a second ': ' in one line", "put text that holds ': ' in quotes", False),
@@ -111,31 +110,19 @@ def compose(source: SourceText) -> yaml.Node:
     """Return the node tree of the only document in a text; no values are constructed.
 
     Raises:
-        MatrixError: the text is empty, not YAML, nested too deeply, or too large once its aliases are followed.
+        MatrixError: the text is empty, not YAML, or nested too deeply.
     """
     root: yaml.Node | None = None
     try:
-        _check_depth(source)
         root = yaml.compose(source.text, Loader=_LOADER)
     except (yaml.YAMLError, ValueError, IndexError) as error:  # PyYAML without libyaml raises both for "\U00110000"
         raise MatrixError(_mistake(source, error)) from None
+    except RecursionError:
+        raise MatrixError(Problem(TOO_DEEP, source.where(0, 0), "close the brackets before it")) from None
     if root is None:
         message = "the file holds only comments" if source.text.strip() else "the file is empty"
         raise MatrixError(Problem(message, source.where(0, 0), "start with 'version: 1' and 'environments:'"))
-    _check_size(source, root)
     return root
-
-
-def _check_depth(source: SourceText) -> None:
-    depth = 0
-    for event in yaml.parse(source.text, Loader=_LOADER):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MAX_DEPTH and (mark := event.start_mark):
-            where = source.where(mark.line, mark.column)
-            raise MatrixError(Problem(f"nested more than {MAX_DEPTH} deep", where, "close the brackets before it"))
 
 
 def _mistake(source: SourceText, error: Exception) -> Problem:
@@ -157,40 +144,3 @@ def _mistake(source: SourceText, error: Exception) -> Problem:
             return Problem(message.format(*match.groups()), where, hint.format(*match.groups()))
     hint = "check the quotes, brackets and indentation here"
     return Problem(f"this is not YAML: {problem}", source.where(mark.line, mark.column), hint)
-
-
-def children(node: yaml.Node) -> Iterator[yaml.Node]:
-    """Yield the nodes directly below a node, keys included."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            yield key
-            yield value
-    elif isinstance(node, yaml.SequenceNode):
-        yield from node.value
-
-
-def _check_size(source: SourceText, root: yaml.Node) -> None:
-    """Raise MatrixError for aliases that contain themselves, or are too large or too deep once followed.
-
-    Each node is visited once, however many aliases lead to it.
-    """
-    sizes: dict[int, tuple[int, int]] = {}  # id of a node -> number of values and depth; (0, 0) while it is counted
-
-    def size(node: yaml.Node) -> tuple[int, int]:
-        if id(node) not in sizes:
-            sizes[id(node)] = (0, 0)
-            below = [size(child) for child in children(node)]
-            sizes[id(node)] = (1 + sum(count for count, _ in below), 1 + max((deep for _, deep in below), default=0))
-        if sizes[id(node)] == (0, 0):
-            raise MatrixError(Problem("this anchor contains itself", source.node(node), "write the value out"))
-        return sizes[id(node)]
-
-    count, deep = size(root)
-    where = source.node(root)
-    if count > MAX_NODES:
-        total = f"{count:,}" if count < 10**9 else "more than 10^9"
-        message = f"{total} values once the aliases are followed; {MAX_NODES:,} are allowed"
-        raise MatrixError(Problem(message, where, "write the values out, or split the file"))
-    if deep > MAX_DEPTH + 1:
-        message = f"nested more than {MAX_DEPTH} deep once the aliases are followed"
-        raise MatrixError(Problem(message, where, "write the values out"))

@@ -6,11 +6,12 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError, SafeConstructor
 
-from runner.core.errors import Problem
-from runner.matrix.yaml_source import UNPRINTABLE, SourceText
+from runner.core.errors import MatrixError, Problem
+from runner.matrix.yaml_source import MAX_DEPTH, TOO_DEEP, UNPRINTABLE, SourceText
 
 Path = tuple[str | int, ...]
 
+MAX_VALUES = 10_000  # a hundred environments make 3,000
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = (f"{_TAG}str", f"{_TAG}value", f"{_TAG}merge")  # "=" and "<<" are text where they are values
 _KINDS = {
@@ -59,7 +60,11 @@ class Tree:
 
 
 def build_tree(source: SourceText, root: yaml.Node) -> Tree:
-    """Return the data below a node; mistakes go to ``problems``, and the keys and values with mistakes are left out."""
+    """Return the data below a node; mistakes go to ``problems``, and the keys and values with mistakes are left out.
+
+    Raises:
+        MatrixError: it is too deep or too large once its aliases are followed.
+    """
     tree = Tree(source)
     tree.data = _value(tree, root, ())
     return tree
@@ -76,6 +81,10 @@ def kind_of(value: object, node: yaml.Node) -> str:
 
 def _value(tree: Tree, node: yaml.Node, path: Path) -> object:
     tree.values[path] = node
+    if len(path) > MAX_DEPTH or len(tree.values) > MAX_VALUES:
+        what = f"more than {MAX_VALUES:,} values" if len(path) <= MAX_DEPTH else TOO_DEEP
+        where = tree.source.node(tree.values[path[:1]])
+        raise MatrixError(Problem(f"{what} once the aliases are followed", where, "write the values out"))
     if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
         return _mapping(tree, node, path)
     if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":

@@ -12,7 +12,6 @@ from runner.core.errors import EngineError, Problem
 from runner.core.model import Cell, Limits, Outcome, Plan, Provisioned, file_name
 from runner.core.model.cells import without_twin
 from runner.core.threads import run_concurrently
-from runner.measure.memory_groups import admit
 from runner.measure.server_start import HELLO_SECONDS, JIT_SECONDS, Numbers, ServerStart, StartTimes
 from runner.measure.session import GRACE, Session
 
@@ -273,3 +272,27 @@ class ServerPool:
             session.close()
         except EngineError as error:
             self.say(error.problems[0].message)
+
+
+def admit(environments: Sequence[str], sizes: Mapping[str, int], memory: int) -> tuple[tuple[str, ...], ...]:
+    """Return groups of environments whose sizes add up to at most ``memory`` bytes, each with the first environment.
+
+    An environment of unknown size counts as 0. A pair that is too large together is a group all the same, as the kernel
+    may still let it run.
+
+    >>> admit(["a", "b", "c", "d"], {"a": 2, "b": 2, "c": 2, "d": 1}, 5)
+    (('a', 'b', 'd'), ('a', 'c'))
+    """
+    base, others = environments[0], environments[1:]
+    groups: list[list[str]] = []
+    free: list[int] = []
+    for name in others:
+        size = sizes.get(name, 0)
+        index = next((k for k, free_bytes in enumerate(free) if size <= free_bytes), None)
+        if index is None:
+            groups.append([base])
+            free.append(memory - sizes.get(base, 0))
+            index = len(groups) - 1
+        groups[index].append(name)
+        free[index] -= size
+    return tuple(tuple(group) for group in groups) or ((base,),)

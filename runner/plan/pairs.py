@@ -1,9 +1,14 @@
-"""Plans of an environment as it was in turns with one as it is, in a single run."""
+"""Plans that pair environments in a single run: one as it was with one as it is, and one with itself.
 
-from collections.abc import Collection
+An environment measured against itself, an A/A pair, shows how much of a difference is noise. The twin of an
+environment, ``ENVIRONMENT@twin``, is the same image with a server of its own: no difference comes from the releases.
+"""
+
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from runner.core.model import Cell, Past, Plan, PlannedCell
+from runner.core.model import Block, Cell, Past, Plan, PlannedCell, Provisioned
+from runner.core.model.cells import is_twin, twin, without_twin
 
 MAX_ROUNDS_IN_TURNS = 20
 """The limit of rounds in turns, while the verdict is open."""
@@ -61,3 +66,31 @@ def in_turns(before: Plan, now: Plan, earlier: str, min_rounds: int) -> Plan:
         frameworks={earlier: next(iter(before.frameworks.values())), **now.frameworks},
         past=Past(),
     )
+
+
+def with_twins(plan: Plan) -> Plan:
+    """Return the plan with an A/A pair in each block: the first cell of the block and its twin.
+
+    A block of a single cell compares nothing and gets no pair.
+    """
+    blocks = tuple(
+        replace(block, cells=(*block.cells, twin(block.cells[0]))) if len(block.cells) > 1 else block
+        for block in plan.blocks
+    )
+    planned_by_cell = {planned.cell: planned for planned in plan.cells}
+    twins = tuple(_planned_twin(planned_by_cell, block) for block in blocks if is_twin(block.cells[-1].environment))
+    frameworks = {
+        planned.cell.environment: plan.frameworks[without_twin(planned.cell.environment)] for planned in twins
+    }
+    return replace(plan, blocks=blocks, cells=plan.cells + twins, frameworks={**plan.frameworks, **frameworks})
+
+
+def _planned_twin(planned_by_cell: Mapping[Cell, PlannedCell], block: Block) -> PlannedCell:
+    """Return the plan of a block's last cell, the twin, copied from that of its first."""
+    return replace(planned_by_cell[block.cells[0]], cell=block.cells[-1])
+
+
+def add_twins(plan: Plan, ready: Mapping[str, Provisioned]) -> dict[str, Provisioned]:
+    """Return the provisioned environments, with those of the plan's twins added; a twin shares its original's image."""
+    twins = [name for name in plan.frameworks if is_twin(name) and without_twin(name) in ready]
+    return {**ready, **{name: replace(ready[without_twin(name)], environment=name) for name in twins}}

@@ -168,7 +168,8 @@ def nightly(reports: Path) -> None:
     from runner.nights import anchors_file as pins
     from runner.nights import looks as history
     from runner.session.results import find_run
-    from runner.watch.nightly import anchors, baseline, candidates, drift
+    from runner.watch.nightly import anchors, baseline
+    from runner.watch.nightly.compared import against_anchors, against_baselines, anchors_to_compare
 
     tonight = find_run(reports, TONIGHT)
     results, nights = dataset.load_dataset(tonight), history.earlier_nights(reports)
@@ -181,11 +182,11 @@ def nightly(reports: Path) -> None:
     baselines = baseline.find_baselines(reports, tonight, results, failed, nights.open_cells, accepted)
     digests = header["digests"]
     rows = dict(baseline.compare_with_baselines(results, baselines.by_cell, MARGIN))
-    changed = [*candidates.against_baselines(rows, baselines.by_cell, nights, digests)]
-    others = candidates.anchors_to_compare(anchored.by_cell, baselines.by_cell)
+    changed = [*against_baselines(rows, baselines.by_cell, nights, digests)]
+    others = anchors_to_compare(anchored.by_cell, baselines.by_cell)
     anchor_rows = dict(baseline.compare_with_baselines(results, others, MARGIN))
-    candidates.against_anchors(anchor_rows, others, changed, nights, digests, MARGIN)
-    list(drift.drift_notes((), {}, nights, MARGIN))
+    against_anchors(anchor_rows, others, changed, nights, digests, MARGIN)
+    list(anchors.drift_notes((), {}, nights, MARGIN))
 
 
 VIEWS: Mapping[str, Callable[[Path], None]] = {

@@ -14,9 +14,10 @@ import pytest
 
 from runner.core.errors import GpuError
 from runner.core.threads import call_with_timeout
-from runner.gpu import detect, nvml, settings, types
+from runner.gpu import detect, nvml, types
 from runner.gpu.selection import choose_devices
 from runner.gpu.types import Abilities, ClockPair
+from runner.machine.doctor.noise import gpu_settings
 from tests.fakes import driver
 from tests.fakes.driver import INVALID, LOST, NO_FUNCTION, NO_PERMISSION, TDP, UNSUPPORTED, StandIn
 
@@ -132,7 +133,7 @@ def test_one_gpu_that_fails_hides_no_other(driver_library: Path, tmp_path: Path)
     with driver.in_this_process(driver_library, both):
         both.rule(0, "nvmlDeviceGetPersistenceMode", 999)
         both.state.rules[0].after = 1
-        assert [gpu.index for gpu in settings.settings()] == [0]
+        assert [gpu.index for gpu in gpu_settings()] == [0]
     both.close()
 
 
@@ -208,7 +209,7 @@ def test_no_driver_no_library_and_no_gpu_are_no_gpus(here: StandIn, monkeypatch:
     assert detect.present() == ()
     monkeypatch.setenv(driver.STATE, "/nowhere")
     assert detect.present() == ()
-    assert settings.settings() == ()
+    assert gpu_settings() == ()
     monkeypatch.setattr(pynvml, "nvmlLib", None)
     monkeypatch.setattr(pynvml, "CDLL", lambda name: ctypes.CDLL(f"/nowhere/{name}"))
     with pytest.raises(GpuError, match=r"libnvidia-ml\.so\.1, is not here"), nvml.opened():
@@ -222,7 +223,7 @@ def test_a_driver_that_does_not_work_says_so(here: StandIn) -> None:
         detect.present()
     assert (caught.value.exit_code, caught.value.kind) == (5, "broken")
     assert detect.answering() == ()
-    assert settings.settings() == ()
+    assert gpu_settings() == ()
 
 
 def test_a_gpu_that_is_lost_is_left_out_and_its_neighbour_stays(driver_library: Path, tmp_path: Path) -> None:
@@ -285,6 +286,6 @@ def test_a_process_of_its_own_finds_the_library_by_its_name(standin: StandIn) ->
 
 def test_settings_tell_what_is_noisy(here: StandIn) -> None:
     here.gpu.reasons, here.gpu.persistent = 0x40, 1
-    (gpu,) = settings.settings()
+    (gpu,) = gpu_settings()
     assert (gpu.index, gpu.persistent, gpu.mhz, gpu.most_mhz) == (0, True, 345, 1980)
     assert (gpu.held_back, gpu.processes) == (("heat",), 0)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.backends.provision import provision
+from runner.backends import provision
 from runner.backends.venv import VenvBackend
 from runner.core.errors import InterruptedRunError, OutageError, ProvisionError
 from runner.core.model import Spec

@@ -11,8 +11,7 @@ from runner.nights.night import Against, Night, NightChange
 from runner.watch.alerts.delivery import Delivery
 from runner.watch.alerts.sending import Message
 from runner.watch.alerts.targets import Receiver
-from runner.watch.nightly.changes import night_change, night_pair
-from runner.watch.nightly.night_record import NightFile
+from runner.watch.nightly.night_record import NightFile, night_change, night_pair
 from tests.support.fake_runs import cell
 
 SALT = b"of the user who runs the nights"

@@ -7,7 +7,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Self
 
-from runner.backends import Resources, Say
+from typing_extensions import override
+
+from runner.backends import Backend, Resources, Say
 from runner.backends.docker.build import image_id, inspect
 from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import owner, remove_abandoned
@@ -24,7 +26,7 @@ __all__ = ["DockerBackend", "reachable"]
 ANSWER_SECONDS = 20.0  # a busy engine is slow to answer, and still there
 
 
-class DockerBackend:
+class DockerBackend(Backend):
     """Builds from ``docker/`` and pulls; see Backend."""
 
     name = "docker"
@@ -56,11 +58,12 @@ class DockerBackend:
         """See Backend: where an engine answers."""
         return reachable() is not None
 
+    @override
     def installed(self) -> None:
         """See Backend."""
 
+    @override
     def survey(self, specs: Sequence[Spec]) -> Survey:
-        """See Backend."""
         skips: dict[str, Skip] = {}
         cached: set[str] = set()
         sources: dict[str, str] = {}  # environment -> the image that it is made from
@@ -109,6 +112,7 @@ class DockerBackend:
         """Push each image that ``provision`` makes ready from now on to a repository, unless it is there."""
         self._images.repository = repository
 
+    @override
     def provision(self, spec: Spec, say: Say) -> Provisioned:
         """See Backend. The first call removes what killed runners left on the engine, see ``docker.cleanup``."""
         begin = time.perf_counter()
@@ -147,22 +151,22 @@ class DockerBackend:
             **{fact: text for fact, text in of_registry.items() if text},
         }
 
-    def restore(self, environment: str, digest: str) -> str | None:  # noqa: ARG002  the digest names the image
-        """See Backend."""
+    @override
+    def restore(self, environment: str, digest: str) -> str | None:
         with closing(connect()) as client, talking("the container engine stopped answering"), suppress(ProvisionError):
             return image_id(client, digest)
         return None  # the engine refuses the digest
 
+    @override
     def cancel(self) -> None:
-        """See Backend."""
         self._conversations.cancel()
 
-    def cache(self, ready: Provisioned) -> str:  # noqa: ARG002  every container has the same
-        """See Backend."""
+    @override
+    def cache(self, ready: Provisioned) -> str:
         return str(CACHE_FOLDER)
 
+    @override
     def open(self, ready: Provisioned, limits: Limits) -> DockerChannel:
-        """See Backend."""
         return DockerChannel(ready, limits, self._owner)
 
     def remove_abandoned(self) -> tuple[str, ...]:
@@ -176,10 +180,12 @@ class DockerBackend:
                 self._cleaned = True
                 self.remove_abandoned()
 
+    @override
     def answers(self) -> bool:
         """See Backend. An engine that is restarting has time to answer."""
         return reachable(ANSWER_SECONDS) is not None
 
+    @override
     def close(self) -> None:
         """See Backend. There is nothing to close: each call and each channel closes its own client."""
 

@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from docker.errors import NotFound
+from typing_extensions import override
 
-from runner.backends import harness_archive
+from runner.backends import Channel, harness_archive
 from runner.backends.docker.cache import CacheGuard, create_folder, create_volume
 from runner.backends.docker.cleanup import remove_container
 from runner.backends.docker.client import FOREIGN, connect, sentence, talking
@@ -30,7 +31,7 @@ KILLED = 137
 ATTACH = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
 
 
-class DockerChannel:
+class DockerChannel(Channel):
     """A server in its own container, which is gone after ``close`` and when the runner dies."""
 
     def __init__(
@@ -99,8 +100,8 @@ class DockerChannel:
         self._lines = Lines(self._read)
         container.start()
 
+    @override
     def send(self, data: bytes) -> None:
-        """See Channel."""
         if self._wire is None:
             raise BrokenPipeError
         remaining, end = memoryview(data), time.monotonic() + SEND_SECONDS
@@ -116,8 +117,8 @@ class DockerChannel:
             if late:
                 raise BrokenPipeError("the server no longer reads")
 
+    @override
     def receive(self, timeout: float) -> bytes | None:
-        """See Channel."""
         return None if self._wire is None else self._lines.next(timeout)
 
     def _read(self, timeout: float) -> bytes:
@@ -142,10 +143,11 @@ class DockerChannel:
             return self._is_running()
         return True
 
+    @override
     def words(self) -> str:
-        """See Channel."""
         return self._streams.words()
 
+    @override
     def ending(self) -> tuple[str, str]:
         """See Channel. The container removes itself, so its end is read from the engine's recent events."""
         if self._cache is not None and self._cache.excess:
@@ -192,6 +194,7 @@ class DockerChannel:
         query["filters"] = {"container": self.name, "event": ["oom", "die"]}
         return list(self._client.api.events(decode=True, **query))
 
+    @override
     def close(self) -> None:
         """See Channel. The end of stdin comes first: it ends the server even if the rest is interrupted.
 

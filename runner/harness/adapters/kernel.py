@@ -20,12 +20,10 @@ class Kernel(Implementation):
 
     @classmethod
     def concerns(cls, case):
-        """See Implementation."""
         return case["workload"] == cls.workload
 
     @classmethod
     def lacks(cls, case, release, device, precision):
-        """See Implementation."""
         if not cls.concerns(case):
             return "framework-lacks", "{} computes {} only".format(cls.slug, cls.workload)
         skip = cls.lacks_here(release, device, precision)

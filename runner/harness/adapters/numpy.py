@@ -33,7 +33,6 @@ class NumpyLoop(Implementation):
     precisions = ("fp32",)
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         self.network = reference.Network(case, data, weights, "float32")
         self.reset = self.network.reset
         self.forward = self.outputs = self.network.predict
@@ -41,15 +40,12 @@ class NumpyLoop(Implementation):
         self.last = float("nan")
 
     def train(self):
-        """See Implementation."""
         self.last = self.network.train()
 
     def loss(self):
-        """See Implementation."""
         return self.last
 
     def gradients(self):
-        """See Implementation."""
         return self.network.gradients()[1]
 
 
@@ -59,7 +55,6 @@ class Matmul(kernel.Gemm):
     devices = ("cpu",)
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         import numpy
 
         left, left_turned, right, right_turned = self.factors(case, data)
@@ -68,11 +63,9 @@ class Matmul(kernel.Gemm):
         self.dot = numpy.dot
 
     def forward(self):
-        """See Implementation."""
         self.dot(self.left, self.right, self.made)
 
     def result(self, phase):
-        """See Kernel."""
         self.forward()
         return self.made
 
@@ -83,7 +76,6 @@ class DenseMatmul(kernel.DenseProduct):
     devices = ("cpu",)
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         import numpy
 
         self.left, self.right = data["s"], data["b"]
@@ -102,7 +94,6 @@ class UserModel(Base):
     stateful = "no attribute is an array of floats"
 
     def variables(self):
-        """See UserModel of ``user_model``."""
         import numpy
 
         named = {}

@@ -26,12 +26,10 @@ class UserModel(Implementation):
 
     @classmethod
     def concerns(cls, case):
-        """See Implementation."""
         return case.get("family") == "model" and cls.framework in case["classes"]
 
     @classmethod
     def lacks(cls, case, release, device, precision):
-        """See Implementation."""
         if not cls.concerns(case):
             return "framework-lacks", "{} computes networks of users only".format(cls.slug)
         if precision in SIXTEEN_BITS and cls.framework not in case["takes_precision"]:

@@ -195,7 +195,6 @@ class KernelTrial(Trial):
     """Verifies a single operation, in which nothing is trained, by sums of its result."""
 
     def __init__(self, implementation, request, reference):
-        """See Trial."""
         Trial.__init__(self, implementation, request, reference)
         self.phase = request["phase"].partition("+")[0]
         self.first_method = METHODS[self.phase]

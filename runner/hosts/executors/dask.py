@@ -13,10 +13,11 @@ from typing import Any
 
 from distributed import Client, Future
 from distributed.security import Security
+from typing_extensions import override
 
 from runner.core.errors import EngineError, Problem, UsageError
 from runner.hosts.certificates import FILES
-from runner.hosts.executors.executor import Completion
+from runner.hosts.executors.executor import Completion, Executor
 from runner.hosts.task_process import perform_in_process
 
 RESOURCE = "device:"
@@ -97,7 +98,7 @@ class _Task:
         self.future.cancel(force=True)
 
 
-class DaskExecutor:
+class DaskExecutor(Executor):
     """The devices of the workers of a Dask scheduler."""
 
     def __init__(self, rest: str, certificates: Path | None = None) -> None:
@@ -137,6 +138,7 @@ class DaskExecutor:
             self.refreshed = time.monotonic()
         return self.workers
 
+    @override
     def devices(self) -> Mapping[str, str]:
         """See Executor; workers that ``runner worker`` did not start are left out."""
         devices = {}
@@ -146,8 +148,8 @@ class DaskExecutor:
                 devices[address] = names[0].removeprefix(RESOURCE)
         return devices
 
-    def submit(self, key: str, task: bytes, avoid: Collection[str] = ()) -> None:  # noqa: ARG002  the protocol's
-        """See Executor."""
+    @override
+    def submit(self, key: str, task: bytes, avoid: Collection[str] = ()) -> None:
         device = self.devices().get(key, "")
         future = self.client.submit(
             perform_in_process, task, device, workers=[key], allow_other_workers=False, retries=0, pure=False
@@ -156,8 +158,8 @@ class DaskExecutor:
         loop: Any = self.client.loop
         self.pending[key] = _Task(future, asyncio.run_coroutine_threadsafe(fetching, loop.asyncio_loop))
 
+    @override
     def completed(self, seconds: float) -> Iterable[Completion]:
-        """See Executor."""
         limit = time.monotonic() + seconds
         while True:
             completions = [*self._ended()] or [*self._lost()]
@@ -186,12 +188,13 @@ class DaskExecutor:
                 task.cancel()
                 yield Completion(key, reason="the worker has left the scheduler", lost=True)
 
-    def uncollected(self, run: str) -> Iterable[bytes]:  # noqa: ARG002  the protocol's
+    @override
+    def uncollected(self, run: str) -> Iterable[bytes]:
         """See Executor. Dask forgets the tasks of a driver that is gone, and workers stop them."""
         return ()
 
+    @override
     def close(self) -> None:
-        """See Executor."""
         for task in self.pending.values():
             task.cancel()
         self.client.close(timeout=CONNECT_SECONDS)

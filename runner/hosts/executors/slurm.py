@@ -15,14 +15,24 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from typing_extensions import override
+
 from runner.core import locks
 from runner.core.errors import RunnerError
 from runner.core.files import write_whole
 from runner.hosts import tasks
 from runner.hosts.executors import slurm_commands, slurm_leftovers
-from runner.hosts.executors.executor import Completion
-from runner.hosts.executors.slurm_address import read_address
-from runner.hosts.executors.slurm_commands import ENDED, HELD, LOST, POLL_SECONDS, Controller, QueuedJob, SilentError
+from runner.hosts.executors.executor import Completion, Executor
+from runner.hosts.executors.slurm_commands import (
+    ENDED,
+    HELD,
+    LOST,
+    POLL_SECONDS,
+    Controller,
+    QueuedJob,
+    SilentError,
+    read_address,
+)
 
 PROGRAM: tuple[str, ...] = (sys.executable, "-P", "-m", "runner")
 """What a job runs."""
@@ -61,14 +71,14 @@ class _Job:
         return log.is_file() and log.stat().st_size > 0
 
 
-class SlurmExecutor:
+class SlurmExecutor(Executor):
     """A number of devices of a partition: as many jobs wait or run at the same time."""
 
     def __init__(self, rest: str, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
         """Keep tasks and replies in ``folder``, which the nodes share.
 
         Args:
-            rest: the address without its scheme, as ``slurm_address`` reads it.
+            rest: the address without its scheme, as ``slurm_commands.read_address`` reads it.
             folder: where the folder of this executor is made.
             say: takes sentences for the user: why jobs wait, and whose clocks are restored.
 
@@ -85,10 +95,11 @@ class SlurmExecutor:
         self.controller = Controller(say)
         self.lock = ExitStack()
 
+    @override
     def devices(self) -> Mapping[str, str]:
-        """See Executor."""
         return {f"slurm-{number}": self.address.device for number in range(1, self.address.devices + 1)}
 
+    @override
     def submit(self, key: str, task: bytes, avoid: Collection[str] = ()) -> None:
         """See Executor.
 
@@ -120,8 +131,8 @@ class SlurmExecutor:
             job.avoid, job.number = (), slurm_commands.submit(options, command)  # there are no other nodes
         job.submitted = time.monotonic()
 
+    @override
     def completed(self, seconds: float) -> Iterable[Completion]:
-        """See Executor."""
         limit = time.monotonic() + seconds
         while True:
             any_ended = False
@@ -228,10 +239,11 @@ class SlurmExecutor:
             return
         self.say(f"job {number} of Slurm restores the clocks on {node} if they are still locked")
 
+    @override
     def uncollected(self, run: str) -> Iterable[bytes]:
-        """See Executor."""
         return slurm_leftovers.uncollected(self.reports, run, self.controller.cancel)
 
+    @override
     def close(self) -> None:
         """See Executor. The output of failed jobs is kept, and so are blocks that nobody has used."""
         try:

@@ -1,7 +1,7 @@
 """What this machine can do for a matrix, and the fix for each thing it cannot. Nothing is fetched or changed.
 
 ``runner doctor``: ``inspect`` reads the facts, ``findings`` judges them, ``Examination`` puts both together.
-``runner tune``: ``noise`` reads what makes times noisy, ``noise_findings`` judges it, ``tune`` puts both together.
+``runner tune``: ``noise`` reads what makes times noisy, ``tune`` judges it.
 """
 
 from collections.abc import Iterable, Sequence

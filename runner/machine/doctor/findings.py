@@ -49,15 +49,17 @@ def judge(facts: MachineFacts, outlooks: Sequence[Outlook]) -> tuple[Finding, ..
     return tuple(findings)
 
 
+def _judged(name: str, detail: str, *, is_good: bool, fix: str, otherwise: State = "warning") -> Finding:
+    """Return a finding that is ok, or else has a fix."""
+    return Finding(name, "ok", detail) if is_good else Finding(name, otherwise, detail, fix)
+
+
 def _cpu(facts: MachineFacts) -> Iterator[Finding]:
     usable, logical = facts.common["cores"], facts.common["logical_cores"]
     text = f"{facts.common['cpu']}: {usable} of {facts.physical_cores} cores may be used ({logical} logical)"
     limit = f"; the control group may use {facts.quota:g} at a time" if facts.quota else ""
-    if usable < facts.physical_cores:
-        fix = "start runner without `taskset` or a CPU limit on its container or job, to measure with all cores"
-        yield Finding("cpu", "warning", text + limit, fix)
-    else:
-        yield Finding("cpu", "ok", text + limit)
+    fix = "start runner without `taskset` or a CPU limit on its container or job, to measure with all cores"
+    yield _judged("cpu", text + limit, is_good=usable >= facts.physical_cores, fix=fix)
     governor = facts.common["governor"]
     if governor not in {None, "performance"}:
         fix = "change it while you measure: `sudo cpupower frequency-set --governor performance`"
@@ -68,10 +70,8 @@ def _memory(facts: MachineFacts) -> Iterator[Finding]:
     available = min(facts.memory, facts.memory_limit or facts.memory)
     limit = f"; the control group may use {memory(facts.memory_limit)}" if facts.memory_limit else ""
     text = f"{memory(available)} of {memory(facts.common['memory_bytes'])} available{limit}"
-    if available < LITTLE_MEMORY:
-        yield Finding("memory", "warning", text, "close other programs, or select small cases: `--preset quick`")
-    else:
-        yield Finding("memory", "ok", text)
+    fix = "close other programs, or select small cases: `--preset quick`"
+    yield _judged("memory", text, is_good=available >= LITTLE_MEMORY, fix=fix)
 
 
 def _gpu(facts: MachineFacts) -> Iterator[Finding]:
@@ -103,11 +103,11 @@ def _engine(facts: MachineFacts) -> Iterator[Finding]:
     kind = "rootless" if facts.engine["rootless"] else "as root"
     capacity = f"{memory(facts.engine['memory_bytes'])} and {facts.engine['cores']} CPUs"
     text = f"Docker {facts.engine['version']} {kind}, {facts.engine['storage']} in {facts.engine['root']}, {capacity}"
-    if facts.engine["limits_memory"]:
-        yield Finding("engine", "ok", text)
-    else:
-        fix = "delegate the memory controller: https://rootlesscontaine.rs/getting-started/common/cgroup2/"
-        yield Finding("engine", "warning", f"{text}; it cannot limit the memory of a container", fix)
+    is_good = bool(facts.engine["limits_memory"])
+    fix = "delegate the memory controller: https://rootlesscontaine.rs/getting-started/common/cgroup2/"
+    yield _judged(
+        "engine", text + "; it cannot limit the memory of a container" * (not is_good), is_good=is_good, fix=fix
+    )
 
 
 def _pythons(facts: MachineFacts) -> Iterator[Finding]:
@@ -123,10 +123,8 @@ def _pythons(facts: MachineFacts) -> Iterator[Finding]:
 
 
 def _compiler(facts: MachineFacts) -> Iterator[Finding]:
-    if facts.compiler:
-        yield Finding("compiler", "ok", facts.compiler)
-    else:
-        yield Finding("compiler", "missing", "no C++ compiler; in a venv torch.compile and Theano need one", COMPILER)
+    detail = facts.compiler or "no C++ compiler; in a venv torch.compile and Theano need one"
+    yield _judged("compiler", detail, is_good=bool(facts.compiler), fix=COMPILER, otherwise="missing")
 
 
 def _images(outlook: Outlook) -> Iterator[Finding]:
@@ -148,11 +146,9 @@ def _environments(outlook: Outlook) -> Iterator[Finding]:
         f"{outlook.cells} of {len(outlook.plan.cells)} cells run, "
         f"in {len(outlook.environments)} of {len(planned)} environments"
     )
-    if not idle:
-        yield Finding(name, "ok", text)
-        return
+    detail = f"{text}; none in {', '.join(idle)}" if idle else text
     fix = f"`runner plan --backend {outlook.name}` shows the reason for each environment"
-    yield Finding(name, "warning" if outlook.cells else "missing", f"{text}; none in {', '.join(idle)}", fix)
+    yield _judged(name, detail, is_good=not idle, fix=fix, otherwise="warning" if outlook.cells else "missing")
 
 
 def _disk(facts: MachineFacts, outlook: Outlook) -> Iterator[Finding]:

@@ -5,12 +5,68 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner.core.busy import Busy, busiest, process_ticks
+from runner.core.errors import GpuError
 from runner.core.machine import cpu_quota
-from runner.gpu.settings import Settings, settings
+from runner.core.threads import call_with_timeout
+from runner.gpu import nvml
+from runner.gpu.types import held_back
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of one GPU; None for values that the driver does not report.
+
+    Attributes:
+        index: as ``nvidia-smi`` numbers it.
+        persistent: the driver keeps it initialised while no process uses it (persistence mode).
+        mhz: the present SM clock; ``most_mhz`` is its maximum.
+        held_back: what throttles the clock at present, other than being idle.
+        processes: number of processes that compute on it.
+    """
+
+    index: int
+    name: str
+    persistent: bool | None
+    mhz: int | None
+    most_mhz: int | None
+    held_back: tuple[str, ...] = ()
+    processes: int | None = None
+
+
+def gpu_settings() -> tuple[Settings, ...]:
+    """Return the settings of each GPU that works; empty without a working driver."""
+    try:
+        return call_with_timeout(_settings)
+    except GpuError:
+        return ()
+
+
+def _settings() -> tuple[Settings, ...]:
+    settings_by_gpu = []
+    with nvml.opened() as driver:
+        for device in driver.devices():
+            with suppress(GpuError):  # report the other GPUs
+                settings_by_gpu.append(_settings_of(device))
+    return tuple(settings_by_gpu)
+
+
+def _settings_of(device: nvml.Device) -> Settings:
+    processes, reading = device.processes(), device.reading()
+    return Settings(
+        index=device.index,
+        name=device.name(),
+        persistent=device.persistent(),
+        mhz=reading.sm,
+        most_mhz=device.highest_sm(),
+        held_back=held_back(reading.reasons or 0),
+        processes=None if processes is None else len(processes),
+    )
+
 
 CPUS = "sys/devices/system/cpu"
 GROUP = "sys/fs/cgroup"
@@ -71,7 +127,7 @@ class Noise:
 def read_noise(
     root: Path = Path("/"),
     pause: Callable[[float], object] = time.sleep,
-    gpus: Callable[[], tuple[Settings, ...]] = settings,
+    gpus: Callable[[], tuple[Settings, ...]] = gpu_settings,
     ignored: int | None = None,
 ) -> Noise:
     """Return what this machine shows; takes ``WATCH_SECONDS``.

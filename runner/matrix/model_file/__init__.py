@@ -5,22 +5,15 @@ reads the plain values. The page ``docs/how-to/measure-your-network.md`` says wh
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from runner.core.errors import MatrixError, Problem, UsageError
 from runner.core.model import ModelFiles
-from runner.matrix.model_file.classes import (
-    CLASS_NAMES,
-    METHODS,
-    Definitions,
-    ModelClass,
-    method_problem,
-    parameter_problems,
-)
-from runner.matrix.model_file.files import Folder
+from runner.matrix.model_file.classes import CLASS_NAMES, METHODS, Definitions, ModelClass, model_problems
+from runner.matrix.model_file.files import FileMistakeError, Folder
 from runner.matrix.model_file.literals import GIVEN, Literals
 
 __all__ = ["CLASS_NAMES", "LONGEST_NAME", "NETWORK_NAME", "Network", "network_name", "read_network"]
@@ -116,60 +109,49 @@ def network_name(path: Path) -> str:
 
 def _network(entry: Path) -> Network:
     folder = Folder(entry)
-    literals, definitions = Literals(folder.entry), Definitions(folder)
+    source, literals, definitions = folder.entry, Literals(folder.entry), Definitions(folder)
     cases, tolerance = literals.cases(), literals.tolerance()
     folder.add_data(literals.patterns())
     problems = [*folder.problems, *literals.problems]
-    if message_and_hint := folder.too_large() if not folder.problems else None:
-        problems += [folder.entry.problem(None, *message_and_hint)] if message_and_hint[0] else []
-    models = {framework: definitions.model_class(name) for framework, name in CLASS_NAMES.items()}
-    classes = {framework: model for framework, model in models.items() if model is not None}
-    if not classes:
+    if not folder.problems:
+        try:
+            folder.check_size()
+        except FileMistakeError as mistake:
+            problems.append(source.problem(None, *mistake.args))
+    models = [model for framework, name in CLASS_NAMES.items() if (model := definitions.model_class(framework, name))]
+    if not models:
         names = ", ".join(CLASS_NAMES.values())
-        message = f"{entry.name} has no class of a framework"
-        problems.append(folder.entry.problem(None, message, f"define one of {names}"))
+        problems.append(source.problem(None, f"{entry.name} has no class of a framework", f"define one of {names}"))
     has_weights = definitions.find("weights") is not None
-    problems += _class_problems(classes, literals, cases, has_weights=has_weights)
+    given = tuple(name for name in GIVEN if name != "weights" or has_weights)
+    for model in models:
+        problems += model_problems(model, source, cases, given)
+        problems += _size_problems(model, literals, cases)
     if problems:
         raise MatrixError(*_ordered(problems))
     return Network(
         path=entry,
-        files=ModelFiles.of(folder.entry.name, folder.files),
+        files=ModelFiles.of(source.name, folder.files),
         cases=cases,
-        classes={framework: model.name for framework, model in classes.items()},
-        methods={framework: model.methods for framework, model in classes.items()},
-        takes_weights=_takers(classes, "weights") if has_weights else (),
-        takes_precision=_takers(classes, "precision"),
+        classes={model.framework: model.name for model in models},
+        methods={model.framework: model.methods for model in models},
+        takes_weights=_takers(models, "weights") if has_weights else (),
+        takes_precision=_takers(models, "precision"),
         tolerance=tolerance,
     )
 
 
-def _takers(classes: Mapping[str, ModelClass], name: str) -> tuple[str, ...]:
-    return tuple(framework for framework, model in classes.items() if model.signature.takes(name))
+def _takers(models: Sequence[ModelClass], name: str) -> tuple[str, ...]:
+    return tuple(model.framework for model in models if model.signature.takes(name))
 
 
-def _class_problems(
-    classes: Mapping[str, ModelClass],
-    literals: Literals,
-    cases: Mapping[str, Mapping[str, Any]],
-    *,
-    has_weights: bool,
-) -> list[Problem]:
-    """Return what is wrong with the classes, and with the sizes that they take."""
-    given = tuple(name for name in GIVEN if name != "weights" or has_weights)
-    problems = []
-    for model in classes.values():
-        problems += [*filter(None, [method_problem(model)])]
-        if not model.signature.known:
-            continue
-        problems += parameter_problems(model, cases, given)
-        for case, sizes in cases.items():
-            for size in (name for name in sizes if not model.signature.takes(name)):
-                node = literals.size_node(case, size)
-                hint = f"add the parameter {size!r} to {model.name}, or **sizes"
-                message = f"{model.name} has no parameter {size!r}, which the case {case!r} gives"
-                problems.append(literals.source.problem(node, message, hint))
-    return problems
+def _size_problems(model: ModelClass, literals: Literals, cases: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
+    """Yield a problem for each size of a case that a class does not take."""
+    for case, sizes in cases.items():
+        for size in (name for name in sizes if not model.signature.takes(name)):
+            hint = f"add the parameter {size!r} to {model.name}, or **sizes"
+            message = f"{model.name} has no parameter {size!r}, which the case {case!r} gives"
+            yield literals.source.problem(literals.size_node(case, size), message, hint)
 
 
 def _ordered(problems: list[Problem]) -> list[Problem]:

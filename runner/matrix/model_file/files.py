@@ -20,6 +20,10 @@ NEVER_TAKEN = FRAMEWORK_PACKAGES | sys.stdlib_module_names
 """Modules of these names beside a model file do not travel: they would hide those of Python and of the environment."""
 
 
+class FileMistakeError(Exception):
+    """What is wrong with a file that travels: a message and a hint."""
+
+
 class Folder:
     """Collects the files of one network; the mistakes go to ``problems``.
 
@@ -92,52 +96,51 @@ class Folder:
     def add_data(self, patterns: Sequence[tuple[str, ast.expr]]) -> None:
         """Read the data files that match patterns, each with the node where it is written."""
         for pattern, node in patterns:
-            message, hint = self._add_matches(pattern)
-            if message:
-                self.problems.append(self.entry.problem(node, message, hint))
+            try:
+                self._add_matches(pattern)
+            except FileMistakeError as mistake:
+                self.problems.append(self.entry.problem(node, *mistake.args))
 
-    def _add_matches(self, pattern: str) -> tuple[str, str]:
-        """Read the files that match a pattern; return what is wrong, or empty texts."""
+    def _add_matches(self, pattern: str) -> None:
+        """Read the files that match a pattern; raises FileMistakeError."""
         inside = "name files below the folder of the model file, such as 'vocabulary.json' or 'data/*.npy'"
         if not pattern.strip("/.") or pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
-            return f"{pattern!r} leads outside of the folder of the model file", inside
+            raise FileMistakeError(f"{pattern!r} leads outside of the folder of the model file", inside)
         try:
             paths = sorted(islice(self.path.glob(pattern), 10 * MAX_FILES))
         except (ValueError, NotImplementedError, OSError) as error:
-            return f"{pattern!r} is not a pattern of files: {error}", inside
+            raise FileMistakeError(f"{pattern!r} is not a pattern of files: {error}", inside) from error
         matches = [path for path in paths if not path.is_dir() and "__pycache__" not in path.parts]
         if not matches:
             hint = f"'{pattern.rstrip('/')}/*' names the files of a folder" if paths else inside
-            return f"no file matches {pattern!r}", hint
+            raise FileMistakeError(f"no file matches {pattern!r}", hint)
         if len(matches) + len(self.files) > MAX_FILES:
-            return f"{pattern!r} matches {len(matches):,} files; {MAX_FILES:,} are allowed", inside
+            raise FileMistakeError(f"{pattern!r} matches {len(matches):,} files; {MAX_FILES:,} are allowed", inside)
         for path in matches:
-            message, hint = self._add_data_file(path)
-            if message:
-                return message, hint
-        return "", ""
+            self._add_data_file(path)
 
-    def _add_data_file(self, path: Path) -> tuple[str, str]:
+    def _add_data_file(self, path: Path) -> None:
         name = path.relative_to(self.path).as_posix()
         if name in self.files:
-            return "", ""
+            return
         if not name.isprintable():
-            return f"the name of the file {name!r} has characters that cannot be printed", "rename it"
+            raise FileMistakeError(f"the name of the file {name!r} has characters that cannot be printed", "rename it")
         if not self._is_inside(name):
-            return f"{name} leads outside of the folder of the model file", "copy it into the folder"
+            raise FileMistakeError(f"{name} leads outside of the folder of the model file", "copy it into the folder")
         try:
             self.files[name] = read_bounded(path, MAX_BYTES)
         except OSError as error:
-            return f"{name} cannot be read: {error.strerror}", f"at most {units.memory(MAX_BYTES)} travel"
-        return self.too_large()
+            hint = f"at most {units.memory(MAX_BYTES)} travel"
+            raise FileMistakeError(f"{name} cannot be read: {error.strerror}", hint) from error
+        self.check_size()
 
-    def too_large(self) -> tuple[str, str]:
-        """Return a message and a hint where the files are too large together, else empty texts."""
+    def check_size(self) -> None:
+        """Raise FileMistakeError where the files are too large together."""
         total = sum(map(len, self.files.values()))
-        if total <= MAX_BYTES:
-            return "", ""
-        message = f"the files of the network have {units.memory(total)} or more together; "
-        return f"{message}{units.memory(MAX_BYTES)} are allowed", "use a part of the data, or draw it in the class"
+        if total > MAX_BYTES:
+            message = f"the files of the network have {units.memory(total)} or more together; "
+            hint = "use a part of the data, or draw it in the class"
+            raise FileMistakeError(f"{message}{units.memory(MAX_BYTES)} are allowed", hint)
 
 
 def imported_modules(source: PythonSource) -> Iterator[tuple[ast.AST, str | None]]:

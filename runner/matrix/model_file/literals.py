@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from runner.core.errors import Problem
 from runner.core.model import Precision
-from runner.matrix.model_file.source import PythonSource, statements
+from runner.matrix.model_file.source import PythonSource, assigned, statements
 
 GIVEN = ("random", "device", "precision", "weights")
 """What the program gives a class besides the sizes of the case."""
@@ -28,17 +28,7 @@ class Literals:
         """Find the assignments at the top level of a model file; the last one of each name counts."""
         self.source = source
         self.problems: list[Problem] = []
-        self.values: dict[str, ast.expr] = {}
-        for statement in statements(source.tree.body):
-            targets: list[ast.expr] = []
-            if isinstance(statement, ast.Assign):
-                targets = statement.targets
-            elif isinstance(statement, ast.AnnAssign):
-                targets = [statement.target]
-            for target in targets:
-                value: ast.expr | None = getattr(statement, "value", None)
-                if isinstance(target, ast.Name) and value is not None:
-                    self.values[target.id] = value
+        self.values = {name: value for each in statements(source.tree.body) for name, value in assigned(each)}
 
     def cases(self) -> dict[str, dict[str, Any]]:
         """Return name -> sizes of each case; one case ``default`` without sizes where there is no ``CASES``."""

@@ -97,3 +97,10 @@ def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from statements(handler.body)
             yield from statements(getattr(statement, "orelse", ()))
             yield from statements(getattr(statement, "finalbody", ()))
+
+
+def assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """Yield (name, value) for each name that an assignment gives a value."""
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        yield from ((target.id, statement.value) for target in targets if isinstance(target, ast.Name))

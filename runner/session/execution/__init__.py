@@ -9,14 +9,13 @@ next, and ``costs`` replaces estimates by what was measured.
 import contextlib
 from collections.abc import Mapping, Sequence
 
-from runner.backends import Backend
-from runner.backends.provision import provision
+from runner.backends import Backend, provision
 from runner.core.errors import NothingSelectedError, Problem, ProvisionError
 from runner.core.model import Plan, Provisioned, Skip
 from runner.core.progress import Progress
 from runner.gpu.device import recover
 from runner.measure.round_plan import reopened_cases
-from runner.plan.controls import with_twins
+from runner.plan.pairs import with_twins
 from runner.plan.specs import announce
 from runner.session.context import PlannedRun
 from runner.session.execution import header

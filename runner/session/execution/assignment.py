@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from runner.core.locks import exclusive
 from runner.core.model import Gpu, Plan, device_id
 from runner.core.progress import Progress
-from runner.gpu.device import DeviceSession
-from runner.gpu.device_group import DeviceGroup
+from runner.gpu.device import DeviceGroup, DeviceSession
 from runner.plan.assignment import assign, split_multi_gpu
 from runner.session.preparation import RunSettings
 

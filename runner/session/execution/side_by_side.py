@@ -15,12 +15,11 @@ from runner.core import machine
 from runner.core.errors import RunnerError
 from runner.core.model import Limits, Plan, Provisioned, device_id
 from runner.core.threads import run_concurrently
-from runner.gpu.device import DeviceSession
-from runner.gpu.device_group import DeviceGroup
+from runner.gpu.device import DeviceGroup, DeviceSession
 from runner.gpu.locality import Near
 from runner.measure.server_pool import ServerPool
 from runner.measure.server_start import Numbers
-from runner.plan.controls import add_twins
+from runner.plan.pairs import add_twins
 from runner.session.execution.assignment import Assignment
 from runner.session.execution.device_worker import DeviceWorker, RunContext
 from runner.session.execution.profiling import profile_all

@@ -2,7 +2,7 @@
 
 - ``targets`` reads who gets them, from the environment or a private file.
 - ``state`` derives the open alerts from the stored nights, and ``actions`` what tonight changes.
-- ``evidence`` collects what is known about an alert, ``message`` writes it down, ``sending`` delivers it.
+- ``message`` collects what is known about an alert and writes it down, ``sending`` delivers it.
 - ``delivery`` does all of it at the end of a night; ``overview`` is what `runner alerts` shows.
 """
 

@@ -18,8 +18,7 @@ from runner.nights.night_files import read_nights
 from runner.report import formatting
 from runner.store.run import runs
 from runner.watch.alerts.actions import Tonight, actions
-from runner.watch.alerts.evidence import AlertEvidence, evidence
-from runner.watch.alerts.message import closed_message, opened_message
+from runner.watch.alerts.message import AlertEvidence, closed_message, evidence, opened_message
 from runner.watch.alerts.sending import Message, Send, send
 from runner.watch.alerts.state import AlertState, Nights, state_after
 from runner.watch.alerts.targets import Receiver, read_targets, salted

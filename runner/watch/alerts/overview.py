@@ -9,8 +9,7 @@ from runner.core.errors import Problem, UsageError
 from runner.core.text import printable
 from runner.nights.night_files import read_nights
 from runner.report import formatting
-from runner.watch.alerts.evidence import AlertEvidence, evidence, ratio_of, ratio_text
-from runner.watch.alerts.message import TEST_MESSAGE, issue, title
+from runner.watch.alerts.message import TEST_MESSAGE, AlertEvidence, evidence, issue, ratio_of, ratio_text, title
 from runner.watch.alerts.sending import DEADLINE, Send, send
 from runner.watch.alerts.state import Alert, AlertState, Nights, state_after
 from runner.watch.alerts.targets import FILE_VARIABLE, VARIABLE, read_targets, targets_file

@@ -1,7 +1,7 @@
 """``runner import``: runs of other machines, published figures, and tables of figures enter the history.
 
-``figure_table`` and ``published_figures`` read figures, and ``figures`` makes runs of them and names their cells.
-``run_folders`` copies the runs of other machines, with ``archives``. ``stored`` keeps the figures, for
+``figure_table`` reads tables of figures, and ``figures`` makes runs of them and of published figures, and names their
+cells. ``run_folders`` copies the runs of other machines, with ``archives``, and keeps the figures for
 ``runner history rebuild``.
 """
 
@@ -16,10 +16,8 @@ from runner.history.entries import RunEntry
 from runner.report.formatting import counted
 from runner.watch.imports.archives import is_archive, runs_in_folder
 from runner.watch.imports.figure_table import other_format, read_table
-from runner.watch.imports.figures import Read
-from runner.watch.imports.published_figures import read_published
-from runner.watch.imports.run_folders import read_archive, read_folder
-from runner.watch.imports.stored import store, stored_entries
+from runner.watch.imports.figures import Read, read_published
+from runner.watch.imports.run_folders import read_archive, read_folder, store, stored_entries
 
 __all__ = ["Format", "Imported", "import_files", "stored_entries"]
 

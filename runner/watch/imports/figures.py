@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from statistics import median
 
 from runner.analysis.time_intervals import median_interval
+from runner.catalog.published import PREFIX, SOURCES, figures_by_side, select_sides
 from runner.core.errors import Problem, RecordError
 from runner.core.model import Cell
 from runner.core.text import printable
@@ -205,3 +206,38 @@ def instant(text: str, field: str) -> datetime:
 def damaged(path: object, reason: object, hint: str | None = None) -> RecordError:
     """Return the error of a file that is damaged, or of a format that is not read."""
     return RecordError(Problem(f"{path} was not imported: {reason}", hint=hint))
+
+
+def read_published(name: str) -> Read:
+    """Return the figures that ``published:SOURCE/ENVIRONMENT`` matches, a run for each source and device.
+
+    The device of a run is that of the publication, its host the name of the publication, its date the first of January
+    of the year. A spread that was published is a standard deviation, so there is no interval.
+
+    Raises:
+        UsageError: there is no such source.
+    """
+    groups: dict[tuple[str, str], list[CellEntry]] = {}
+    for side in select_sides(name):
+        for figure in figures_by_side()[side]:
+            cell = Cell.parse(
+                f"{figure.environment}/{figure.implementation}/{figure.case}/{figure.phase}/{figure.precision}"
+            )
+            entry = CellEntry(cell=cell_of(cell), release=figure.release, seconds=figure.seconds, rounds=1)
+            groups.setdefault((figure.source, figure.device), []).append(entry)
+    return Read(
+        tuple(
+            run_of(
+                cells,
+                Origin(
+                    at=datetime(SOURCES[source].year, 1, 1, tzinfo=UTC),
+                    tool="published",
+                    device_name=device,
+                    host=source,
+                    source=f"{PREFIX}{source}",
+                    identity=f"{source} {device}",
+                ),
+            )
+            for (source, device), cells in groups.items()
+        )
+    )

@@ -1,21 +1,29 @@
 """Runs of another machine: copied to ``reports/imports/runs``, where nothing mixes with the runs of this one.
 
 ``reports/imports`` is a reports folder of its machine: ``runner report --reports reports/imports`` reads it.
+Imported figures are kept in ``reports/imports/figures/RUN.json``, which a rebuild of the history reads again.
 """
 
+import json
 import secrets
 import shutil
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from runner.core.errors import Problem, RecordError, RunnerError, UsageError, file_problem
+from pydantic import TypeAdapter
+
+from runner.analysis.analyse import analyse_run
+from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
 from runner.history.entries import RunEntry
-from runner.store.documents import JOURNAL
-from runner.store.run import Run
+from runner.session.results import warn_unreadable
+from runner.session.run_entry import run_entry
+from runner.store.documents import JOURNAL, MAX_BYTES, newest, read_value, save
+from runner.store.run import Run, runs
 from runner.watch.imports.archives import RUN_ID, Budget, copy_run, runs_in_folder, unpack
-from runner.watch.imports.figures import Read, damaged, foreign_device
+from runner.watch.imports.figures import MAX_CELLS, Read, damaged, foreign_device
 
 FOLDER = "imports"
 """Below the folder of the reports."""
@@ -95,9 +103,6 @@ def _enter(incoming: Path, reports: Path, margin: float, source: Path) -> Read:
 
 def entry_of(run: Run, margin: float) -> RunEntry:
     """Return a run of another machine as an entry; raises RecordError if it cannot be read."""
-    from runner.analysis.analyse import analyse_run
-    from runner.session.run_entry import run_entry
-
     entry = run_entry(analyse_run(run, margin), run)
     return replace(entry, kind="import", device_name=foreign_device(entry.device_name, entry.host))
 
@@ -129,3 +134,51 @@ def _move(folder: Path, reports: Path) -> Path:
     except OSError as error:
         raise UsageError(file_problem(error, target)) from error
     return target
+
+
+FIGURES = "figures"
+"""The folder of the files, and their kind in ``documents.UPGRADES``."""
+
+
+@dataclass(frozen=True, slots=True)
+class FiguresFile:
+    """The file of a run that was imported."""
+
+    run: RunEntry
+
+
+FIGURES_FILE = TypeAdapter(FiguresFile)
+
+
+def store(entry: RunEntry, reports: Path) -> Path:
+    """Write an entry, replacing the file as a whole; return its path."""
+    path = reports / FOLDER / FIGURES / f"{entry.run}.json"
+    save(path, json.dumps({"version": newest(FIGURES), "run": asdict(entry)}, indent=1, allow_nan=False) + "\n")
+    return path
+
+
+def stored_entries(reports: Path, margin: float) -> Iterator[RunEntry]:
+    """Yield everything that was imported into a reports folder, as entries; a warning names each that cannot be read.
+
+    Args:
+        reports: the folder that holds the runs of this machine.
+        margin: the change that counts as none.
+    """
+    for path in sorted((reports / FOLDER / FIGURES).glob("[!.]*.json")):
+        try:
+            yield _stored(path)
+        except RecordError as error:
+            warnings.warn(f"{path} is left out: {error.problems[0].message}", DamagedRunWarning, stacklevel=2)
+    for run in reversed(runs(reports / FOLDER)):
+        try:
+            yield entry_of(run, margin)
+        except RunnerError as error:
+            warn_unreadable(run, error)
+
+
+def _stored(path: Path) -> RunEntry:
+    """Return a stored entry; raises RecordError if its file is damaged, or of a newer program."""
+    entry = read_value(path, FIGURES, FIGURES_FILE, MAX_BYTES).run
+    if len(entry.cells) > MAX_CELLS:
+        raise RecordError(Problem(f"{path} has too many cells"))
+    return entry

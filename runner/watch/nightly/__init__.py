@@ -8,8 +8,8 @@ Steps, each of which takes values and returns values:
    with: the last good one, and a pinned one.
 2. ``compared.suspects``: tonight's rows against them; their rounds were not in turns, so a difference is a suspicion.
 3. ``requests`` says which suspicions are measured in turns, and ``confirmation`` does so.
-4. ``confirmed`` says which of them stand. ``runner.nights.night.Night`` holds all of it, for ``text``, JSON and
-   ``reports/nights/<run>.json``.
+4. ``confirmation.confirming_night`` says which of them stand. ``runner.nights.night.Night`` holds all of it, for
+   ``text``, JSON and ``reports/nights/<run>.json``.
 
 ``series.accept`` makes a run the baseline and the anchor of cells; ``schedule`` runs nights.
 """
@@ -39,10 +39,10 @@ from runner.session.remember import remember_run
 from runner.store.run import new_id
 from runner.watch import alerts
 from runner.watch.alerts.targets import Receiver
+from runner.watch.nightly.anchors import drift_notes
 from runner.watch.nightly.baseline import measured_cells
 from runner.watch.nightly.compared import Series, compared, read_earlier, read_series, restore_series, suspects
 from runner.watch.nightly.confirmation import Confirmation
-from runner.watch.nightly.drift import drift_notes
 from runner.watch.nightly.night_record import NightFile, killed_nights
 from runner.watch.nightly.requests import NightCandidate, in_order
 from runner.watch.nightly.series_candidates import measured_before

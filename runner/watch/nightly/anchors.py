@@ -6,17 +6,22 @@ or the night that found the cell ``faster`` in turns. The file ``reports/anchors
 device.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from zlib import crc32
+
+import numpy as np
 
 from runner.analysis import dataset
 from runner.core.errors import RecordError
 from runner.core.model import Cell
 from runner.nights.anchors_file import CellAnchor, device_of, read_anchors
 from runner.nights.looks import OPEN_STATES, EarlierNights, Look, last_in_turns
+from runner.nights.night import NightChange
+from runner.report import formatting
+from runner.stats.slower_level import slower_level
 from runner.store.run import Run, runs
 from runner.watch.nightly.baseline import Baseline, same_circumstances, side_of_run
 
@@ -154,3 +159,34 @@ def is_due(
     since = last.night if last else anchor.run
     waited = sum(night > since for night in nights.nights) + 1
     return waited >= ANCHOR_EVERY or (len(nights.nights) + crc32(cell.id.encode())) % ANCHOR_EVERY == 0
+
+
+LEVEL = 0.01
+"""The level of a night's test of a cell. Nights that did not take turns are not independent, so notes are more."""
+
+
+def drift_notes(
+    changes: Iterable[NightChange], seconds: Mapping[str, float], earlier: EarlierNights, margin: float
+) -> Iterator[str]:
+    """Yield a sentence for each cell without the environment of its anchor whose medians became slower.
+
+    Args:
+        changes: tonight's.
+        seconds: id of a cell -> tonight's median.
+        earlier: the earlier nights.
+        margin: the relative change that counts as none.
+    """
+    for change in changes:
+        name = change.cell
+        if change.against != "anchor" or change.state != "environment-gone" or name not in seconds:
+            continue
+        nights = [night for night in earlier.seconds.get(name, ()) if night[0] >= change.before]
+        medians = [*(median for _, median in nights), seconds[name]]
+        slower = slower_level(np.log(medians), None, LEVEL)
+        if slower and slower.ratio > 1 + margin:
+            since = nights[slower.since][0] if slower.since < len(nights) else ""
+            date = formatting.date(since)[:10] or "tonight"
+            yield (
+                f"{name}: the medians of {len(nights) + 1} nights are {slower.ratio - 1:.1%} slower since {date} "
+                f"(p = {slower.p_value:.1g}); they did not take turns, so the machine may be the cause"
+            )

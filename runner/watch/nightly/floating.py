@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.backends import Backend
-from runner.backends.provision import provision
+from runner.backends import Backend, provision
 from runner.core.errors import ProvisionError, RecordError, RunnerError
 from runner.core.model import Spec
 from runner.core.progress import Progress

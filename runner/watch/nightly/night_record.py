@@ -1,17 +1,20 @@
 """``reports/nights/<run>.json`` from the start of a night to its end, so that what a killed night left is visible.
 
 While a night runs, its file says so, and what it does. The next night holds the lock on the folder, so a file that
-still says ``running`` then is of a night that was killed.
+still says ``running`` then is of a night that was killed. Rows of an analysis become the ratios that it holds.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from runner.analysis.comparison_model import Comparison, Row
 from runner.core.errors import RecordError, RunnerError
+from runner.core.model import Cell
 from runner.nights.looks import EARLY_STAGES
-from runner.nights.night import End, Night, Stage
+from runner.nights.night import End, Night, NightChange, NightDifference, NightPair, NightRatio, RatioInTurns, Stage
 from runner.nights.night_files import read_nights, write_night
 from runner.report.formatting import counted
 from runner.session.execution.failures import run_name
@@ -117,3 +120,40 @@ def killed_nights(reports: Path, tonight: str) -> Iterator[tuple[str, str]]:
             note = f"night {run} was killed while it {ACTIVITY[night.stage]}; {left_by(reports, run, night.stage)}"
             write_night(replace(night, state="killed", notes=(*night.notes, note)), reports)
             yield run, note
+
+
+def night_change(cell: Cell, row: Row, *, again: Row | None = None, reason: str = "", **fields: Any) -> NightChange:  # noqa: ANN401
+    """Return a cell that may have changed.
+
+    Args:
+        cell: in tonight's environment.
+        row: tonight against the earlier run; their rounds were not measured in turns.
+        again: the row in turns.
+        reason: why there is no verdict, or why it does not fail the night; without it, that of ``row``.
+        fields: the other fields of a ``NightChange``.
+    """
+    return NightChange(
+        cell=cell.id,
+        **asdict(cell),
+        **_numbers(row, reason),
+        again=None if again is None else RatioInTurns(**_numbers(again), run=" and ".join(again.runs)),
+        **fields,
+    )
+
+
+def night_pair(environment: str, folder: Path, comparison: Comparison) -> NightPair:
+    """Return an environment as it was and as it is, with what differs between the two."""
+    different = comparison.differences.get(environment, ())
+    return NightPair(
+        environment=environment,
+        base=comparison.base,
+        folder=str(folder),
+        differences=tuple(
+            NightDifference(name=each.name, base=each.base, other=each.other, kind=each.kind) for each in different
+        ),
+    )
+
+
+def _numbers(row: Row, reason: str = "") -> dict[str, Any]:
+    numbers = {name: getattr(row, name) for name in NightRatio.__dataclass_fields__}
+    return {**numbers, "reason": reason or row.reason}

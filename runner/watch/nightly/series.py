@@ -6,7 +6,7 @@ environment as it was before the change against the environment as it is, in tur
 
 A night calls ``level_changes`` with the series of the history, tonight's run included, then
 ``series_candidates.against_series`` for the candidates. ``slow_down_p`` says how well the series bears out what one
-night measured in turns (see ``confirmed``).
+night measured in turns (see ``confirmation.confirming_night``).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -75,7 +75,7 @@ def with_support(
     night: str,
     accepted: Mapping[str, str] = MappingProxyType({}),
 ) -> list[NightCandidate]:
-    """Return candidates with what their series say of them, for ``confirmed.confirming_night``.
+    """Return candidates with what their series say of them, for ``confirmation.confirming_night``.
 
     Args:
         candidates: of any kind.

@@ -17,7 +17,7 @@ from runner.analysis.quality import quality_issues
 from runner.core.model import Canary, Cell, Measurement, Outcome, Plan, PlannedCell, Provisioned, Record
 from runner.core.model.cells import twin
 from runner.measure.canary import PRODUCTS, WARM_UP, main
-from runner.plan import controls
+from runner.plan import pairs
 from runner.store.journal import read
 from runner.store.journal_writer import append
 from tests.support.fake_runs import cell, make, rounds
@@ -39,7 +39,7 @@ def plan(*of: Cell) -> Plan:
 
 
 def test_each_case_gets_its_first_cell_once_more_on_a_server_of_its_own() -> None:
-    controlled = controls.with_twins(plan(*cells("a/x", "a/y", "b/x")))
+    controlled = pairs.with_twins(plan(*cells("a/x", "a/y", "b/x")))
     assert [cell_.environment for cell_ in controlled.blocks[0].cells] == ["a", "a", "b", "a@twin"]
     assert controlled.frameworks == {"a": "torch", "b": "torch", "a@twin": "torch"}
     added = controlled.cells[-1]
@@ -48,16 +48,16 @@ def test_each_case_gets_its_first_cell_once_more_on_a_server_of_its_own() -> Non
 
 def test_a_case_of_one_cell_gets_none() -> None:
     alone = plan(*cells("a/x"))
-    assert controls.with_twins(alone) == alone
+    assert pairs.with_twins(alone) == alone
 
 
 def test_a_twin_is_what_its_origin_is_and_is_lost_with_it() -> None:
     def made(name: str) -> Provisioned:
         return Provisioned(environment=name, framework="torch", handle="h", digest="d", seconds=0.0, cached=True)
 
-    twins = controls.with_twins(plan(*cells("a/x", "b/x")))
-    assert controls.add_twins(twins, {"a": made("a")}) == {"a": made("a"), "a@twin": made("a@twin")}
-    assert controls.add_twins(twins, {"b": made("b")}) == {"b": made("b")}
+    twins = pairs.with_twins(plan(*cells("a/x", "b/x")))
+    assert pairs.add_twins(twins, {"a": made("a")}) == {"a": made("a"), "a@twin": made("a@twin")}
+    assert pairs.add_twins(twins, {"b": made("b")}) == {"b": made("b")}
 
 
 def test_the_canary_is_asked_before_each_case_in_each_round() -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from runner.core.errors import GpuError, Problem
 from runner.core.model.devices import LEAVE
-from runner.gpu.device import DeviceSession
-from runner.gpu.device_group import DeviceGroup
+from runner.gpu.device import DeviceGroup, DeviceSession
 from runner.harness.adapters.torch import allreduce, compat
 from runner.harness.cases import deepbench_allreduce
 from tests.unit.plan.test_assignment import FIRST, SECOND

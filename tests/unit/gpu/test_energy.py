@@ -4,8 +4,7 @@ import threading
 
 import pytest
 
-from runner.gpu.energy import idle_watts, per_step
-from runner.gpu.telemetry import TelemetrySampler
+from runner.gpu.telemetry import TelemetrySampler, idle_watts, joules_per_step
 from runner.gpu.types import IDLE, GpuReading
 
 SECOND = [GpuReading(at=10.0 + k / 10, joules=500.0 + 30.0 * k) for k in range(11)]  # 300 W from 10 to 11 s
@@ -18,13 +17,13 @@ def reply(ended: float = 10.9, steps: int = 80, batch: int = 1) -> dict[str, obj
 
 @pytest.mark.parametrize("batch", [1, 4])
 def test_a_step_has_its_share_without_the_idle_draw(batch: int) -> None:
-    assert per_step(SECOND, reply(batch=batch), 0.0) == pytest.approx(3.0)
-    assert per_step(SECOND, reply(batch=batch), 100.0) == pytest.approx(2.0)
+    assert joules_per_step(SECOND, reply(batch=batch), 0.0) == pytest.approx(3.0)
+    assert joules_per_step(SECOND, reply(batch=batch), 100.0) == pytest.approx(2.0)
 
 
 def test_a_window_between_two_readings_is_on_the_line_between_them() -> None:
     rising = [GpuReading(at=0.0, joules=0.0), GpuReading(at=1.0, joules=100.0), GpuReading(at=2.0, joules=500.0)]
-    assert per_step(rising, {"seconds": [1.0], "ended": 1.5}, 0.0) == pytest.approx(250.0)
+    assert joules_per_step(rising, {"seconds": [1.0], "ended": 1.5}, 0.0) == pytest.approx(250.0)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +39,7 @@ def test_a_window_between_two_readings_is_on_the_line_between_them() -> None:
     ],
 )
 def test_what_cannot_be_known_is_not_said(readings: list[GpuReading], answer: dict[str, object], idle: float) -> None:
-    assert per_step(readings, answer, idle) is None
+    assert joules_per_step(readings, answer, idle) is None
 
 
 def test_the_idle_draw_is_known_only_of_a_gpu_that_had_nothing_to_do() -> None:

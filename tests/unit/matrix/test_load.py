@@ -182,10 +182,10 @@ hint: write &x before the value meant""",
     "an anchor in itself": (
         "a: &a [*a]\n",
         """\
-m.yaml:1:4: error: this anchor contains itself
+m.yaml:1:4: error: nested more than 40 deep once the aliases are followed
     1 | a: &a [*a]
       |    ^^^^^^^
-hint: write the value out""",
+hint: write the values out""",
     ),
     "other YAML errors": (
         "%YAML 2.0\n---\na: 1\n",
@@ -526,7 +526,7 @@ def test_an_alias_bomb_is_refused_by_counting() -> None:
     levels = "".join(f"k{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
     began = time.perf_counter()
     message = message_of(f"k0: &a0 [x]\n{levels}").splitlines()[0]
-    assert message == "m.yaml:1:1: error: more than 10^9 values once the aliases are followed; 10,000 are allowed"
+    assert message == "m.yaml:5:5: error: more than 10,000 values once the aliases are followed"
     assert time.perf_counter() - began < 1
 
 

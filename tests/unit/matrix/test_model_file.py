@@ -33,7 +33,7 @@ def test_a_network_has_its_classes_cases_and_files(tmp_path: Path) -> None:
         "files": network.files.digest,
         "sizes": {"width": 16, "kernel": [3, 3]},
         "classes": {"torch": "TorchModel", "numpy": "NumpyModel"},
-        "methods": {"torch": ["forward", "train"], "numpy": ["forward"]},
+        "methods": {"torch": ["forward", "train"], "numpy": ["forward", "train"]},
         "takes_weights": ["torch", "numpy"],
         "takes_precision": ["torch", "numpy"],
         "tolerance": {"fp32": 1e-4},
@@ -111,7 +111,7 @@ METHODS = {
     "class A: ...\nclass B(A): ...\nclass TorchModel(B, A):\n    def train(self): ...": ("train",),
     "Net = Other\nOther = Net\nTorchModel = Net": ("forward", "train"),
     "class Net:\n    def train(self): ...\nTorchModel = Net": ("train",),
-    "def TorchModel():\n    class Net:\n        def train(self): ...\n    return Net()": ("train",),
+    "def TorchModel():\n    class Net:\n        def train(self): ...\n    return Net()": ("forward", "train"),
     "TorchModel = make()": ("forward", "train"),
     "class TorchModel(TorchModel): ...": ("forward", "train"),
 }

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.core.model import Outcome
-from runner.measure.memory_groups import admit
+from runner.measure.server_pool import admit
 from runner.measure.server_start import HELLO_SECONDS
 from runner.measure.session import GRACE, SILENCE
 from tests.support.fake_servers import CASE, GB, FakeBackend, block, cells, outcomes

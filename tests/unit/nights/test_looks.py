@@ -11,8 +11,8 @@ from runner.analysis.comparison_model import Row
 from runner.nights.looks import EarlierNights, Look, earlier_nights, nights_waiting
 from runner.nights.night import Night, NightChange, State
 from runner.nights.night_files import nights_folder, write_night
-from runner.watch.nightly.changes import night_change
-from runner.watch.nightly.drift import drift_notes
+from runner.watch.nightly.anchors import drift_notes
+from runner.watch.nightly.night_record import night_change
 from tests.support.fake_runs import cell
 
 ROW = Row(base=cell(), other=cell(), ratio=1.05, ratio_low=1.01, ratio_high=1.09, rounds=9, verdict="slower")

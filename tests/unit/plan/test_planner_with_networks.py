@@ -45,6 +45,7 @@ def ids(of: Plan) -> list[str]:
 def test_a_class_has_the_phases_of_its_methods_and_other_frameworks_have_no_cell(tmp_path: Path) -> None:
     assert ids(planned(matrix_with(tmp_path))) == [
         "np/model/my-network/small/forward/fp32",
+        "np/model/my-network/small/train/fp32",  # of a function, so that it may have both
         "torch-2.x/model/my-network/small/forward/fp32",
         "torch-2.x/model/my-network/small/train/fp32",
     ]

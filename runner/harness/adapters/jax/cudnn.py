@@ -24,7 +24,6 @@ class CudnnLSTM(Scan):
     compile_seconds = (1.0, 0.4)  # not measured
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         import numpy
 
         self.rows = layouts.rows(case, "cudnn")
@@ -41,7 +40,6 @@ class CudnnLSTM(Scan):
         return (zero, zero)
 
     def network(self, weights, states, data):
-        """See Scan."""
         from jax import numpy
         from jax.experimental import rnn
 
@@ -56,11 +54,9 @@ class CudnnLSTM(Scan):
         return network.outputs(case, weights, hidden.swapaxes(0, 1)), (h, c)
 
     def trained(self, gradients):
-        """See Scan."""
         for name, (start, factors) in layouts.untrained(self.rows).items():
             gradients = dict(gradients, **{name: gradients[name].at[start:].multiply(factors)})
         return gradients
 
     def gradients(self):
-        """See Implementation."""
         return layouts.revert(self.case, Scan.gradients(self), "cudnn")

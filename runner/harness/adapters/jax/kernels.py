@@ -25,13 +25,11 @@ class Operation(object):
         return jax.device_put(numpy.asarray(array, TYPES[precision]))
 
     def synchronize(self):
-        """See Implementation."""
         import jax
 
         jax.block_until_ready(self.last_result)
 
     def peak_bytes(self):
-        """See Implementation."""
         return jax_device.peak_bytes()
 
 
@@ -41,7 +39,6 @@ class Matmul(Operation, kernel.Gemm):
     able = dict(Operation.able, cuda=dict(Operation.able["cuda"], int8=(0,)))
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         jax_device.prepare(device, precision)
         import jax
         from jax import numpy
@@ -57,11 +54,9 @@ class Matmul(Operation, kernel.Gemm):
         self.product = jax.jit(product)
 
     def forward(self):
-        """See Implementation."""
         self.last_result = self.product(self.left, self.right)
 
     def result(self, phase):
-        """See Kernel."""
         import numpy
 
         self.forward()
@@ -75,7 +70,6 @@ class Conv2d(Operation, kernel.Conv):
     """
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         jax_device.prepare(device, precision)
         import jax
         from jax import lax
@@ -99,19 +93,15 @@ class Conv2d(Operation, kernel.Conv):
         self.filter_gradient, self.input_gradient = jax.jit(filter_gradient), jax.jit(input_gradient)
 
     def forward(self):
-        """See Implementation."""
         self.last_result = self.conv(self.data["x"], self.data["filters"])
 
     def backward_weights(self):
-        """See Conv."""
         self.last_result = self.filter_gradient(**self.data)
 
     def backward_inputs(self):
-        """See Conv."""
         self.last_result = self.input_gradient(**self.data)
 
     def result(self, phase):
-        """See Kernel."""
         import numpy
 
         self.compute(phase)

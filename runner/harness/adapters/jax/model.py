@@ -39,8 +39,6 @@ class UserModel(Base):
             jax.config.update("jax_enable_x64", True)
 
     def timed(self, method):
-        """See UserModel of ``user_model``."""
-
         def call():
             self.returned = returned = method()
             return returned
@@ -48,7 +46,6 @@ class UserModel(Base):
         return call
 
     def synchronize(self):
-        """See Implementation."""
         import jax
 
         waited = self.waited_for()
@@ -64,7 +61,6 @@ class UserModel(Base):
         return [value for value in getattr(self.model, "__dict__", {}).values() if not callable(value)]
 
     def as_array(self, value):
-        """See UserModel of ``user_model``."""
         import jax
         import numpy
 
@@ -106,5 +102,4 @@ class UserModel(Base):
         return write
 
     def peak_bytes(self):
-        """See Implementation."""
         return jax_device.peak_bytes()

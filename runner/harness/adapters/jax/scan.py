@@ -23,7 +23,6 @@ class Scan(Implementation):
     rows = {}  # name -> blocks of an array that has several canonical ones: see ``tensorflow.layouts``
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         jax_device.prepare(device, precision)
         import jax
         from jax import numpy
@@ -89,34 +88,27 @@ class Scan(Implementation):
         return dict(updated, states=final if self.case["carry"] else {}), loss
 
     def reset(self):
-        """See Implementation."""
         self.state = self.compiled_initial_state(self.initial_weights)
 
     def forward(self):
-        """See Implementation."""
         self.last_result = self.compiled_predict(self.state["weights"], self.data)
         return self.last_result
 
     def outputs(self):
-        """See Implementation."""
         import numpy
 
         return numpy.asarray(self.forward(), numpy.float32)
 
     def backward(self):
-        """See Implementation."""
         self.last_result = self.compiled_gradients(self.state["weights"], self.data)
 
     def train(self):
-        """See Implementation."""
         self.state, self.last_loss = self.compiled_step(self.state, self.data)
 
     def loss(self):
-        """See Implementation."""
         return float(self.last_loss)
 
     def gradients(self):
-        """See Implementation."""
         import numpy
 
         self.backward()
@@ -124,12 +116,10 @@ class Scan(Implementation):
         return {name: numpy.asarray(gradient, numpy.float32) / self.scale for name, gradient in gradients}
 
     def synchronize(self):
-        """See Implementation."""
         import jax
 
         jax.block_until_ready((self.state, self.last_loss, self.last_result))
 
     def peak_bytes(self):
-        """See Implementation."""
         return jax_device.peak_bytes()
 

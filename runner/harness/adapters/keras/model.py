@@ -29,7 +29,6 @@ class UserModel(OnTensorFlow if BACKEND == "tensorflow" else OnTheano):
         getattr(getattr(keras, "utils", None), "set_random_seed", int)(number)
 
     def variables(self):
-        """See UserModel of ``user_model``."""
         named = {}
         for name, entry in self.attributes():
             if all(hasattr(entry, part) for part in ("get_weights", "set_weights", "trainable_weights")):

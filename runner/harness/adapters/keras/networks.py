@@ -21,7 +21,6 @@ class Recurrent(Driven, Implementation):
 
     @classmethod
     def compiling(cls):
-        """See Implementation."""
         return (80.0, 9.0) if runtime.BACKEND == "theano" else cls.compile_seconds
 
     @classmethod
@@ -42,11 +41,9 @@ class Recurrent(Driven, Implementation):
 
     @classmethod
     def original(cls, case, data, weights, device, precision):
-        """See Implementation."""
         return published.Speech(cls.slug, case, data, dict(runtime.SETTINGS, device=device))
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         module = runtime.engine_module()
         self.case, self.device = case, device
         self.description = mixed.description(case, precision, "policy mixed_{}")
@@ -70,11 +67,9 @@ class Recurrent(Driven, Implementation):
         raise NotImplementedError
 
     def outputs(self):
-        """See Implementation."""
         return self.layout.outputs(self.engine.outputs())
 
     def gradients(self):
-        """See Implementation."""
         gradients = zip(self.layout.names, self.engine.gradients())
         return {name: self.layout.to_canonical(name, gradient) for name, gradient in gradients}
 
@@ -86,7 +81,6 @@ class LSTMCell(Recurrent):
     kind = "flexible"
 
     def layer(self, cell_options, options):
-        """See Recurrent."""
         from keras import layers
 
         return layers.RNN(layers.LSTMCell(self.case["hidden"], **cell_options), **options)
@@ -99,12 +93,10 @@ class CudnnSince3(object):
 
     @classmethod
     def kind_in(cls, release: "tuple") -> "str":
-        """See Implementation."""
         return "flexible" if release < (3,) else cls.kind
 
     @classmethod
     def uses_cudnn_in(cls, release: "tuple") -> "bool":
-        """See Implementation."""
         return release >= (3,)
 
 
@@ -115,7 +107,6 @@ class LSTM(CudnnSince3, Recurrent):
     originals = ("asr-lstm",)
 
     def layer(self, cell_options, options):
-        """See Recurrent."""
         from keras import layers
 
         return layers.LSTM(self.case["hidden"], **dict(cell_options, **dict(options, **self.with_cudnn())))
@@ -135,7 +126,6 @@ class CuDNNLSTM(Recurrent):
     second_bias = "behind"
 
     def layer(self, cell_options, options):
-        """See Recurrent."""
         from keras import layers
 
         names = ("kernel_initializer", "recurrent_initializer", "unit_forget_bias")
@@ -150,7 +140,6 @@ class SimpleRNN(Recurrent):
     cells = ("rnn", "relu")
 
     def layer(self, cell_options, options):
-        """See Recurrent."""
         from keras import layers
 
         squash = "relu" if self.case["cell"] == "relu" else "tanh"
@@ -167,7 +156,6 @@ class GRUCell(Recurrent):
     second_bias = "row"
 
     def layer(self, cell_options, options):
-        """See Recurrent."""
         from keras import layers
 
         return layers.RNN(layers.GRUCell(self.case["hidden"], reset_after=True, **cell_options), **options)
@@ -179,7 +167,6 @@ class GRU(CudnnSince3, GRUCell):
     slug = "keras-gru"
 
     def layer(self, cell_options, options):
-        """See Recurrent."""
         from keras import layers
 
         named = dict(cell_options, **dict(options, **self.with_cudnn()))

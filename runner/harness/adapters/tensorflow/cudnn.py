@@ -30,7 +30,6 @@ class Cudnn(Recurrent):
 
     @classmethod
     def network_v1(cls, case, arrays):
-        """See Recurrent."""
         from tensorflow.contrib.cudnn_rnn.python.ops import cudnn_rnn_ops
 
         operation = getattr(cudnn_rnn_ops, cls.operations[case["cell"]])
@@ -38,7 +37,6 @@ class Cudnn(Recurrent):
 
     @classmethod
     def network_v2(cls, case):
-        """See Recurrent."""
         return v2_networks.Cudnn(case)
 
 

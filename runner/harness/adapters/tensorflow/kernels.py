@@ -120,11 +120,9 @@ class Operation(OnEngine):
         self.calls = {phase: self.engine.caller(phase) for phase in passes}
 
     def forward(self):
-        """See Implementation."""
         self.calls["forward"]()
 
     def result(self, phase):
-        """See Kernel."""
         return self.engine.result(phase)
 
 
@@ -132,7 +130,6 @@ class DenseMatmul(Operation, kernel.DenseProduct):
     """``tf.matmul`` of dense tensors."""
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         import tensorflow as tf
 
         self.build(data, {"forward": lambda held: tf.matmul(held["s"], held["b"])}, device, precision)
@@ -142,7 +139,6 @@ class CooMatmul(Operation, kernel.CooProduct):
     """``tf.sparse_tensor_dense_matmul``, which 2.x calls ``tf.sparse.sparse_dense_matmul``."""
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         import tensorflow as tf
 
         multiply = getattr(tf, "sparse_tensor_dense_matmul", None) or tf.sparse.sparse_dense_matmul
@@ -158,7 +154,6 @@ class Matmul(Operation, kernel.Gemm):
     """``tf.matmul``, whose own arguments transpose the factors."""
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         import tensorflow as tf
 
         left, left_turned, right, right_turned = self.factors(case, data, precision)
@@ -181,7 +176,6 @@ class Conv2d(Operation, kernel.Conv):
         return skip
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         import tensorflow as tf
 
         self.layout = Layout(device == "cuda")
@@ -195,15 +189,12 @@ class Conv2d(Operation, kernel.Conv):
         self.build(self.layout.convert(data), timed, device, precision)
 
     def backward_weights(self):
-        """See Conv."""
         self.calls["backward-weights"]()
 
     def backward_inputs(self):
-        """See Conv."""
         self.calls["backward-inputs"]()
 
     def result(self, phase):
-        """See Kernel."""
         return self.layout.revert(phase, self.engine.result(phase))
 
 

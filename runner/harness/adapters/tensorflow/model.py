@@ -27,13 +27,11 @@ class OnTensorFlow(OnTf2Device, Base):
             self.use_device(self.label, {"device": device, "precision": precision})
 
     def seed(self, number):
-        """See UserModel of ``user_model``."""
         import tensorflow as tf
 
         (tf.set_random_seed if self.is_v1 else tf.random.set_seed)(number)
 
     def as_array(self, value):
-        """See UserModel of ``user_model``."""
         import tensorflow as tf
 
         if isinstance(value, tf.IndexedSlices):
@@ -43,7 +41,6 @@ class OnTensorFlow(OnTf2Device, Base):
         return value.numpy() if hasattr(value, "numpy") else None
 
     def variables(self):
-        """See UserModel of ``user_model``."""
         import tensorflow as tf
 
         named, entries = {}, [(name, entry) for name, entry in self.attributes() if entry is not None]
@@ -89,7 +86,6 @@ class OnTensorFlow(OnTf2Device, Base):
         return (lambda: opened.run(variable)), (lambda values: variable.load(values, opened))
 
     def synchronize(self):
-        """See Implementation."""
         if not self.is_v1:
             OnTf2Device.synchronize(self)
 

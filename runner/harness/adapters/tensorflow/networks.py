@@ -21,7 +21,6 @@ class BasicLSTMCell(Recurrent):
 
     @classmethod
     def cell_v1(cls, case):
-        """See Recurrent."""
         import tensorflow as tf
 
         return tf.nn.rnn_cell.BasicLSTMCell(case["hidden"], forget_bias=case["forget_bias"])
@@ -62,7 +61,6 @@ class LSTMCell(Recurrent):
 
     @classmethod
     def cell_v1(cls, case):
-        """See Recurrent."""
         import tensorflow as tf
 
         return tf.nn.rnn_cell.LSTMCell(case["hidden"], forget_bias=case["forget_bias"])
@@ -79,7 +77,6 @@ class LSTMBlockCell(Recurrent):
 
     @classmethod
     def cell_v1(cls, case):
-        """See Recurrent."""
         import tensorflow.contrib.rnn as contrib
 
         return contrib.LSTMBlockCell(case["hidden"], forget_bias=case["forget_bias"])
@@ -138,12 +135,10 @@ class LSTMBlockFusedCell(Recurrent):
 
     @classmethod
     def network_v1(cls, case, arrays):
-        """See Recurrent."""
         return v1_networks.FusedCells(case, cls.cell_v1)
 
     @classmethod
     def network_v2(cls, case):
-        """See Recurrent."""
         return v2_networks.Layers(case, cls.layer_v2)
 
     @classmethod
@@ -168,7 +163,6 @@ class BasicRNNCell(Recurrent):
 
     @classmethod
     def cell_v1(cls, case):
-        """See Recurrent."""
         import tensorflow as tf
 
         return tf.nn.rnn_cell.BasicRNNCell(case["hidden"], tf.nn.relu if case["cell"] == "relu" else tf.tanh)
@@ -200,7 +194,6 @@ class GRUCell(Recurrent):
 
     @classmethod
     def cell_v1(cls, case):
-        """See Recurrent."""
         from tensorflow.contrib.cudnn_rnn.python.ops import cudnn_rnn_ops
 
         return cudnn_rnn_ops.CudnnCompatibleGRUCell(case["hidden"])

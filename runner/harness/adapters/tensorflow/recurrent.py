@@ -46,7 +46,6 @@ class Recurrent(Driven, Implementation):
 
     @classmethod
     def original(cls, case, data, weights, device, precision):
-        """See Implementation."""
         return published.PROGRAMS[case["workload"]](cls.slug, case, data, dict(runtime.SETTINGS, device=device))
 
     @classmethod
@@ -75,7 +74,6 @@ class Recurrent(Driven, Implementation):
         return v2_networks.Layers(case, v2_networks.looped(cls.cell_v2))
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         self.case = case
         arrays = layouts.convert(case, weights, self.layout)
         settings = dict(runtime.SETTINGS, device=device, precision=precision)
@@ -92,5 +90,4 @@ class Recurrent(Driven, Implementation):
         return {name: array.astype("int64") if name in wide else array for name, array in data.items()}
 
     def gradients(self):
-        """See Implementation."""
         return layouts.revert(self.case, self.engine.gradients(), self.layout)

@@ -77,7 +77,6 @@ class TheanoCudnn(networks.Network):
         return self.scratch.get_value()
 
     def canonical(self, arrays):
-        """See Network."""
         import numpy
 
         unpacked = {name: array for name, array in arrays.items() if name != "params"}
@@ -95,12 +94,10 @@ class TheanoCudnn(networks.Network):
         return [(count, self.case["batch"], self.case["hidden"])] * (2 if self.case["cell"] == "lstm" else 1)
 
     def layers(self, x, states):
-        """See Network."""
         results = self.block.apply(self.weights["params"], x, *states)
         return results[0], results[1:]
 
     def symbolic_gradients(self, loss):
-        """See Network."""
         gradients = networks.Network.symbolic_gradients(self, loss)
         gradients["params"] = gradients["params"] * self.mask
         return gradients

@@ -34,7 +34,6 @@ class LasagneLstmLayer(networks.Network):
 
     @classmethod
     def original(cls, case, data, weights, device, precision):
-        """See Implementation."""
         return published.Speech(case, data)
 
     def stored(self, weights):
@@ -51,7 +50,6 @@ class LasagneLstmLayer(networks.Network):
         return arrays
 
     def canonical(self, arrays):
-        """See Network."""
         import numpy
 
         merged = {}
@@ -61,7 +59,6 @@ class LasagneLstmLayer(networks.Network):
         return merged
 
     def groups(self):
-        """See Network."""
         canonical_names = sorted({name.partition(" ")[0] for name in self.weights})
         return [
             ["{} {}".format(name, gate) for gate in GATE_NAMES] if name.startswith("layer") else [name]

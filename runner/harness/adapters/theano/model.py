@@ -22,7 +22,6 @@ class OnTheano(Base):
         theano.config.floatX = "float64" if precision == "fp64" else "float32"
 
     def as_array(self, value):
-        """See UserModel of ``user_model``."""
         return value.get_value() if hasattr(value, "get_value") else None
 
     def shared(self):
@@ -30,12 +29,10 @@ class OnTheano(Base):
         return {name: entry for name, entry in self.attributes() if hasattr(entry, "get_value") and hasattr(entry, "set_value")}
 
     def variables(self):
-        """See UserModel of ``user_model``."""
         shared = self.shared()
         return {name: (shared[name].get_value, shared[name].set_value) for name in shared}
 
     def synchronize(self):
-        """See Implementation."""
         if self.device == "cuda":
             for variable in self.shared().values():
                 getattr(variable.get_value(borrow=True, return_internal_type=True), "sync", int)()

@@ -156,40 +156,32 @@ class Network(Implementation):
         self.last_called()
 
     def reset(self):
-        """See Implementation."""
         for name, array in self.initial_weights.items():
             self.weights[name].set_value(array)
         for variable in self.optimizer_variables + self.carried:
             variable.set_value(variable.get_value() * 0)
 
     def forward(self):
-        """See Implementation."""
         self._call("forward")
 
     def outputs(self):
-        """See Implementation."""
         self._call("forward")
         return self.results["outputs"].get_value()
 
     def backward(self):
-        """See Implementation."""
         self._call("backward")
 
     def gradients(self):
-        """See Implementation."""
         self._call("backward")
         return self.canonical({name: self.results[name].get_value() for name in self.weights})
 
     def train(self):
-        """See Implementation."""
         self._call("train")
 
     def loss(self):
-        """See Implementation."""
         return float(self.mean_loss.get_value())
 
     def synchronize(self):
-        """See Implementation."""
         if self.cuda and self.last_called is not None:
             self.last_called.sync_shared()
 

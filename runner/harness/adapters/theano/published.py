@@ -51,7 +51,6 @@ class Step(Program):
     """
 
     def __init__(self, case, data, device):
-        """See Program."""
         import numpy
         import theano
         import theano.tensor as T
@@ -86,7 +85,6 @@ class Sequence(Program):
     """
 
     def __init__(self, case, data, device):
-        """See Program."""
         import theano
         import theano.tensor as T
 
@@ -163,7 +161,6 @@ class Rnn(object):
         self.trained = [self.kernel, self.recurrent, self.bias, self.initial]
 
     def link(self, x):
-        """See Lstm."""
         import theano
         import theano.tensor as T
 

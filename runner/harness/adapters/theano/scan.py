@@ -19,12 +19,10 @@ class TheanoScan(networks.Network):
 
     @classmethod
     def original(cls, case, data, weights, device, precision):
-        """See Implementation."""
         program = published.Step if case["workload"] == "rnn-step" else published.Sequence
         return program(case, data, device)
 
     def layers(self, x, states):
-        """See Network."""
         import theano.tensor as T
 
         directions = ways(self.case)

@@ -59,7 +59,6 @@ class AllReduce(compat.OnDevice, kernel.Kernel):
     can_be_captured = False  # the other processes make each call by itself
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         self.device = device
         folder = tempfile.mkdtemp(prefix="all-reduce-")
         for rank in range(1, case["chips"]):
@@ -71,7 +70,6 @@ class AllReduce(compat.OnDevice, kernel.Kernel):
         shutil.rmtree(folder, ignore_errors=True)  # after the first sum: until then, others may still be joining
 
     def forward(self):
-        """See Implementation."""
         self.member.reduce()
 
     def result(self, phase):

@@ -23,11 +23,9 @@ class LstmCellBasic(CellLoop):
 
     @classmethod
     def original(cls, case, data, weights, device, precision):
-        """See Implementation."""
         return LstmCellTwoBiases.original(case, data, weights, device, precision)
 
     def layer(self, inputs):
-        """See Stack."""
         return steps.basic_cell(self.case["cell"])(inputs, self.case["hidden"])
 
 
@@ -35,7 +33,6 @@ class LstmCellTwoBiases(CellLoop):
     """The original's cell: as LstmCellBasic, with a bias for each of the two products."""
 
     def layer(self, inputs):
-        """See Stack."""
         return published.two_biases(steps.basic_cell("lstm"))(inputs, self.case["hidden"])
 
 
@@ -66,7 +63,6 @@ class LstmCellFused(CellLoop):
     pure = dict(Network.pure, cuda={"fp16": (1, 0), "bf16": (2, 4)})
 
     def layer(self, inputs):
-        """See Stack."""
         return getattr(compat.torch.nn, self.module_name)(inputs, self.case["hidden"])
 
 
@@ -78,7 +74,6 @@ class RnnCellFused(LstmCellFused):
     cells = ("rnn", "relu")
 
     def layer(self, inputs):
-        """See Stack."""
         return compat.torch.nn.RNNCell(inputs, self.case["hidden"], nonlinearity=NONLINEARITIES[self.case["cell"]])
 
 
@@ -104,17 +99,14 @@ class TorchscriptCell(Stack):
     layer = LstmCellBasic.layer
 
     def build(self):
-        """See Network."""
         self.loop = steps.scripted(self.case["cell"])
         return Stack.build(self)
 
     def initial_state(self, x):
-        """See Stack."""
         count = 2 if self.case["cell"] == "lstm" else 1
         return [compat.zeros(x[0], self.case["hidden"]) for _ in range(count)]
 
     def scan(self, module, x, state):
-        """See Stack."""
         state = [tensor.requires_grad_() for tensor in state]  # see lstm_loop
         results = self.loop(x, *(state + [module.weight_ih, module.weight_hh, module.bias_ih]))
         return results[0], list(results[1:])
@@ -150,7 +142,6 @@ class CompiledCell(LstmCellBasic):
         return LstmCellBasic.build(self)
 
     def layer(self, inputs):
-        """See Stack."""
         return compat.torch.compile(LstmCellBasic.layer(self, inputs), dynamic=False, fullgraph=True)
 
 

@@ -35,12 +35,10 @@ class OnDevice(object):
     can_be_captured = True  # as a CUDA graph
 
     def synchronize(self):
-        """See Implementation."""
         if self.device == "cuda":
             torch.cuda.synchronize()
 
     def device_timer(self, call, calls):
-        """See Implementation."""
         if self.device != "cuda":
             return None
         return device_clock.timer(torch.cuda, call, calls, self.can_be_captured)

@@ -75,12 +75,10 @@ class Graphed(object):
 
     @classmethod
     def lacks_release(cls, release, device):
-        """See Implementation."""
         skip = super(Graphed, cls).lacks_release(release, device)
         return ("needs-gpu", "a CUDA graph needs a GPU") if skip and skip[0] == "needs-gpu" else skip
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         self.recordings, self.optimizer = {}, None
         super(Graphed, self).__init__(case, data, weights, device, precision)
 
@@ -138,15 +136,12 @@ class Graphed(object):
         return result
 
     def forward(self):
-        """See Implementation."""
         return self._replay("forward", self._record_inference)
 
     def backward(self):
-        """See Implementation."""
         self._replay("backward", self._record_gradients)
 
     def train(self):
-        """See Implementation."""
         self.last_loss, gradients, _ = self._replay("train", self._record_training)
         if not self.update_is_recorded:
             for name, parameter in self.parameters.items():
@@ -154,7 +149,6 @@ class Graphed(object):
             self.update()
 
     def gradients(self):
-        """See Implementation."""
         _, gradients, _ = self._replay("backward", self._record_gradients)
         return {name: self._canonical(name, gradient) for name, gradient in gradients.items()}
 

@@ -52,7 +52,6 @@ class Matmul(Operation, kernel.Gemm):
         return None
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         compat.set_backends(precision == "tf32")
         compat.sum_in_single_precision()
         self.device = device
@@ -65,11 +64,9 @@ class Matmul(Operation, kernel.Gemm):
         self.product = self.multiply(self.left, self.right)
 
     def forward(self):
-        """See Implementation."""
         self.multiply(self.left, self.right, out=self.product)
 
     def result(self, phase):
-        """See Kernel."""
         self.forward()
         return (self.product if self.int8 else self.product.float()).cpu().numpy()
 
@@ -87,7 +84,6 @@ class Conv2d(Operation, kernel.Conv):
     since = (0, 2)  # torch.autograd.grad
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         compat.set_backends(precision == "tf32")
         compat.torch.backends.cudnn.benchmark = True
         compat.sum_in_single_precision()
@@ -119,22 +115,18 @@ class Conv2d(Operation, kernel.Conv):
         (self.output,) = compat.torch.autograd.grad(output, (factor,), slope, retain_graph=True)
 
     def forward(self):
-        """See Implementation."""
         if self.int8_forward:
             self.output = self.int8_forward()
         else:
             self.output = compat.inference(lambda: self._conv(*self.inference_factors))
 
     def backward_weights(self):
-        """See Conv."""
         self._backward("filters")
 
     def backward_inputs(self):
-        """See Conv."""
         self._backward("x")
 
     def result(self, phase):
-        """See Kernel."""
         self.output = None
         self.compute(phase)
         return self.output.data.float().cpu().numpy()
@@ -166,7 +158,6 @@ class SparseMatmul(Operation):
     """``torch.mm`` of S and a dense tensor; a subclass chooses the format of S."""
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         compat.set_backends(False)
         self.device = device
         self.left, self.right = self.convert(data["s"]), self.tensor(data["b"], precision)
@@ -181,7 +172,6 @@ class SparseMatmul(Operation):
         self.product = compat.torch.mm(self.left, self.right)
 
     def result(self, phase):
-        """See Kernel."""
         self.forward()
         return self.product.cpu().numpy()
 
@@ -196,7 +186,6 @@ class CooMatmul(SparseMatmul, kernel.CooProduct):
     since = (0, 4)  # torch.sparse_coo_tensor
 
     def convert(self, dense):
-        """See SparseMatmul."""
         indices, values = self.coordinates(dense)
         parts = compat.torch.from_numpy(indices).t(), compat.torch.from_numpy(values)
         return self.to_device(compat.torch.sparse_coo_tensor(*parts, size=dense.shape)).coalesce()
@@ -208,7 +197,6 @@ class CsrMatmul(SparseMatmul, kernel.CsrProduct):
     since = (1, 10)
 
     def convert(self, dense):
-        """See SparseMatmul."""
         return self.tensor(dense, "fp32").to_sparse_csr()
 
 

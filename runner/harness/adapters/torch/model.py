@@ -20,7 +20,6 @@ class UserModel(compat.OnDevice, Base):
         return super(UserModel, cls).lacks(case, release, device, precision)
 
     def prepare(self, device, precision):
-        """See UserModel of ``user_model``."""
         compat.set_backends(precision == "tf32")
 
     def seed(self, number):
@@ -28,7 +27,6 @@ class UserModel(compat.OnDevice, Base):
         compat.torch.manual_seed(number)
 
     def as_array(self, value):
-        """See UserModel of ``user_model``."""
         torch = compat.torch
         if not (torch.is_tensor(value) or isinstance(value, torch.autograd.Variable)):
             return None

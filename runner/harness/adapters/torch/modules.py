@@ -28,7 +28,6 @@ class CudnnsPrecisions(object):
 
     @classmethod
     def lacks_16_bits(cls, case, release, device, precision):
-        """See Implementation."""
         skip = super(CudnnsPrecisions, cls).lacks_16_bits(case, release, device, precision)
         if skip and (device, precision) == ("cuda", "bf16") and not is_pure(case):
             return skip[0], "autocast computes cuDNN's layers in fp16 where it should compute in bf16"
@@ -51,13 +50,11 @@ class NnLstm(CudnnsPrecisions, Network):
     module_name = "LSTM"
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         if case["ragged"]:
             data = longest_first(data)
         Network.__init__(self, case, data, weights, device, precision)
 
     def build(self):
-        """See Network."""
         case = self.case
         make = getattr(compat.torch.nn, self.module_name)
         options = {"bidirectional": case["bidirectional"], **self.options()}
@@ -68,13 +65,11 @@ class NnLstm(CudnnsPrecisions, Network):
         return {}
 
     def recurrent_modules(self):
-        """See Network."""
         suffixes = {"/": "", "/reverse/": "_reverse"}
         layers = [(k, way) for k in range(self.case["layers"]) for way in ways(self.case)]
         return [("layer{}{}".format(k, way), self.module, "_l{}{}".format(k, suffixes[way])) for k, way in layers]
 
     def run(self, x, states):
-        """See Network."""
         if not self.case["ragged"]:
             return self.module(x, states)
         rnn = compat.torch.nn.utils.rnn
@@ -98,7 +93,6 @@ class NnRnn(NnLstm):
     module_name = "RNN"
 
     def options(self):
-        """See NnLstm."""
         return {"nonlinearity": NONLINEARITIES[self.case["cell"]]}
 
 
@@ -126,15 +120,12 @@ class NnLstmPadded(CudnnsPrecisions, Stack):
         return case.get("ragged", False) and super(NnLstmPadded, cls).concerns(case)
 
     def layer(self, inputs):
-        """See Stack."""
         return compat.torch.nn.LSTM(inputs, self.case["hidden"])
 
     def recurrent_modules(self):
-        """See Network."""
         return [(prefix, module, "_l0") for prefix, module, _ in Stack.recurrent_modules(self)]
 
     def scan(self, module, x, state):
-        """See Stack."""
         return module(x, state)
 
 

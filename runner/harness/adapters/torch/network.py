@@ -62,7 +62,6 @@ class Network(compat.OnDevice, Implementation):
         return super(Network, cls).lacks(case, release, device, precision)
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
         self.case = case
         self.device = device
         compat.set_backends(precision == "tf32")
@@ -85,7 +84,6 @@ class Network(compat.OnDevice, Implementation):
 
     @classmethod
     def original(cls, case, data, weights, device, precision):
-        """See Implementation."""
         network = cls(case, data, weights, device, precision)
         return published.Words(network) if case["workload"] == "lm-lstm" else published.Speech(network, data)
 
@@ -199,12 +197,10 @@ class Network(compat.OnDevice, Implementation):
             self.module.train(enabled)
 
     def forward(self):
-        """See Implementation."""
         self._set_training(False)
         return compat.inference(lambda: self.infer(self.inference_x)[0])
 
     def outputs(self):
-        """See Implementation."""
         outputs = self.forward().data
         self.arithmetic.check(outputs)
         array = outputs.float().cpu().numpy()
@@ -213,23 +209,19 @@ class Network(compat.OnDevice, Implementation):
         return array
 
     def backward(self):
-        """See Implementation."""
         self._backward()
 
     def train(self):
-        """See Implementation."""
         last_states = self._backward(self.states)
         self.update()
         if self.case["carry"]:
             self.states = compat.detached(last_states)
 
     def loss(self):
-        """See Implementation."""
         self.arithmetic.check_scale()
         return compat.number(self.last_loss)
 
     def gradients(self):
-        """See Implementation."""
         self._backward()
         return {name: self._canonical(name, parameter.grad) for name, parameter in self.parameters.items()}
 

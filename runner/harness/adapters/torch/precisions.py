@@ -83,7 +83,6 @@ class SixteenBits(Single):
         return outputs.float()
 
     def scaled(self, loss):
-        """See Single."""
         return loss * self.scale if self.scale != 1 else loss
 
     def check(self, outputs):
@@ -102,7 +101,6 @@ class Mixed(SixteenBits):
     """
 
     def __init__(self, device, precision):
-        """See SixteenBits."""
         SixteenBits.__init__(self, device, precision)
         self.description = "autocast to {}, weights in float32".format(NAMES[precision])
         self.scaler = None
@@ -128,11 +126,9 @@ class Mixed(SixteenBits):
         return covered
 
     def scaled(self, loss):
-        """See Single."""
         return loss if self.scaler is None else self.scaler.scale(loss)
 
     def updater(self, optimizer, step, clip):
-        """See Single."""
         if self.precision != "fp16":
             return Single.updater(self, optimizer, step, clip)
         self.scaler = scaler = compat.scaler(self.device, LOSS_SCALE, FOREVER)
@@ -147,7 +143,6 @@ class Mixed(SixteenBits):
         return update
 
     def check_scale(self):
-        """See Single."""
         if self.scaler is not None and self.scaler.get_scale() != LOSS_SCALE:
             raise CellFailure("nan", "a gradient is not finite in fp16 at a loss scale of {:g}".format(LOSS_SCALE))
 
@@ -156,7 +151,6 @@ class Pure(SixteenBits):
     """Weights, data, states and gradients in 16 bits; the loss reads the states in single precision."""
 
     def __init__(self, device, precision):
-        """See SixteenBits."""
         SixteenBits.__init__(self, device, precision)
         self.description = "weights, data and states in {}".format(NAMES[precision])
         if precision == "fp16":

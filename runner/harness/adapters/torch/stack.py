@@ -45,7 +45,6 @@ class Stack(Network):
         return None
 
     def build(self):
-        """See Network."""
         self.rows = None
         if self.case["bidirectional"]:
             self.rows = self.tensor(reversal(self.lengths, self.case["steps"]))
@@ -53,14 +52,12 @@ class Stack(Network):
         return compat.torch.nn.ModuleList([module for modules in self.layers for module in modules])
 
     def recurrent_modules(self):
-        """See Network."""
         named = []
         for k, modules in enumerate(self.layers):
             named += [("layer{}{}".format(k, way), module, "") for way, module in zip(ways(self.case), modules)]
         return named
 
     def run(self, x, states):
-        """See Network."""
         last_states = []
         for modules in self.layers:
             outputs = []
@@ -85,20 +82,16 @@ class CellLoop(Stack):
     """A Python loop over a list of steps: the gradient of ``x[t]`` would be as large as the entire tensor ``x``."""
 
     def initial_state(self, x):
-        """See Stack."""
         state = compat.zeros(x[0], self.case["hidden"])
         return (state, compat.zeros(x[0], self.case["hidden"])) if self.case["cell"] == "lstm" else state
 
     def run(self, x, states):
-        """See Network."""
         return Stack.run(self, compat.torch.unbind(x, 0), states)
 
     def every_state(self, hidden):
-        """See Network."""
         return compat.torch.stack(hidden)
 
     def scan(self, module, x, state):
-        """See Stack."""
         lstm = self.case["cell"] == "lstm"
         hidden = []
         for step in x:
@@ -113,5 +106,4 @@ class CellLoop(Stack):
         return compat.torch.unbind(Stack.reverse(self, compat.torch.stack(x)), 0)
 
     def concatenate(self, outputs):
-        """See Stack."""
         return [compat.torch.cat(directions, 1) for directions in zip(*outputs)]

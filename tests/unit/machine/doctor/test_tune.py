@@ -11,12 +11,10 @@ from typer.testing import CliRunner
 
 from runner import cli
 from runner.core.busy import Busy
-from runner.gpu.settings import Settings
 from runner.gpu.types import held_back
 from runner.machine.doctor import tune
-from runner.machine.doctor.noise import Noise, read_noise
-from runner.machine.doctor.noise_findings import NoiseSource, judge
-from runner.machine.doctor.tune import Tuning
+from runner.machine.doctor.noise import Noise, Settings, read_noise
+from runner.machine.doctor.tune import NoiseSource, Tuning, judge
 
 QUIET = Noise(
     cpus=8,

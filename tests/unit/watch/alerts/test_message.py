@@ -10,8 +10,7 @@ import pytest
 from runner.core.errors import UsageError
 from runner.nights.night import NightChange
 from runner.watch.alerts import overview
-from runner.watch.alerts.evidence import AlertEvidence
-from runner.watch.alerts.message import commands, opened_message
+from runner.watch.alerts.message import AlertEvidence, commands, opened_message
 from tests.support.nights import BEFORE, Receivers, change, ended, many, night, run_of
 
 CELLS = many(8)

@@ -20,7 +20,7 @@ from runner.history.entries import CellEntry, RunEntry
 from runner.watch.imports import import_files
 from runner.watch.imports.figure_table import read_table
 from runner.watch.imports.figures import cell_id
-from runner.watch.imports.stored import stored_entries
+from runner.watch.imports.run_folders import stored_entries
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "import.md"
 FILES = Path(__file__).parent / "files"

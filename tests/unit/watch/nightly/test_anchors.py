@@ -13,7 +13,7 @@ from runner.nights.looks import EarlierNights, Look
 from runner.store.run import Run
 from runner.watch.nightly.anchors import ANCHOR_EVERY, Anchors, find_anchors, is_due
 from runner.watch.nightly.baseline import Baseline
-from runner.watch.nightly.candidates import anchors_to_compare
+from runner.watch.nightly.compared import anchors_to_compare
 from tests.support.fake_runs import cell, make, rounds
 
 FUSED, BASIC = cell("torch-2.x", "nn-lstm"), cell("torch-2.x", "lstm-cell-basic")

@@ -7,7 +7,7 @@ import pytest
 from runner.analysis.comparison_model import Row, Verdict
 from runner.nights.looks import Look
 from runner.nights.night import Against, State
-from runner.watch.nightly.confirmed import confirming_night
+from runner.watch.nightly.confirmation import confirming_night
 from tests.support.fake_runs import cell
 
 TONIGHT = "20261124-023000-ab12"

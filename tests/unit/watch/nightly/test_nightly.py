@@ -19,8 +19,8 @@ from runner.nights.night_files import nights_folder, write_night
 from runner.plan.pairs import MAX_ROUNDS_IN_TURNS
 from runner.store.run import Run
 from runner.watch.nightly import baseline
-from runner.watch.nightly.changes import night_change, night_pair
 from runner.watch.nightly.confirmation import confirmation_plan
+from runner.watch.nightly.night_record import night_change, night_pair
 from runner.watch.nightly.text import night_text
 from tests.support.changed_runs import change_header
 from tests.support.fake_runs import bad, cell, make, rounds
