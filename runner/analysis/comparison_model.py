@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from runner.analysis.boards import Board
 from runner.analysis.model import Grade, QualityIssue
@@ -11,8 +11,8 @@ from runner.catalog.published import Figure
 from runner.core.model import Cell
 from runner.stats.intervals import MARGIN
 
-Verdict = Literal["same", "slower", "faster", "inconclusive", "not-comparable", "not-measured"]
-VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "inconclusive", "not-comparable", "not-measured")
+Verdict = Literal["slower", "faster", "same", "inconclusive", "not-comparable", "not-measured"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Kind = Literal["framework", "speed", "digest", "package", "alone", "rest"]
 """The kinds of a difference, in the order they are shown; see ``Difference``."""
 MAX_MORE_ROUNDS = 30

@@ -11,6 +11,7 @@ from runner.analysis.comparison_model import Row
 from runner.analysis.model import Dataset
 from runner.catalog.cases import CASES, in_published_unit, is_network_of_user
 from runner.core import units
+from runner.core.grouping import grouped
 from runner.core.text import printable
 from runner.core.units import TimeUnit
 
@@ -110,10 +111,7 @@ def environment_order(dataset: Dataset) -> Mapping[str, int]:
 
 def rows_by_case(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """Return the rows of each case, in their order."""
-    cases: dict[str, list[Row]] = {}
-    for row in rows:
-        cases.setdefault(row.case_id, []).append(row)
-    return cases
+    return grouped((row.case_id, row) for row in rows)
 
 
 def error(value: float | None) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from runner.analysis.comparison_model import Comparison
+from runner.core.grouping import grouped
 from runner.core.model.cells import is_twin
 from runner.report import comparison_notes, differences, formatting, profile_markdown, wording
 from runner.report.accuracy import ERRORS, NETWORKS, Accuracy
@@ -170,11 +171,11 @@ def _all_comparisons(rows: Sequence[ComparedRow], max_rows: int) -> list[str]:
 
 def _reasons(rows: Iterable[ComparedRow]) -> list[str]:
     """Return a list of the reasons of rows without a verdict, each once; nothing if there is none."""
-    labels: dict[tuple[str, str], list[str]] = {}
-    for each in rows:
-        if each.row.reason and each.row.code not in comparison_notes.SELF_EXPLANATORY:
-            label = f"{each.row.environment} {each.api} {test_phase(each.row)}"
-            labels.setdefault((each.word, each.row.reason), []).append(label)
+    labels = grouped(
+        ((each.word, each.row.reason), f"{each.row.environment} {each.api} {test_phase(each.row)}")
+        for each in rows
+        if each.row.reason and each.row.code not in comparison_notes.SELF_EXPLANATORY
+    )
     reasons = [f"{word}: {formatting.few(of_reason)}: {reason}" for (word, reason), of_reason in labels.items()]
     return [bullets(reasons)] if reasons else []
 

@@ -1,6 +1,5 @@
 """The profiles of a run side by side: which operators a slower release spends its time in."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from runner.analysis.profile_changes import (
 )
 from runner.analysis.releases import EnvironmentRelease
 from runner.core import units
+from runner.core.grouping import grouped
 from runner.core.model import Cell
 from runner.core.units import TimeUnit
 from runner.report import formatting
@@ -222,11 +222,11 @@ def _signed(seconds: float, unit: TimeUnit) -> str:
 
 def _missing(profiles: Mapping[str, Mapping[str, Any]], names: Mapping[str, EnvironmentRelease]) -> list[str]:
     """Return a sentence for each reason why cells of a release have no profile."""
-    cells: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for cell_id, profile in profiles.items():
-        if not profile.get("rows"):
-            environment = Cell.parse(cell_id).environment
-            cells[name(environment, names), profile["reason"]].append(cell_id)
+    cells = grouped(
+        ((name(Cell.parse(cell_id).environment, names), profile["reason"]), cell_id)
+        for cell_id, profile in profiles.items()
+        if not profile.get("rows")
+    )
     return [
         f"{release}: no profile of {formatting.counted(len(ids), 'test')}: {reason}"
         for (release, reason), ids in cells.items()

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from runner.core import units
+from runner.core.grouping import grouped
 from runner.report import wording
 from runner.report.formatting import date
 from runner.report.page_templates import environment
@@ -49,12 +50,10 @@ def site(
         if week:
             week.add(trend, row)
         yield f"{FOLDER}/{row.page}", _page("trend", **_trend_content(trend))
-    by_device: dict[str, list[TrendRow]] = {}
-    for row in sorted(rows, key=lambda row: row.rank):
-        by_device.setdefault(row.device_page, []).append(row)
+    rows.sort(key=lambda row: row.rank)
+    by_device = grouped((row.device_page, row) for row in rows)
     for of_device in by_device.values():
         yield from _device_pages(of_device, margin)
-    regressions = [row for row in sorted(rows, key=lambda row: row.rank) if row.regression]
     yield (
         "index.html",
         _page(
@@ -63,7 +62,7 @@ def site(
             more_runs=max(len(summaries) - MAX_RUNS, 0),
             counted_words=wording.counted_words,
             devices=sorted(by_device.values(), key=lambda of_device: of_device[0].device),
-            regressions=regressions,
+            regressions=[row for row in rows if row.regression],
             week=week,
             listed=MAX_LISTED,
             folder=FOLDER,

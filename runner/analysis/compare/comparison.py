@@ -4,14 +4,13 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from runner.analysis.compare.differences import environment_differences
-from runner.analysis.compare.drafts import Draft
+from runner.analysis.compare.drafts import Draft, widenings
 from runner.analysis.compare.forecasts import detectable_by_kind
 from runner.analysis.compare.geometric_mean import geometric_means
 from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.compare.noise_floor import apply_noise_floors, flag_noisy_means
 from runner.analysis.compare.run_sides import Match, RunReader, choose_sides, passed_over
 from runner.analysis.compare.verdicts import with_verdicts
-from runner.analysis.compare.widening import widenings
 from runner.analysis.comparison_model import Comparison, Detectable, GeometricMean, Row
 from runner.analysis.model import Dataset
 from runner.catalog import published

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from runner.backends import Backend
 from runner.backends.provision import provision
 from runner.core.errors import NothingSelectedError, Problem, ProvisionError
+from runner.core.grouping import grouped
 from runner.core.model import Plan, Provisioned, Skip
 from runner.core.progress import Progress
 from runner.gpu.device import recover
@@ -103,10 +104,7 @@ def skipped_environments(plan: Plan) -> Mapping[Skip, Sequence[str]]:
     for planned in plan.cells:
         if planned.skip and planned.cell.environment not in running:
             first_skips.setdefault(planned.cell.environment, planned.skip)
-    environments: dict[Skip, list[str]] = {}
-    for name, skip in first_skips.items():
-        environments.setdefault(skip, []).append(name)
-    return environments
+    return grouped((skip, name) for name, skip in first_skips.items())
 
 
 def _started(
