@@ -1,6 +1,6 @@
 """A run folder as an entry of the history: the median of each cell, its ratio to the run's base, and a night's changes.
 
-The numbers are those of the run's report: ``analysis.compare.summary`` compares, and ``analysis.time_intervals`` has
+The numbers are those of the run's report: ``analysis.compare.comparison`` compares, and ``analysis.time_intervals`` has
 the intervals. A/A twins are left out, and so are environments as they were (``torch-2.x@RUN``): they are only bases.
 """
 
