@@ -119,19 +119,13 @@ class Check:
 
 
 def _parts(check: Check) -> Iterator["RenderableType"]:
-    from rich.table import Table
     from rich.text import Text
 
     for line in _head(check):
         yield Text(line)
     for title, rows, style in _sections(check):
-        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        for name, text in rows:
-            table.add_row(Text(f"  {name}", style=style or "dim"), Text(text))
         yield Text(f"\n{title}", style=f"bold {style}".rstrip())
-        yield table
+        yield rich_text.aligned(((Text(f"  {name}", style=style or "dim"), Text(text)) for name, text in rows), 2)
     yield ""
     if check.advice:
         yield Text(f"{'note' if check.command else 'next'}: {check.advice}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.grouping import grouped
 from runner.report import wording
-from runner.report.compared_rows import ComparedRow, by_workload, in_order
+from runner.report.compared_rows import ComparedRow, in_order
 from runner.report.formatting import counted
 
 MAX_TESTS = 60
@@ -84,7 +84,8 @@ def _heat_map(base: str, rows: Sequence[ComparedRow], order: Mapping[str, int]) 
     if len(tests) <= MAX_TESTS:
         map_rows = [_test(of_test, environments) for of_test in tests.values()]
     else:
-        map_rows = [_workload(name, group, environments) for name, group in by_workload(in_order(rows)).items()]
+        workloads = grouped((each.row.workload, each) for each in in_order(rows))
+        map_rows = [_workload(name, group, environments) for name, group in workloads.items()]
     return HeatMap(
         base=base,
         environments=tuple(environments),

@@ -9,7 +9,6 @@ from itertools import groupby
 
 from runner.analysis.comparison_model import Comparison
 from runner.core.grouping import grouped
-from runner.core.model.cells import is_twin
 from runner.report import comparison_notes, differences, formatting, profile_markdown, wording
 from runner.report.accuracy import ERRORS, NETWORKS, Accuracy
 from runner.report.answer import ReleaseChange
@@ -43,7 +42,7 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
     notes = [
         *page.notes,
         *comparison_notes.widening_sentences(page.comparisons),
-        *comparison_notes.detectable_sentences(_of_releases(page)),
+        *comparison_notes.detectable_sentences(each for each in page.comparisons if not each.is_control),
     ]
     needed = [
         *first,
@@ -76,11 +75,6 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
     if left_out:
         kept.append(f"This page leaves out {', '.join(left_out)}, because a comment has limited room: see index.html.")
     return "\n\n".join([*needed, *kept]) + "\n"
-
-
-def _of_releases(page: Page) -> list[Comparison]:
-    """Return the comparisons without those of A/A controls."""
-    return [each for each in page.comparisons if not any(map(is_twin, each.others))]
 
 
 def _size(parts: Iterable[str]) -> int:

@@ -1,7 +1,7 @@
 """The profiles of a run side by side: which operators a slower release spends its time in."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.analysis.profile_changes import (
@@ -11,6 +11,7 @@ from runner.analysis.profile_changes import (
     Clock,
     ComparedOperator,
     OperatorChanges,
+    OperatorTime,
     compare_profiles,
 )
 from runner.analysis.releases import EnvironmentRelease
@@ -200,16 +201,9 @@ def _row(operator: ComparedOperator, changes: OperatorChanges, unit: TimeUnit) -
 
 
 def _sum_row(title: str, base: float, other: float, changes: OperatorChanges, unit: TimeUnit) -> OperatorRow:
-    share = (other - base) / changes.base_seconds if changes.base_seconds else 0.0
-    return OperatorRow(
-        name=title,
-        calls="",
-        base=_time(base, unit),
-        other=_time(other, unit),
-        change=_signed(other - base, unit),
-        share=f"{100 * share:+z.1f} %",
-        is_operator=False,
-    )
+    """Return the row of several operators together."""
+    together = ComparedOperator(title, OperatorTime(0.0, base), OperatorTime(0.0, other))
+    return replace(_row(together, changes, unit), calls="", is_operator=False)
 
 
 def _time(seconds: float, unit: TimeUnit) -> str:

@@ -91,14 +91,10 @@ def _trend_content(trend: Trend) -> dict[str, Any]:
             for (start, name), stop in reversed(list(zip(releases, following, strict=True)))
         ],
         "points": trend.points[: -LISTED_POINTS - 1 : -1],
-        "bounds": [(trend.points[before], trend.points[after]) for before, after in _breaks(trend)],
+        "bounds": [  # the last point of each part that was measured alike, and the first of the next
+            (trend.points[before[-1]], trend.points[after[0]]) for before, after in pairwise(trend.segments)
+        ],
     }
-
-
-def _breaks(trend: Trend) -> Iterator[tuple[int, int]]:
-    """Yield the last point of each part that was measured alike, and the first of the next."""
-    for before, after in pairwise(trend.segments):
-        yield before[-1], after[0]
 
 
 def _device_pages(rows: Sequence[TrendRow], margin: float) -> Iterator[tuple[str, str]]:

@@ -21,12 +21,12 @@ from runner.plan.controls import with_twins
 from runner.plan.specs import announce
 from runner.session.context import PlannedRun
 from runner.session.execution import header
-from runner.session.execution.assignment import Assignment, assign_devices, device_locks
+from runner.session.execution.assignment import assign_devices, device_locks
 from runner.session.execution.failures import recorded_ending
 from runner.session.execution.quiet import wait_until_quiet
 from runner.session.execution.recorder import RunRecorder, Totals
 from runner.session.execution.side_by_side import execute
-from runner.session.preparation import Prepared, RunOrigin, RunSettings
+from runner.session.preparation import Prepared
 from runner.store.journal import Entry
 from runner.store.run import Run
 
@@ -57,7 +57,8 @@ def run(work: PlannedRun, progress: Progress) -> Totals:
         if resumed:
             stored, entries = resumed, _continued(resumed, plan, ready, failed)
         else:
-            stored, entries = _started(assignment, settings, origin, ready, stack), ()
+            stored, entries = header.start_run(assignment.plan, settings, origin, assignment.gpus, ready), ()
+            stack.enter_context(stored.hold())
         progress.note(f"run {stored.id} on {plan.backend}, {plan.device}, {plan.measurement.threads} threads")
         recorder = RunRecorder(assignment.plan, stored, progress, entries)
         missing = [name for name in failed if failed[name].passing]
@@ -105,19 +106,6 @@ def skipped_environments(plan: Plan) -> Mapping[Skip, Sequence[str]]:
         if planned.skip and planned.cell.environment not in running:
             first_skips.setdefault(planned.cell.environment, planned.skip)
     return grouped((skip, name) for name, skip in first_skips.items())
-
-
-def _started(
-    assignment: Assignment,
-    settings: RunSettings,
-    origin: RunOrigin,
-    ready: Mapping[str, Provisioned],
-    stack: contextlib.ExitStack,
-) -> Run:
-    """Create the folder of a new run, and lock it."""
-    stored = header.start_run(assignment.plan, settings, origin, assignment.gpus, ready)
-    stack.enter_context(stored.hold())
-    return stored
 
 
 def _continued(
