@@ -21,7 +21,7 @@ from typing import NamedTuple
 from benchmarks.environments import Ready, nothing, ready, request
 from benchmarks.table import Row, UnmeasurableError
 from runner.analysis import dataset
-from runner.analysis.compare.summary import summarise
+from runner.analysis.compare.comparison import summarise
 from runner.analysis.comparison_model import Verdict
 from runner.backends import Channel, harness_archive
 from runner.backends.docker.channel import DockerChannel

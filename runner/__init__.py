@@ -119,7 +119,7 @@ def compare_models(
         NothingSelectedError: no class of the file fits the environments, or there is no such case.
         RunnerError: nothing was measured that can be compared.
     """
-    from runner.session.compare_models import compare_models as measure
+    from runner.session.notebook import compare_models as measure
     from runner.session.options import Options
 
     given = Options(model=[Path(model)], reports=Path(reports), matrix=Path(matrix), **options)

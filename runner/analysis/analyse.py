@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from runner.analysis.compare.comparison import summarise
 from runner.analysis.compare.measured_run import MeasuredRun
-from runner.analysis.compare.summary import summarise
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.dataset import load_dataset
 from runner.analysis.model import Dataset, Grade, QualityIssue

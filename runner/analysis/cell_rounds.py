@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runner.analysis.boards import Board, boards_of, groups, shared_rounds
 from runner.analysis.model import Round, TurnMedians, log_ratio
+from runner.core.grouping import grouped
 from runner.core.model import Cell
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ class RoundRatios(NamedTuple):
         """Return the log ratios with the rounds of a group averaged, by the first round of each group."""
         if self.groups is None or len(set(self.groups)) == len(self.groups):
             return dict(self.log_ratios)
-        by_group: dict[Hashable, list[tuple[int, float]]] = {}
-        for group, (number, value) in zip(self.groups, self.log_ratios.items(), strict=True):
-            by_group.setdefault(group, []).append((number, value))
+        by_group = grouped(zip(self.groups, self.log_ratios.items(), strict=True))
         return {group[0][0]: sum(value for _, value in group) / len(group) for group in by_group.values()}
 
 

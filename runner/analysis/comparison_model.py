@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from runner.analysis.boards import Board
 from runner.analysis.model import Grade, QualityIssue
 from runner.analysis.releases import EnvironmentRelease
 from runner.catalog.published import Figure
 from runner.core.model import Cell
+from runner.core.model.cells import is_twin
 from runner.stats.intervals import MARGIN
 
-Verdict = Literal["same", "slower", "faster", "inconclusive", "not-comparable", "not-measured"]
-VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "inconclusive", "not-comparable", "not-measured")
+Verdict = Literal["slower", "faster", "same", "inconclusive", "not-comparable", "not-measured"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Kind = Literal["framework", "speed", "digest", "package", "alone", "rest"]
 """The kinds of a difference, in the order they are shown; see ``Difference``."""
 MAX_MORE_ROUNDS = 30
@@ -244,6 +245,11 @@ class Comparison:
     detectable_change: float | None = None
     detectable_rounds: tuple[int, ...] = ()
     detectable_by_kind: Mapping[str, Detectable] = field(default_factory=dict)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it compares an environment with its twin: an A/A control, and no comparison of releases."""
+        return any(map(is_twin, self.others))
 
     def count(self, environment: str) -> dict[Verdict, int]:
         """Return how many rows of an environment have each verdict, without those that no row has."""

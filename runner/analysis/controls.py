@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from runner.analysis.boards import host_of_case
 from runner.analysis.cell_rounds import RoundRatios, round_ratios, rounds_by_cell
 from runner.analysis.model import Dataset, QualityIssue
+from runner.core.grouping import grouped
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin, origin
 
@@ -107,11 +108,9 @@ def canary_drift(canary: Sequence[tuple[str, int, float]]) -> float | None:
 
 def canary_by_host(dataset: Dataset) -> dict[str, list[tuple[str, int, float]]]:
     """Return host -> the times of the canary there, in the order measured; the host is empty if it is not known."""
-    host_of, by_host = host_of_case(dataset.rounds), dict[str, list[tuple[str, int, float]]]()
+    host_of = host_of_case(dataset.rounds)
     only = next(iter(host_of.values())) if len(set(host_of.values())) == 1 else ""
-    for reading in dataset.canary:
-        by_host.setdefault(host_of.get(reading[0], only), []).append(reading)
-    return by_host
+    return grouped((host_of.get(reading[0], only), reading) for reading in dataset.canary)
 
 
 def control_issues(dataset: Dataset, pairs: Sequence[AAPair]) -> Iterator[QualityIssue]:

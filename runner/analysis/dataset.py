@@ -1,7 +1,7 @@
 """Reads run folders as tables: every sample, every round, every failure."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,18 +18,6 @@ from runner.store.damage import DamagedRecord
 from runner.store.documents import PLAN
 from runner.store.journal import Journal
 from runner.store.run import Run, runs
-
-
-def merge(folders: Iterable[Run | Path]) -> pd.DataFrame:
-    """Return the samples of several runs: a row for each measured iteration, with ``runner.store.samples.COLUMNS``.
-
-    Text columns are categories: a million rows take some 40 MB.
-
-    Args:
-        folders: runs, or the folders of runs.
-    """
-    samples_of_runs = [load_dataset(folder).samples for folder in folders]
-    return _concatenate(samples_of_runs) if samples_of_runs else TableBuilder().tables().samples
 
 
 def load_dataset(folder: Run | Path) -> Dataset:
@@ -88,11 +76,11 @@ def load_samples(path: str | Path) -> pd.DataFrame:
     if source.suffix in {".parquet", ".csv"} and not source.is_dir():
         return samples.read(source)
     if (source / PLAN).exists():
-        return merge([source])
+        return load_dataset(source).samples
     newest = runs(source)
     if not newest:
         raise RecordError(Problem(f"there is no run in {source}", hint="start one with `runner run`"))
-    return merge(newest[:1])
+    return load_dataset(newest[0]).samples
 
 
 def export(run: Run | Path, path: Path) -> int:
@@ -101,23 +89,9 @@ def export(run: Run | Path, path: Path) -> int:
     Raises:
         UsageError: the file name has another suffix.
     """
-    frame = merge([run])
+    frame = load_dataset(run).samples
     samples.write(frame, path)
     return len(frame)
-
-
-def _concatenate(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of several tables; text columns remain categories."""
-    if len(frames) == 1:
-        return frames[0]
-    columns: dict[str, Any] = {}
-    for name in frames[0].columns:
-        parts = [frame[name] for frame in frames]
-        if isinstance(parts[0].dtype, pd.CategoricalDtype):
-            columns[name] = pd.api.types.union_categoricals(parts)
-        else:
-            columns[name] = pd.concat(parts, ignore_index=True)
-    return pd.DataFrame(columns)
 
 
 def _provenance(plan: Mapping[str, Any], header: Mapping[str, Any]) -> dict[str, Any]:

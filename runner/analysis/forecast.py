@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from runner.analysis.comparison_model import MAX_MORE_ROUNDS
 from runner.analysis.model import MIN_ROUNDS
+from runner.core.grouping import grouped
 from runner.stats import continuation, intervals
 from runner.stats.continuation import Continuation, Floats
 
@@ -172,10 +173,8 @@ def _groups(
     rounds: Integers, independent: Floats, looks: Sequence[tuple[int, ...]]
 ) -> Iterator[tuple[Integers, tuple[int, ...]]]:
     """Yield the indices of the rows that share their number of rounds and their looks, and these looks."""
-    indices: dict[tuple[int, int, tuple[int, ...]], list[int]] = {}
-    for index, key in enumerate(zip(rounds.tolist(), np.round(independent).astype(int).tolist(), looks, strict=True)):
-        indices.setdefault(key, []).append(index)
-    for (_, _, at), group in indices.items():
+    keys = zip(rounds.tolist(), np.round(independent).astype(int).tolist(), looks, strict=True)
+    for (_, _, at), group in grouped((key, index) for index, key in enumerate(keys)).items():
         yield np.array(group), at
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from runner.analysis.comparison_model import Comparison
 from runner.core.model import Cell, Plan
-from runner.core.model.cells import is_twin, twin
+from runner.core.model.cells import twin
 from runner.stats import intervals
 
 
@@ -83,7 +83,7 @@ class StoppingRule:
         A pair is left out if the forecast gives it less than 1 in 5 up to then. A/A pairs get no round of their own.
         """
         for comparison in comparisons:
-            for row in comparison.rows if not is_twin(comparison.others[-1]) else ():
+            for row in () if comparison.is_control else comparison.rows:
                 cells = frozenset({row.base, row.other})
                 remaining = self.looks[-1] - row.rounds
                 in_reach = row.more_rounds_low <= remaining

@@ -2,7 +2,6 @@
 
 import math
 import sys
-from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from statistics import median
@@ -11,6 +10,7 @@ import numpy as np
 
 from runner.analysis.boards import Board, boards_of
 from runner.analysis.model import Dataset
+from runner.core.grouping import grouped
 from runner.core.model import Cell
 from runner.stats import intervals
 
@@ -26,18 +26,17 @@ def time_intervals(dataset: Dataset) -> dict[Cell, Ends | None]:
 
     Where rounds were added while verdicts were open, the level is that of the ratios: SHOWN_LEVEL.
     """
-    seconds: dict[Cell, list[float]] = defaultdict(list)
-    servers: dict[Cell, list[str]] = defaultdict(list)
-    boards: dict[Cell, list[Board]] = defaultdict(list)
-    columns = (dataset.rounds[name].tolist() for name in ("cell", "seconds", "server"))
-    for cell_id, time, server, board in zip(*columns, boards_of(dataset.rounds), strict=True):
-        cell = Cell.parse(cell_id)
-        seconds[cell].append(time)
-        servers[cell].append(server)
-        boards[cell].append(board)
     level = intervals.SHOWN_LEVEL if len(dataset.looks) > 1 else 1 - intervals.CONFIDENCE
-    grouped = {cell: boards[cell] if len(set(boards[cell])) > 1 else servers[cell] for cell in seconds}
-    return {cell: median_interval(seconds[cell], grouped[cell], level) for cell in seconds}
+    columns = (dataset.rounds[name].tolist() for name in ("seconds", "server"))
+    rows = zip(*columns, boards_of(dataset.rounds), strict=True)
+    by_cell: dict[str, list[tuple[float, str, Board]]] = grouped(
+        zip(dataset.rounds["cell"].tolist(), rows, strict=True)
+    )
+    ends = {}
+    for cell_id, of_cell in by_cell.items():
+        seconds, servers, boards = zip(*of_cell, strict=True)
+        ends[Cell.parse(cell_id)] = median_interval(seconds, boards if len(set(boards)) > 1 else servers, level)
+    return ends
 
 
 def median_interval(seconds: Sequence[float], servers: Sequence[Hashable], level: float) -> Ends | None:
@@ -58,10 +57,8 @@ def median_interval(seconds: Sequence[float], servers: Sequence[Hashable], level
     References:
         Conover, Practical Nonparametric Statistics, 1999, section 3.2: the binomial interval of a quantile.
     """
-    by_server: dict[object, list[float]] = defaultdict(list)
-    names: Sequence[object] = servers if all(servers) else range(len(seconds))
-    for name, value in zip(names, seconds, strict=True):
-        by_server[name].append(math.log(value))
+    names: Sequence[Hashable] = servers if all(servers) else range(len(seconds))
+    by_server = grouped(zip(names, map(math.log, seconds), strict=True))
     logs = sorted(sum(group) / len(group) for group in by_server.values())
     if len(logs) == 1:
         return None

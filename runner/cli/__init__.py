@@ -1,7 +1,7 @@
 """The command line: options in, text and exit codes out.
 
 Each module holds a group of commands: ``measure`` (plan, build, run, nightly), ``results`` (compare, check, report,
-accuracy, export), ``history_commands`` (trends of stored runs), ``imports`` (import), ``this_machine`` (doctor, tune,
+accuracy, export, import), ``history_commands`` (trends of stored runs), ``this_machine`` (doctor, tune,
 clocks, clean), ``matrix_file`` (lock, schema), ``alerts`` and ``schedule``. ``params`` declares the options that they
 share, ``console`` prints and sets the exit code, ``signals`` handles Ctrl-C.
 
@@ -17,7 +17,6 @@ from runner.cli import (
     bisect,
     console,
     history_commands,
-    imports,
     matrix_file,
     measure,
     results,
@@ -33,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Is this release of a framework faster or slower than that one, on this device, for these networks?",
 )
-for group in (measure, bisect, this_machine, matrix_file, results, imports, alerts, schedule, worker):
+for group in (measure, bisect, this_machine, matrix_file, results, alerts, schedule, worker):
     app.add_typer(group.app)  # without a name: the commands of a group are commands of the program
 app.add_typer(history_commands.app, name="history")
 

@@ -14,19 +14,31 @@ from runner.core.model import Precision
 Completer = Callable[[typer.Context, str], list[str]]
 
 
-def environments(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the environments of the matrix file that start with what was typed."""
-    return _starting_with(incomplete, _matrix(context, "environments"))
+def _of_matrix(section: str) -> Completer:
+    """Return what completes the names of a section of the matrix file."""
+
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
+        from runner.matrix import load
+
+        try:
+            names: Mapping[str, Any] = getattr(load(Path(context.params.get("matrix") or "matrix.yaml")), section)
+        except Exception:  # noqa: BLE001  a half-typed line must not become a traceback
+            return []
+        return _starting_with(incomplete, names)
+
+    return complete
 
 
-def presets(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the presets of the matrix file that start with what was typed."""
-    return _starting_with(incomplete, _matrix(context, "presets"))
+def _of(names: Iterable[str]) -> Completer:
+    """Return what completes names that never change."""
+
+    def complete(_context: typer.Context, incomplete: str) -> list[str]:
+        return _starting_with(incomplete, names)
+
+    return complete
 
 
-def workloads(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the workloads of the matrix file that start with what was typed."""
-    return _starting_with(incomplete, _matrix(context, "workloads"))
+environments, presets, workloads = map(_of_matrix, ("environments", "presets", "workloads"))
 
 
 def runs(context: typer.Context, incomplete: str) -> list[str]:
@@ -40,34 +52,14 @@ def runs(context: typer.Context, incomplete: str) -> list[str]:
         return []
 
 
-def backends(_context: typer.Context, incomplete: str) -> list[str]:
-    """Return the names that ``--backend`` takes and that start with what was typed."""
-    return _starting_with(incomplete, ("auto", "docker", "venv", "host"))
-
-
-def precisions(_context: typer.Context, incomplete: str) -> list[str]:
-    """Return the precisions that start with what was typed."""
-    return _starting_with(incomplete, get_args(Precision))
-
-
 COMPLETERS: Mapping[str, Completer] = {
     "selectors": environments,
     "preset": presets,
     "workload": workloads,
-    "backend": backends,
-    "precision": precisions,
+    "backend": _of(("auto", "docker", "venv", "host")),
+    "precision": _of(get_args(Precision)),
 }
 """Field of Options -> what completes it."""
-
-
-def _matrix(context: typer.Context, section: str) -> Iterable[str]:
-    from runner.matrix import load
-
-    try:
-        names: Mapping[str, Any] = getattr(load(Path(context.params.get("matrix") or "matrix.yaml")), section)
-    except Exception:  # noqa: BLE001  a half-typed line must not become a traceback
-        return ()
-    return names
 
 
 def _starting_with(incomplete: str, names: Iterable[str]) -> list[str]:

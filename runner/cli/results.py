@@ -1,4 +1,4 @@
-"""The commands about stored runs: compare, check, report, accuracy, export. They need no GPU and no engine."""
+"""The commands about stored results: compare, check, report, accuracy, export, import. They need no GPU, no engine."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -178,4 +178,37 @@ def export(
     except OSError as error:
         raise UsageError(file_problem(error, output)) from error
     console.note(f"wrote {output}: {counted(rows, 'sample')}")
+    return 0
+
+
+@app.command("import", short_help="Import runs of other machines, and tables of figures")
+def import_results(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH...",
+            help="run folders, .tar.gz files of them, or tables of figures as CSV or JSON; published:braun2018 is a "
+            "publication",
+        ),
+    ],
+    format: Annotated[
+        Literal["auto", "runs", "table"],
+        typer.Option("--format", help="the format of the files; auto looks at them"),
+    ] = "auto",
+    release: Annotated[str, typer.Option("--release", help="what was measured, where the files do not say it")] = "",
+    history: HistoryUrl = None,
+    matrix: MatrixFile = Path("matrix.yaml"),
+    reports: Reports = Path("reports"),
+    traceback: Traceback = False,
+) -> int:
+    """Add results of other machines and programs to the history, each as a series of its own."""
+    from runner.core.errors import RecordError
+    from runner.session.results import matrix_margin
+    from runner.watch.imports import import_files
+
+    imported = import_files(paths, reports, matrix_margin(matrix), format=format, release=release, history=history)
+    if imported.runs:
+        console.emit(imported.text(), None)
+    if imported.failures:
+        raise RecordError(*imported.failures)
     return 0

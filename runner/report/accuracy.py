@@ -13,7 +13,6 @@ from runner.report import formatting, rich_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
     from rich.text import Text
 
 WIDTH = 200
@@ -172,7 +171,8 @@ def text(rows: tuple[Accuracy, ...], width: int = WIDTH, *, colour: bool = False
     first = _aligned(list(zip(*columns, strict=True)))
     parts: list[RenderableType] = []
     if max(map(len, first)) + CASES_WIDTH <= width:
-        parts.append(_table([Text(first[0], style="bold"), *map(_coloured, first[1:])], cases))
+        lines = [Text(first[0], style="bold"), *map(_coloured, first[1:])]
+        parts.append(rich_text.aligned(zip(lines, cases, strict=True), 2))
     else:
         names = _aligned([each[:4] for each in fields])
         for line, (*_, loss, gradient, result, of_row) in zip(names, fields, strict=True):
@@ -185,18 +185,6 @@ def text(rows: tuple[Accuracy, ...], width: int = WIDTH, *, colour: bool = False
     style = "FAILED" if failed else "" if unchecked else "ok"
     parts.append(Text(f"{summary}; {ALLOWED}", style=formatting.STATE_STYLES.get(style, "")))
     return rich_text.as_text(parts, width, colour=colour) + "\n"
-
-
-def _table(lines: Sequence["Text"], cases: Sequence[str]) -> "Table":
-    """Return a table of lines with the cases of each, which are folded to the width."""
-    from rich.table import Table
-
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for line, of_line in zip(lines, cases, strict=True):
-        table.add_row(line, of_line)
-    return table
 
 
 def _fields(row: Accuracy) -> tuple[str, ...]:

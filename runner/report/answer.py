@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from runner.analysis.comparison_model import Comparison, GeometricMean, Row
 from runner.analysis.model import ADVICE, Grade
 from runner.analysis.releases import EnvironmentRelease
-from runner.core.model.cells import is_twin
 from runner.report import panels, wording
 from runner.report.formatting import counted, few
 from runner.report.wording import Word
@@ -125,7 +124,7 @@ def answer(
         grade: of the run.
         fallback: the headline where nothing is compared.
     """
-    of_releases = [each for each in comparisons if not any(map(is_twin, each.others))]
+    of_releases = [each for each in comparisons if not each.is_control]
     several = panels.has_several_kinds(of_releases)
     cards = tuple(
         replace(card, device_name=each.device_name if several else "")

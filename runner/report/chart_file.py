@@ -3,9 +3,10 @@
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from runner.analysis.comparison_model import Comparison
+from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.errors import Problem, UsageError
+from runner.core.grouping import grouped
 from runner.report import pictures, wording
 from runner.report.answer import base_name, name
 from runner.report.compared_rows import ComparedRow, compared_rows, in_order
@@ -152,11 +153,12 @@ def _placed(picture: str, x: int, y: int, height: int) -> str:
 
 def _groups(rows: Sequence[ComparedRow], names: Mapping[str, EnvironmentRelease]) -> dict[str, list[ComparedRow]]:
     """Return the rows of each pair of releases, under both names, by case."""
-    groups: dict[str, list[ComparedRow]] = {}
-    for each in in_order(rows):
-        other, base = each.row.environment, each.row.base.environment
-        groups.setdefault(f"{name(other, names)} against {base_name(base, other, names)}", []).append(each)
-    return groups
+
+    def heading(row: Row) -> str:
+        other, base = row.environment, row.base.environment
+        return f"{name(other, names)} against {base_name(base, other, names)}"
+
+    return grouped((heading(each.row), each) for each in in_order(rows))
 
 
 def _texts(row: ComparedRow) -> Texts:

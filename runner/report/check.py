@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.analysis.comparison_model import VERDICTS, Comparison, Row
 from runner.analysis.model import Grade, QualityIssue
+from runner.core.grouping import grouped
 from runner.report import comparison_notes, formatting, quality, rich_text
 from runner.report.formatting import counted
 
@@ -118,19 +119,13 @@ class Check:
 
 
 def _parts(check: Check) -> Iterator["RenderableType"]:
-    from rich.table import Table
     from rich.text import Text
 
     for line in _head(check):
         yield Text(line)
     for title, rows, style in _sections(check):
-        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        for name, text in rows:
-            table.add_row(Text(f"  {name}", style=style or "dim"), Text(text))
         yield Text(f"\n{title}", style=f"bold {style}".rstrip())
-        yield table
+        yield rich_text.aligned(((Text(f"  {name}", style=style or "dim"), Text(text)) for name, text in rows), 2)
     yield ""
     if check.advice:
         yield Text(f"{'note' if check.command else 'next'}: {check.advice}")
@@ -173,9 +168,7 @@ def _sections(check: Check) -> Iterator[tuple[str, list[tuple[str, str]], str]]:
 
 def _failed(failures: Iterable[Failure]) -> Iterator[tuple[str, str]]:
     """Yield the most frequent reasons of failures, each with its class and cells, then a count of the others."""
-    groups: dict[tuple[str, str], list[Failure]] = {}
-    for failure in failures:
-        groups.setdefault((failure.failure, failure.reason), []).append(failure)
+    groups = grouped(((failure.failure, failure.reason), failure) for failure in failures)
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
     for (failure_class, reason), group in ordered[:FAILURE_REASONS]:
         cells = group[0].cell if len(group) == 1 else quality.cells_by_environment(each.environment for each in group)
@@ -187,13 +180,12 @@ def _failed(failures: Iterable[Failure]) -> Iterator[tuple[str, str]]:
 
 def _open(pairs: Sequence[tuple[Comparison, Row]]) -> Iterator[tuple[str, str]]:
     """Yield each reason for open comparisons, with their number and the first of them."""
-    groups: dict[str, list[str]] = {}
-    for comparison, row in pairs:
-        sides = f"{row.environment} against {comparison.base}"
-        label = f"{sides}, {comparison_notes.implementations(row)} {row.case_id} {row.phase}"
-        groups.setdefault(row.reason or row.code, []).append(label)
+    groups = grouped((row.reason or row.code, (comparison, row)) for comparison, row in pairs)
     for reason, group in list(groups.items())[:OPEN_REASONS]:
-        yield "open", f"{group[0] if len(group) == 1 else f'{len(group)}, such as {group[0]}'}: {reason}"
+        comparison, row = group[0]
+        first = f"{row.environment} against {comparison.base}, "
+        first += f"{comparison_notes.implementations(row)} {row.case_id} {row.phase}"
+        yield "open", f"{first if len(group) == 1 else f'{len(group)}, such as {first}'}: {reason}"
     rest = sum(map(len, list(groups.values())[OPEN_REASONS:]))
     if rest:
         yield "open", f"and {rest} more, that need more rounds"

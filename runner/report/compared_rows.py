@@ -10,7 +10,7 @@ from runner.analysis.releases import EnvironmentRelease
 from runner.catalog.cases import CASES, is_network_of_user
 from runner.catalog.cases.description import NETWORK, describe
 from runner.core import units
-from runner.core.model.cells import is_twin
+from runner.core.grouping import grouped
 from runner.report import comparison_notes, formatting, panels, wording
 from runner.report.answer import base_name, name
 from runner.report.quality import IssueMark, marks
@@ -83,7 +83,7 @@ def compared_rows(
         names: environment -> its release.
         options: see ``ComparedRow``.
     """
-    of_releases = [each for each in comparisons if not any(map(is_twin, each.others))]
+    of_releases = [each for each in comparisons if not each.is_control]
     kinds, boards = panels.has_several_kinds(of_releases), panels.has_several_boards(of_releases)
     rows = [
         replace(
@@ -164,18 +164,8 @@ def _advice(row: Row) -> str:
 
 def by_kind(rows: Sequence[ComparedRow]) -> dict[str, list[ComparedRow]]:
     """Return the rows of each kind of device, the kind with most rows first; under no name if there is only one."""
-    groups: dict[str, list[ComparedRow]] = {}
-    for row in rows:
-        groups.setdefault(row.device_name, []).append(row)
+    groups = grouped((row.device_name, row) for row in rows)
     return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
-
-
-def by_workload(rows: Sequence[ComparedRow]) -> dict[str, list[ComparedRow]]:
-    """Return the rows of each workload, in the order of the first of each."""
-    groups: dict[str, list[ComparedRow]] = {}
-    for row in rows:
-        groups.setdefault(row.row.workload, []).append(row)
-    return groups
 
 
 def in_order(rows: Sequence[ComparedRow]) -> list[ComparedRow]:

@@ -6,6 +6,7 @@ from runner.analysis.compare.kinds import by_kind
 from runner.analysis.comparison_model import Comparison, GeometricMean, Row
 from runner.analysis.releases import framework_name
 from runner.catalog.published import SOURCES
+from runner.core.grouping import grouped
 from runner.report.formatting import counted, phase_label, sentence
 
 SELF_EXPLANATORY = ("within-margin", "beyond-margin", "beyond-one")
@@ -92,9 +93,7 @@ def devices(comparison: Comparison) -> str:
     """Return the device of a comparison; with published sides, each device with its sides."""
     if not comparison.devices:
         return comparison.device_name or comparison.device
-    sides: dict[str, list[str]] = {}
-    for side, device in comparison.devices.items():
-        sides.setdefault(device, []).append(side)
+    sides = grouped((device, side) for side, device in comparison.devices.items())
     return "; ".join(f"{device}: {', '.join(names)}" for device, names in sides.items())
 
 
@@ -114,10 +113,11 @@ def reasons(rows: Sequence[Row]) -> list[tuple[str, str, list[str]]]:
     """Return (verdict, reason, labels of the rows that have it) for each distinct reason, in the order of the rows."""
     precisions = {row.precision for row in rows}
     several = len({row.environment for row in rows}) > 1
-    labels_by_reason: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if row.reason and row.code not in SELF_EXPLANATORY:
-            label = f"{implementations(row)} {phase_label(row.phase, row.precision, precisions)}"
-            label = f"{row.environment} {label}" if several else label
-            labels_by_reason.setdefault((row.verdict, row.reason), []).append(label)
-    return [(verdict, reason, labels) for (verdict, reason), labels in labels_by_reason.items()]
+
+    def label(row: Row) -> str:
+        text = f"{implementations(row)} {phase_label(row.phase, row.precision, precisions)}"
+        return f"{row.environment} {text}" if several else text
+
+    unclear = [row for row in rows if row.reason and row.code not in SELF_EXPLANATORY]
+    by_reason = grouped(((row.verdict, row.reason), label(row)) for row in unclear)
+    return [(verdict, reason, labels) for (verdict, reason), labels in by_reason.items()]

@@ -1,9 +1,10 @@
 """The coverage of a plan, which framework runs which workload, as two Markdown tables."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from runner.catalog.cases import CASES
 from runner.core.errors import Problem, UsageError
+from runner.core.grouping import grouped
 from runner.core.model import SKIP_CODES, Plan, PlannedCell
 from runner.harness.adapters import implementations
 from runner.matrix import FRAMEWORKS
@@ -38,8 +39,8 @@ def coverage(plan: Plan) -> str:
     Raises:
         UsageError: all cells of a framework and workload are skipped, at least one for such a local reason.
     """
-    of_framework = _grouped((plan.frameworks[each.cell.environment], each) for each in plan.cells)
-    of_environment = _grouped((each.cell.environment, each) for each in plan.cells)
+    of_framework = grouped(((each.cell.workload, plan.frameworks[each.cell.environment]), each) for each in plan.cells)
+    of_environment = grouped(((each.cell.workload, each.cell.environment), each) for each in plan.cells)
     for local in _local_skips(of_framework):
         raise _not_shown(local)
     cases = _cases_of_workloads(plan)
@@ -58,13 +59,6 @@ def coverage(plan: Plan) -> str:
     return "\n\n".join(
         [table(("workload", *frameworks), by_framework), *notes, table(("environment", *cases), by_environment)]
     )
-
-
-def _grouped(cells: Iterable[tuple[str, PlannedCell]]) -> Groups:
-    groups: dict[tuple[str, str], list[PlannedCell]] = {}
-    for name, planned in cells:
-        groups.setdefault((planned.cell.workload, name), []).append(planned)
-    return groups
 
 
 def _local_skips(groups: Groups) -> Iterator[PlannedCell]:

@@ -7,7 +7,6 @@ import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from runner.analysis.comparison_model import Row
 from runner.analysis.model import Dataset
 from runner.catalog.cases import CASES, in_published_unit, is_network_of_user
 from runner.core import units
@@ -106,14 +105,6 @@ def environment_order(dataset: Dataset) -> Mapping[str, int]:
     """Return environment -> its position in the plan."""
     names = dict.fromkeys(planned.cell.environment for planned in dataset.plan)
     return {name: position for position, name in enumerate(names)}
-
-
-def rows_by_case(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Return the rows of each case, in their order."""
-    cases: dict[str, list[Row]] = {}
-    for row in rows:
-        cases.setdefault(row.case_id, []).append(row)
-    return cases
 
 
 def error(value: float | None) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runner.analysis.releases import EnvironmentRelease
+from runner.core.grouping import grouped
 from runner.report import wording
-from runner.report.compared_rows import ComparedRow, by_workload, in_order
+from runner.report.compared_rows import ComparedRow, in_order
 from runner.report.formatting import counted
 
 MAX_TESTS = 60
@@ -71,23 +72,20 @@ def heat_maps(rows: Sequence[ComparedRow], names: Mapping[str, EnvironmentReleas
         names: environment -> its release, in the order of the plan.
     """
     order = {name: position for position, name in enumerate(names)}
-    by_base: dict[tuple[str, str], list[ComparedRow]] = {}
-    for each in sorted(rows, key=lambda each: order.get(each.row.base.environment, len(order))):
-        if each.row.ratio is not None:
-            by_base.setdefault((each.device_name, each.base), []).append(each)
+    ordered = sorted(rows, key=lambda each: order.get(each.row.base.environment, len(order)))
+    by_base = grouped(((each.device_name, each.base), each) for each in ordered if each.row.ratio is not None)
     return [replace(_heat_map(base, of, order), device_name=kind) for (kind, base), of in by_base.items()]
 
 
 def _heat_map(base: str, rows: Sequence[ComparedRow], order: Mapping[str, int]) -> HeatMap:
     names = {each.row.environment: each.other for each in rows}
     environments = sorted(names, key=lambda name: order.get(name, len(order)))
-    tests: dict[tuple[str, str], list[ComparedRow]] = {}
-    for each in in_order(rows):
-        tests.setdefault((each.test, each.api), []).append(each)
+    tests = grouped(((each.test, each.api), each) for each in in_order(rows))
     if len(tests) <= MAX_TESTS:
         map_rows = [_test(of_test, environments) for of_test in tests.values()]
     else:
-        map_rows = [_workload(name, group, environments) for name, group in by_workload(in_order(rows)).items()]
+        workloads = grouped((each.row.workload, each) for each in in_order(rows))
+        map_rows = [_workload(name, group, environments) for name, group in workloads.items()]
     return HeatMap(
         base=base,
         environments=tuple(environments),
@@ -109,13 +107,11 @@ def _test(rows: Sequence[ComparedRow], environments: Sequence[str]) -> MapRow:
 
 def _workload(name: str, rows: Sequence[ComparedRow], environments: Sequence[str]) -> MapRow:
     """Return the row of all tests of a workload."""
-    of_environment: dict[str, list[ComparedRow]] = {other: [] for other in environments}
-    for each in rows:
-        of_environment[each.row.environment].append(each)
+    of_environment = grouped((each.row.environment, each) for each in rows)
     return MapRow(
         test=name,
         detail=counted(len({(each.test, each.api) for each in rows}), "test"),
-        cells=tuple(map(_mean, of_environment.values())),
+        cells=tuple(_mean(of_environment.get(other, ())) for other in environments),
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from runner.analysis.comparison_model import Comparison
-from runner.core.model.cells import is_twin
 from runner.report import formatting, pictures
 from runner.report.compared_rows import ComparedRow, by_kind, compared_rows
 from runner.report.heat_map import heat_maps
@@ -55,7 +54,7 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
         page: its content.
         reference: published figures of the same cases, to show next to them.
     """
-    of_releases = [each for each in page.comparisons if not any(map(is_twin, each.others))]
+    of_releases = [each for each in page.comparisons if not each.is_control]
     maps = heat_maps(page.rows, page.releases)
     skips = _skips(page)
     lines_over_time = timelines(page.cases, page.releases)

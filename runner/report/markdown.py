@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from runner.analysis.comparison_model import Comparison
-from runner.core.model.cells import is_twin
+from runner.core.grouping import grouped
 from runner.report import comparison_notes, differences, formatting, profile_markdown, wording
 from runner.report.accuracy import ERRORS, NETWORKS, Accuracy
 from runner.report.answer import ReleaseChange
@@ -42,7 +42,7 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
     notes = [
         *page.notes,
         *comparison_notes.widening_sentences(page.comparisons),
-        *comparison_notes.detectable_sentences(_of_releases(page)),
+        *comparison_notes.detectable_sentences(each for each in page.comparisons if not each.is_control),
     ]
     needed = [
         *first,
@@ -75,11 +75,6 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
     if left_out:
         kept.append(f"This page leaves out {', '.join(left_out)}, because a comment has limited room: see index.html.")
     return "\n\n".join([*needed, *kept]) + "\n"
-
-
-def _of_releases(page: Page) -> list[Comparison]:
-    """Return the comparisons without those of A/A controls."""
-    return [each for each in page.comparisons if not any(map(is_twin, each.others))]
 
 
 def _size(parts: Iterable[str]) -> int:
@@ -170,11 +165,11 @@ def _all_comparisons(rows: Sequence[ComparedRow], max_rows: int) -> list[str]:
 
 def _reasons(rows: Iterable[ComparedRow]) -> list[str]:
     """Return a list of the reasons of rows without a verdict, each once; nothing if there is none."""
-    labels: dict[tuple[str, str], list[str]] = {}
-    for each in rows:
-        if each.row.reason and each.row.code not in comparison_notes.SELF_EXPLANATORY:
-            label = f"{each.row.environment} {each.api} {test_phase(each.row)}"
-            labels.setdefault((each.word, each.row.reason), []).append(label)
+    labels = grouped(
+        ((each.word, each.row.reason), f"{each.row.environment} {each.api} {test_phase(each.row)}")
+        for each in rows
+        if each.row.reason and each.row.code not in comparison_notes.SELF_EXPLANATORY
+    )
     reasons = [f"{word}: {formatting.few(of_reason)}: {reason}" for (word, reason), of_reason in labels.items()]
     return [bullets(reasons)] if reasons else []
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from runner.analysis.comparison_model import Comparison
 from runner.analysis.model import Dataset
 from runner.analysis.quality.run import measured_elsewhere
 from runner.analysis.releases import EnvironmentRelease
+from runner.core.grouping import grouped
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin
 from runner.core.model.profiles import StepProfile
@@ -22,14 +24,13 @@ from runner.report import formatting
 from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer, trust_lines
 from runner.report.compared_rows import ComparedRow, compared_rows
-from runner.report.failures import Missing, missing_cells
 from runner.report.panels import Panel, panels
 from runner.report.pictures import Samples
 from runner.report.profile_section import Profiles, arrange_profiles
 from runner.report.provenance import provenance, repeated_options
 from runner.report.quality import Section, marks_by_cell, section
 from runner.report.throughput import throughput
-from runner.report.times import Case, arrange_times
+from runner.report.times import Case, CaseArranger
 
 DRAWN_ROWS = 200
 """Comparisons of a page whose samples are all drawn; a larger page has those of slower and of questioned rows."""
@@ -39,6 +40,23 @@ SHOWN_HOSTS = 6
 
 Fact = tuple[str, str]
 """Name and text."""
+
+
+class Missing(NamedTuple):
+    """Cells of an environment without a good record, for one reason.
+
+    Attributes:
+        outcome: ``failed`` or ``skipped``.
+        code: a failure class, or a skip code.
+        reason: a sentence.
+        cells: the ids of the cells without their environment.
+    """
+
+    environment: str
+    outcome: str
+    code: str
+    reason: str
+    cells: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +119,7 @@ def arrange(
     dataset, issues, comparisons = analysis.dataset, analysis.issues, analysis.comparisons
     medians = _medians(dataset)
     rates = throughput(dataset, {cell.id: median(seconds) for cell, seconds in medians.items()})
-    cases = arrange_times(dataset, comparisons, medians, marks_by_cell(issues, comparisons), rates)
+    cases = CaseArranger(dataset, comparisons, medians, marks_by_cell(issues, comparisons), rates).arranged()
     device, names = _device(dataset), analysis.releases
     run_answer = answer(comparisons, names, analysis.grade, _inventory(cases, device))
     rows = tuple(compared_rows(comparisons, names, repeated_options(dataset.provenance)))
@@ -134,6 +152,20 @@ def arrange(
     )
 
 
+def missing_cells(dataset: Dataset) -> Iterator[Missing]:
+    """Yield the failures, then the skips, each reason once with its cells."""
+    columns = (dataset.failures[name].tolist() for name in ("cell", "failure", "reason"))
+    failed = [(Cell.parse(cell), failure, reason) for cell, failure, reason in zip(*columns, strict=True)]
+    skipped = [(planned.cell, planned.code, planned.reason) for planned in dataset.plan if planned.verdict == "skip"]
+    for outcome, cells in (("failed", failed), ("skipped", skipped)):
+        ids = grouped(
+            ((cell.environment, code, reason), cell.id.removeprefix(f"{cell.environment}/"))
+            for cell, code, reason in cells
+        )
+        for (environment, code, reason), names in ids.items():
+            yield Missing(environment, outcome, code, reason, list(dict.fromkeys(names)))
+
+
 def _inventory(cases: Sequence[Case], device: str) -> str:
     """Return what was measured, the title of a run that compares nothing."""
     count = len({line.environment for case in cases for line in case.lines if not is_twin(line.environment)})
@@ -160,10 +192,9 @@ def samples_by_cell(dataset: Dataset, cells: set[str]) -> dict[str, Samples]:
 
 def _medians(dataset: Dataset) -> Mapping[Cell, list[float]]:
     """Return each cell -> the medians of its rounds in seconds."""
-    medians: dict[Cell, list[float]] = defaultdict(list)
-    for cell, seconds in zip(dataset.rounds["cell"].tolist(), dataset.rounds["seconds"].tolist(), strict=True):
-        medians[Cell.parse(cell)].append(seconds)
-    return medians
+    columns = (dataset.rounds["cell"].tolist(), dataset.rounds["seconds"].tolist())
+    by_id: dict[str, list[float]] = grouped(zip(*columns, strict=True))
+    return {Cell.parse(cell): seconds for cell, seconds in by_id.items()}
 
 
 def _device(dataset: Dataset) -> str:

@@ -7,19 +7,20 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
 
 from runner.analysis.model import ADVICE
 from runner.analysis.releases import EnvironmentRelease
+from runner.core.grouping import grouped
+from runner.core.model.cells import is_twin
 from runner.core.text import printable
 from runner.report import comparison_notes, differences, formatting, pictures, published_bars, wording
 from runner.report.accuracy import ERRORS, NETWORKS
 from runner.report.answer import ReleaseChange
 from runner.report.compared_rows import ComparedRow, anchor, description, test_phase
-from runner.report.palette import colours
 from runner.report.published_bars import Bar
 from runner.report.timeline import picture
 from runner.report.times import Case, Line
@@ -35,6 +36,20 @@ SHOWN_FAILURES = 3
 IN_FOLDER, END_IN_FOLDER = "<!--in-folder-->", "<!--/in-folder-->"
 """Comments around links to files that only the folder of a run has; a page escapes text that looks like them."""
 _IN_FOLDER = re.compile(f"{IN_FOLDER}.*?{END_IN_FOLDER}", re.DOTALL)
+
+HUES = {"torch": 14, "torch7": 330, "tensorflow": 38, "keras": 350, "theano": 265, "jax": 190, "numpy": 150}
+OTHER_HUE = 90
+LIGHT = (58, 34)
+"""Lightness in per cent on a white page, of the oldest release and of the newest: at least 3:1 against the page."""
+DARK = (45, 72)
+"""The same on a dark page."""
+
+
+class Colour(NamedTuple):
+    """A colour in CSS, on a light page and on a dark one."""
+
+    light: str
+    dark: str
 
 
 def page_of_site(page: str) -> str:
@@ -165,13 +180,10 @@ def _samples_picture(samples: Mapping[str, pictures.Samples]) -> Callable[[Compa
 
 def _cases_by_workload(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:
     """Return the cases of each workload, of one kind of device after the other if there are several."""
-    groups: dict[str, list[Case]] = {}
-    cases = list(cases)
-    kinds = list(dict.fromkeys(case.device_name for case in cases))
-    for case in sorted(cases, key=lambda case: kinds.index(case.device_name)):
-        workload = case.name.partition("/")[0]
-        groups.setdefault(f"{workload} on {case.device_name}" if case.device_name else workload, []).append(case)
-    return list(groups.items())
+    by_kind = grouped((case.device_name, case) for case in cases)
+    of_kinds = ((kind, case) for kind, of_kind in by_kind.items() for case in of_kind)
+    headed = ((case.name.partition("/")[0] + (f" on {kind}" if kind else ""), case) for kind, case in of_kinds)
+    return list(grouped(headed).items())
 
 
 def _by_phase(lines: Iterable[Line]) -> list[tuple[str, list[Line]]]:
@@ -182,7 +194,20 @@ def _by_phase(lines: Iterable[Line]) -> list[tuple[str, list[Line]]]:
 
 def _by_release(bars: Iterable[Bar]) -> list[tuple[str, list[Bar]]]:
     """Return the bars of each release, in their order."""
-    groups: dict[str, list[Bar]] = {}
-    for bar in bars:
-        groups.setdefault(bar.release, []).append(bar)
-    return list(groups.items())
+    return list(grouped((bar.release, bar) for bar in bars).items())
+
+
+def colours(releases: Mapping[str, EnvironmentRelease]) -> dict[str, Colour]:
+    """Return environment -> its stable colour: a hue for the framework, darker the newer the release is in the run."""
+    by_framework = grouped((release.framework, name) for name, release in releases.items() if not is_twin(name))
+    return {
+        name: _colour(framework, index / max(len(names) - 1, 1))
+        for framework, names in by_framework.items()
+        for index, name in enumerate(names)
+    }
+
+
+def _colour(framework: str, age: float) -> Colour:
+    hue = HUES.get(framework, OTHER_HUE)
+    light, dark = (round(oldest + age * (newest - oldest)) for oldest, newest in (LIGHT, DARK))
+    return Colour(f"hsl({hue} 70% {light}%)", f"hsl({hue} 70% {dark}%)")

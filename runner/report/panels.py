@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from runner.analysis.boards import Board
 from runner.analysis.compare.kinds import boards_of_rows, by_kind
 from runner.analysis.comparison_model import Comparison, Row
-from runner.core.model.cells import is_twin
 from runner.report.formatting import counted, few
 
 MAX_NAMED_BOARDS = 8
@@ -43,7 +42,7 @@ def panels(comparisons: Sequence[Comparison]) -> list[Panel]:
 
     Comparisons with A/A controls do not count.
     """
-    of_releases = [each for each in comparisons if not any(map(is_twin, each.others))]
+    of_releases = [each for each in comparisons if not each.is_control]
     if not has_several_kinds(of_releases):
         return []
     rows: dict[str, list[Row]] = {}

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from runner.core.grouping import grouped
 from runner.report.compared_rows import ComparedRow, in_order
 
 
@@ -46,9 +47,7 @@ def pivots(rows: Sequence[ComparedRow], shown: Collection[str], environments: Se
         environments: in the order of the columns.
     """
     columns = {name: position for position, name in enumerate(environments)}
-    groups: dict[tuple[str, str, str], list[ComparedRow]] = {}
-    for each in in_order(rows):
-        groups.setdefault((each.device_name, each.row.workload, each.base), []).append(each)
+    groups = grouped(((each.device_name, each.row.workload, each.base), each) for each in in_order(rows))
     tables = [
         replace(_pivot(workload, base, group, shown, columns), device_name=kind)
         for (kind, workload, base), group in groups.items()

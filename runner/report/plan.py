@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from runner.core.grouping import grouped
 from runner.core.model import Plan, PlannedCell
 from runner.core.units import duration
 from runner.report.formatting import counted
@@ -80,10 +81,11 @@ def _grid(cells: Iterable[PlannedCell], width: int) -> Iterator["RenderableType"
     """Yield tables of environments by workloads: how many cells run; then the environments of which nothing runs."""
     from rich.text import Text
 
-    groups: dict[str, dict[str, list[bool]]] = {}
-    for planned in cells:
-        by_workload = groups.setdefault(planned.cell.environment, {})
-        by_workload.setdefault(planned.cell.workload, []).append(planned.skip is None)
+    by_environment = grouped((planned.cell.environment, planned) for planned in cells)
+    groups = {
+        name: grouped((planned.cell.workload, planned.skip is None) for planned in of_environment)
+        for name, of_environment in by_environment.items()
+    }
     workloads = list(dict.fromkeys(name for by_workload in groups.values() for name in by_workload))
     running = {name: group for name, group in groups.items() if any(map(any, group.values()))}
     if running:
@@ -137,10 +139,7 @@ def _environment_table(groups: Mapping[str, Mapping[str, Sequence[bool]]], heads
 
 def _counted_reasons(cells: Iterable[PlannedCell]) -> list[tuple[str, str, str]]:
     """Return (code, count, reason or number of reasons) for each code, the most frequent first."""
-    reasons: dict[str, list[str]] = {}
-    for planned in cells:
-        if planned.skip is not None:
-            reasons.setdefault(planned.skip.code, []).append(planned.skip.reason)
+    reasons = grouped((planned.skip.code, planned.skip.reason) for planned in cells if planned.skip is not None)
     ordered = sorted(reasons.items(), key=lambda item: -len(item[1]))
     return [(code, counted(len(texts), "cell"), _first_reason(texts)) for code, texts in ordered]
 
@@ -155,9 +154,7 @@ def _cell_counts(cells: Iterable[PlannedCell]) -> "Table":
     """Return a table of environment x workload: how many of the cells run, and which implementations."""
     from rich.table import Table
 
-    groups: dict[tuple[str, str], list[PlannedCell]] = {}
-    for planned in cells:
-        groups.setdefault((planned.cell.environment, planned.cell.workload), []).append(planned)
+    groups = grouped(((planned.cell.environment, planned.cell.workload), planned) for planned in cells)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("environment", no_wrap=True)
     table.add_column("workload", no_wrap=True)
@@ -199,10 +196,7 @@ def _reasons(cells: Sequence[PlannedCell]) -> list[tuple[str, str, str]]:
 
 def _deferred(cells: Iterable[PlannedCell], *, why: bool) -> list[tuple[str, str, str]]:
     """Return (``estimate``, what is measured last, why): a row for each reason, or one for all of them."""
-    groups: dict[str, list[PlannedCell]] = {}
-    for planned in cells:
-        if planned.deferred:
-            groups.setdefault(planned.deferred, []).append(planned)
+    groups = grouped((planned.deferred, planned) for planned in cells if planned.deferred)
     if why or not groups:
         return [
             ("estimate", "\n".join(dict.fromkeys(planned.cell.case_id for planned in group)), reason)

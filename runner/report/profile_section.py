@@ -1,8 +1,7 @@
 """The profiles of a run side by side: which operators a slower release spends its time in."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.analysis.profile_changes import (
     CLOCKS,
@@ -11,10 +10,12 @@ from runner.analysis.profile_changes import (
     Clock,
     ComparedOperator,
     OperatorChanges,
+    OperatorTime,
     compare_profiles,
 )
 from runner.analysis.releases import EnvironmentRelease
 from runner.core import units
+from runner.core.grouping import grouped
 from runner.core.model import Cell
 from runner.core.model.profiles import StepProfile
 from runner.core.units import TimeUnit
@@ -200,16 +201,9 @@ def _row(operator: ComparedOperator, changes: OperatorChanges, unit: TimeUnit) -
 
 
 def _sum_row(title: str, base: float, other: float, changes: OperatorChanges, unit: TimeUnit) -> OperatorRow:
-    share = (other - base) / changes.base_seconds if changes.base_seconds else 0.0
-    return OperatorRow(
-        name=title,
-        calls="",
-        base=_time(base, unit),
-        other=_time(other, unit),
-        change=_signed(other - base, unit),
-        share=f"{100 * share:+z.1f} %",
-        is_operator=False,
-    )
+    """Return the row of several operators together."""
+    together = ComparedOperator(title, OperatorTime(0.0, base), OperatorTime(0.0, other))
+    return replace(_row(together, changes, unit), calls="", is_operator=False)
 
 
 def _time(seconds: float, unit: TimeUnit) -> str:
@@ -222,11 +216,11 @@ def _signed(seconds: float, unit: TimeUnit) -> str:
 
 def _missing(profiles: Mapping[str, StepProfile], names: Mapping[str, EnvironmentRelease]) -> list[str]:
     """Return a sentence for each reason why cells of a release have no profile."""
-    cells: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for cell_id, profile in profiles.items():
-        if not profile.rows:
-            environment = Cell.parse(cell_id).environment
-            cells[name(environment, names), profile.reason].append(cell_id)
+    cells = grouped(
+        ((name(Cell.parse(cell_id).environment, names), profile.reason), cell_id)
+        for cell_id, profile in profiles.items()
+        if not profile.rows
+    )
     return [
         f"{release}: no profile of {formatting.counted(len(ids), 'test')}: {reason}"
         for (release, reason), ids in cells.items()

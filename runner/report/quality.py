@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import ADVICE, Grade, QualityIssue
+from runner.core.grouping import grouped
 from runner.core.model import Cell
 from runner.report import formatting
 from runner.report.formatting import counted
@@ -188,10 +189,7 @@ def cells_by_environment(names: Iterable[str]) -> str:
 
 
 def _by_code(issues: Iterable[QualityIssue]) -> dict[str, list[QualityIssue]]:
-    groups: dict[str, list[QualityIssue]] = {}
-    for issue in issues:
-        groups.setdefault(issue.code, []).append(issue)
-    return groups
+    return grouped((issue.code, issue) for issue in issues)
 
 
 def _group(code: str, issues: Sequence[QualityIssue]) -> IssueGroup:

@@ -9,6 +9,7 @@ from runner.core.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.table import Table
 
 MIN_FOLDED_WIDTH = 40
 """Columns that a folded last column has at least; with less room it stands below the others."""
@@ -53,18 +54,25 @@ def as_text(parts: Iterable["RenderableType"], width: int, *, colour: bool = Fal
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 
-def columns(rows: Sequence[Sequence[str]], width: int) -> str:
-    """Return rows as aligned columns; the last one is folded to the width, below the others if that is narrow."""
-    from rich.padding import Padding
+def aligned(rows: "Iterable[Sequence[RenderableType]]", count: int) -> "Table":
+    """Return rows of so many fields as a table without lines; the last column is folded to the width."""
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for _ in rows[0][:-1]:
+    for _ in range(count - 1):
         table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*row)
+    return table
+
+
+def columns(rows: Sequence[Sequence[str]], width: int) -> str:
+    """Return rows as aligned columns; the last one is folded to the width, below the others if that is narrow."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    table = aligned((tuple(map(Text, row)) for row in rows), len(rows[0]))
     others = sum(max(map(len, column)) + 2 for column in list(zip(*rows, strict=True))[:-1])
     if width - others >= min(MIN_FOLDED_WIDTH, max(len(row[-1]) for row in rows)):
         return as_text([table], width)

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from runner.core import units
+from runner.core.grouping import grouped
 from runner.report import wording
 from runner.report.formatting import date
 from runner.report.page_templates import environment
@@ -47,12 +48,10 @@ def site(
         if week:
             week.add(trend, row)
         yield f"{FOLDER}/{row.page}", _page("trend", **_trend_content(trend))
-    by_device: dict[str, list[TrendRow]] = {}
-    for row in sorted(rows, key=lambda row: row.rank):
-        by_device.setdefault(row.device_page, []).append(row)
+    rows.sort(key=lambda row: row.rank)
+    by_device = grouped((row.device_page, row) for row in rows)
     for of_device in by_device.values():
         yield from _device_pages(of_device, margin)
-    regressions = [row for row in sorted(rows, key=lambda row: row.rank) if row.regression]
     yield (
         "index.html",
         _page(
@@ -61,7 +60,7 @@ def site(
             more_runs=max(len(summaries) - MAX_RUNS, 0),
             counted_words=wording.counted_words,
             devices=sorted(by_device.values(), key=lambda of_device: of_device[0].device),
-            regressions=regressions,
+            regressions=[row for row in rows if row.regression],
             week=week,
             listed=MAX_LISTED,
             folder=FOLDER,
@@ -90,14 +89,10 @@ def _trend_content(trend: Trend) -> dict[str, Any]:
             for (start, name), stop in reversed(list(zip(releases, following, strict=True)))
         ],
         "points": trend.points[: -LISTED_POINTS - 1 : -1],
-        "bounds": [(trend.points[before], trend.points[after]) for before, after in _breaks(trend)],
+        "bounds": [  # the last point of each part that was measured alike, and the first of the next
+            (trend.points[before[-1]], trend.points[after[0]]) for before, after in pairwise(trend.segments)
+        ],
     }
-
-
-def _breaks(trend: Trend) -> Iterator[tuple[int, int]]:
-    """Yield the last point of each part that was measured alike, and the first of the next."""
-    for before, after in pairwise(trend.segments):
-        yield before[-1], after[0]
 
 
 def _device_pages(rows: Sequence[TrendRow], margin: float) -> Iterator[tuple[str, str]]:

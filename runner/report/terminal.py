@@ -10,6 +10,7 @@ from rich.text import Text
 
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model_checks import UNCHECKED
+from runner.core.grouping import grouped
 from runner.core.units import TimeUnit, time_unit
 from runner.report import answer_text, comparison_notes, differences, formatting, panels, quality, rich_text, wording
 from runner.report.answer import answer
@@ -32,7 +33,7 @@ def _parts(comparison: Comparison, width: int) -> Iterator[RenderableType]:
     kinds = panels.split([comparison])
     for of_kind in kinds:
         yield from _heading(of_kind, comparison)
-        for case, rows in formatting.rows_by_case(of_kind.rows).items():
+        for case, rows in grouped((row.case_id, row) for row in of_kind.rows).items():
             yield _case(of_kind, case, rows, width, on_board=_on_boards(comparison))
     yield from (Text(f"note: {note}", style="dim") for note in _notes(comparison))
     means = [

@@ -12,7 +12,7 @@ from runner.catalog.hardware.peaks import Peak, peak
 from runner.core import units
 from runner.core.model.events import CANARY_SIZE as SIZE
 from runner.harness.cases import repeats
-from runner.report.host_times import held_clocks, host_bound_cells, host_times
+from runner.report.readings import held_clocks, host_bound_cells, host_times
 
 
 class Throughput(NamedTuple):

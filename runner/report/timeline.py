@@ -1,10 +1,10 @@
 """Versions over time: for each test and API, the time of its releases by their dates, with published figures."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from runner.analysis.releases import EnvironmentRelease, framework_name
 from runner.catalog.cases import CASES
@@ -139,18 +139,20 @@ def picture(line: Timeline) -> str:
     def y(seconds: float) -> float:
         return BOTTOM - math.log(seconds / low) / math.log(high / low) * (BOTTOM - TOP)
 
+    times = [point.seconds for point in line.points]
+    first_of_days = {day: next(points) for day, points in groupby(line.points, key=lambda point: point.day)}
     measured = [point for point in line.points if not point.published]
     parts = [f'<path class="one" d="M{LEFT} {TOP}V{BOTTOM}H{RIGHT}"/>']
     parts += [
         f'<text class="e" x="{LEFT - 4}" y="{y(value) + 3:.0f}">{escape(units.step_time(value, unit))}</text>'
-        for value in _labels([point.seconds for point in line.points])
+        for value in sorted({min(times), max(times)})
     ]
     corners = [f"{x(point.day):.0f} {y(point.seconds):.0f}" for point in measured]
     parts += [f'<path class="grid" d="M{first}L{second}"/>' for first, second in pairwise(corners)]
     parts += [_mark(point, x(point.day), y) for point in line.points]
     parts += [
         f'<text x="{x(point.day):.0f}" y="{BOTTOM + 12 + 11 * (index % 2)}">{escape(point.release)}</text>'
-        for index, point in enumerate(_distinct_days(line.points))
+        for index, point in enumerate(first_of_days.values())
     ]
     label = f"time of {line.api} in {line.test} by release, {line.years}, logarithmic"
     return (
@@ -167,13 +169,3 @@ def _mark(point: TimelinePoint, x: float, y: Callable[[float], float]) -> str:
     return (
         f'{bar}<circle{kind} cx="{x:.0f}" cy="{y(point.seconds):.0f}" r="3.5"><title>{escape(title)}</title></circle>'
     )
-
-
-def _labels(seconds: Sequence[float]) -> list[float]:
-    """Return the smallest and the largest time."""
-    return sorted({min(seconds), max(seconds)})
-
-
-def _distinct_days(points: Sequence[TimelinePoint]) -> list[TimelinePoint]:
-    """Return the first point of each day."""
-    return list({point.day: point for point in reversed(points)}.values())[::-1]

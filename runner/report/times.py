@@ -11,12 +11,13 @@ from runner.analysis.model import Dataset
 from runner.analysis.time_intervals import time_intervals
 from runner.catalog.cases import CASES, FIELDS, field, is_network_of_user
 from runner.core import units
+from runner.core.grouping import grouped
 from runner.core.model import Cell
 from runner.core.units import TimeUnit
 from runner.report import formatting
 from runner.report.panels import board_name
 from runner.report.quality import IssueMark
-from runner.report.telemetry import telemetry
+from runner.report.readings import telemetry
 from runner.report.throughput import Throughput
 
 OWN_CORPORA = "Own corpora"
@@ -87,27 +88,8 @@ class Case:
     device_name: str = ""
 
 
-def arrange_times(
-    dataset: Dataset,
-    comparisons: Sequence[Comparison],
-    medians: Mapping[Cell, list[float]],
-    marks: Mapping[str, tuple[IssueMark, ...]],
-    rates: Throughput,
-) -> tuple[Case, ...]:
-    """Return the measured cases of a run, grouped by field of application.
-
-    Args:
-        dataset: the run.
-        comparisons: of its environments.
-        medians: cell -> the medians of its rounds in seconds.
-        marks: cell id -> its quality issues.
-        rates: the throughput of its cells.
-    """
-    return _Cases(dataset, comparisons, medians, marks, rates).arranged()
-
-
-class _Cases:
-    """Arranges the cells of a run into cases and lines."""
+class CaseArranger:
+    """Arranges the measured cells of a run into cases and lines."""
 
     def __init__(
         self,
@@ -117,6 +99,15 @@ class _Cases:
         marks: Mapping[str, tuple[IssueMark, ...]],
         rates: Throughput,
     ) -> None:
+        """Look up what the lines show.
+
+        Args:
+            dataset: the run.
+            comparisons: of its environments.
+            medians: cell -> the medians of its rounds in seconds.
+            marks: cell id -> its quality issues.
+            rates: the throughput of its cells.
+        """
         columns = (dataset.rounds[name].tolist() for name in ("implementation", "kind"))
         self.kinds = dict(zip(*columns, strict=True))
         self.order = formatting.environment_order(dataset)
@@ -131,7 +122,7 @@ class _Cases:
             self.precisions[cell.case_id].add(cell.precision)
 
     def arranged(self) -> tuple[Case, ...]:
-        """Return the cases, grouped by field."""
+        """Return the cases, grouped by field of application."""
         lines: dict[str, list[Line]] = defaultdict(list)
         for cells in self._phases():
             unit = units.time_unit(median(self.medians[cell]) for cell in cells)
@@ -151,9 +142,9 @@ class _Cases:
 
     def _phases(self) -> Iterator[list[Cell]]:
         """Yield the cells of each case, phase and precision, by implementation and then in the order of the plan."""
-        groups: dict[tuple[str, tuple[int, str], str], list[Cell]] = defaultdict(list)
-        for cell in self.medians:
-            groups[cell.case_id, formatting.phase_key(cell.phase), cell.precision].append(cell)
+        groups = grouped(
+            ((cell.case_id, formatting.phase_key(cell.phase), cell.precision), cell) for cell in self.medians
+        )
         for _, cells in sorted(groups.items()):
             yield sorted(cells, key=self._position)
 

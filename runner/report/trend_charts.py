@@ -53,7 +53,8 @@ def chart(trend: Trend, kind: Kind) -> TrendChart:
     is_of_levels = (kind == "ratio") == trend.has_ratios
     ticks = ticks_of(up, kind)
     parts = [f'<path class="grid" d="M0 {_n(up(value))}H{WIDTH}"/>' for value, _ in ticks]
-    parts += _release_lines(trend, across)
+    marked = trend.releases[1:][-MAX_LINES:]
+    parts += [f'<path class="release" d="M{_n(across(index))} 0V{HEIGHT}"/>' for index, _ in marked]
     parts += _bands(trend, values, across, up)
     if is_of_levels:
         parts += [
@@ -122,12 +123,6 @@ def _n(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
-def _release_lines(trend: Trend, across: Callable[[int], float]) -> list[str]:
-    return [
-        f'<path class="release" d="M{_n(across(index))} 0V{HEIGHT}"/>' for index, _ in trend.releases[1:][-MAX_LINES:]
-    ]
-
-
 def _bands(trend: Trend, values: Sequence[_Value], across: Callable[[int], float], up: Axis) -> list[str]:
     """Return the intervals: a bar for each point where there are few, else a band for each part measured alike."""
     known = {each.number: (each.low, each.high) for each in values if each.low and each.high}
@@ -158,17 +153,9 @@ def _dots(trend: Trend, values: Sequence[_Value], across: Callable[[int], float]
 
 
 def _title(point: SeriesPoint, each: _Value, kind: Kind) -> str:
-    shown = f"{each.value:.3f}" if kind == "ratio" else units.step_time(each.value)
-    ends = (
-        ""
-        if not (each.low and each.high)
-        else (
-            f", 95 % {each.low:.3f} to {each.high:.3f}"
-            if kind == "ratio"
-            else f", 95 % {units.step_time(each.low)} to {units.step_time(each.high)}"
-        )
-    )
-    return f"{point.at[:10]}, {point.release}: {shown}{ends}"
+    show = "{:.3f}".format if kind == "ratio" else units.step_time
+    ends = f", 95 % {show(each.low)} to {show(each.high)}" if each.low and each.high else ""
+    return f"{point.at[:10]}, {point.release}: {show(each.value)}{ends}"
 
 
 def _dates(trend: Trend) -> tuple[Label, ...]:

@@ -11,6 +11,7 @@ from itertools import groupby, pairwise
 
 from scipy.special import stdtrit
 
+from runner.core.grouping import grouped
 from runner.history.entries import Acceptance, ChangeEntry, SeriesPoint
 from runner.stats.change_points import change_points
 
@@ -182,10 +183,7 @@ def trends_of(
         regressions: (cell, device, host) -> the confirmed change that still stands.
     """
     for device, cell, points in series:
-        hosts: dict[str, list[SeriesPoint]] = {}
-        for point in points:
-            if point.kind != "confirmation":
-                hosts.setdefault(point.host, []).append(point)
+        hosts = grouped((point.host, point) for point in points if point.kind != "confirmation")
         for host, of_host in hosts.items():
             runs = {point.run for point in of_host}
             yield Trend(

@@ -4,7 +4,7 @@ A ratio is other over base time. People read "3.7x faster" more easily than 0.27
 direction; JSON and CSV have the ratio.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 from runner.analysis.comparison_model import Comparison, Row
 from runner.report.comparison_notes import mean_scope
@@ -21,16 +21,7 @@ Word = Literal[
     "not measured",
 ]
 """What a comparison says: its verdict, and where that is inconclusive, on which side of 1 its 95 % interval lies."""
-WORDS: tuple[Word, ...] = (
-    "faster",
-    "probably faster",
-    "same",
-    "can't tell",
-    "probably slower",
-    "slower",
-    "not comparable",
-    "not measured",
-)
+WORDS: tuple[Word, ...] = get_args(Word)
 LEANING = "leaning"
 """The code of an inconclusive row whose 95 % interval excludes 1, with an estimate beyond the margin."""
 

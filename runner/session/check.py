@@ -1,11 +1,9 @@
 """`runner check`: what to distrust about a stored run, which comparisons are open, and the command to run next."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from runner.analysis.analyse import Analysis, analyse_run
-from runner.analysis.comparison_model import Comparison
 from runner.analysis.model import Dataset
 from runner.backends import harness_archive
 from runner.core.collector import collector_paused
@@ -53,17 +51,12 @@ def review(analysis: Analysis, run: Run, reports: Path) -> Check:
         grade=analysis.grade,
         quality_issues=analysis.issues,
         failures=_failures(results),
-        comparisons=_between_releases(analysis.comparisons),
+        comparisons=tuple(each for each in analysis.comparisons if not each.is_control),
         notes=(*results.warnings, *filter(None, [_resume_note(state, resumable=resumable)])),
         command="",
     )
     step = next_step(checked, run, journal, reports, resumable=resumable)
     return replace(checked, command=step.command, advice=step.advice)
-
-
-def _between_releases(comparisons: Iterable[Comparison]) -> tuple[Comparison, ...]:
-    """Return the comparisons without those of A/A pairs, which no run can be asked to decide."""
-    return tuple(comparison for comparison in comparisons if not is_twin(comparison.others[-1]))
 
 
 def _resume_note(state: str, *, resumable: bool) -> str | None:

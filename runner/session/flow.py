@@ -63,14 +63,7 @@ class RunSession:
         return analyse_run(self.run, self.margin)
 
 
-def measure(
-    options: Options,
-    progress: Progress,
-    *,
-    resume: bool = False,
-    history: str | None = None,
-    without: "Collection[Step]" = (),
-) -> RunSession:
+def measure(options: Options, progress: Progress, *, resume: bool = False, history: str | None = None) -> RunSession:
     """Plan by what was typed, build, measure, and carry out the tail.
 
     Args:
@@ -78,7 +71,6 @@ def measure(
         progress: shows the work.
         resume: continue a run instead of starting one.
         history: the address of the history as typed; None for that of the reports.
-        without: steps of TAIL that are left out.
 
     Raises:
         UsageError: an option is wrong, or there is no such run.
@@ -87,7 +79,7 @@ def measure(
     history_url(options.reports, history)  # a wrong address is an error before anything is measured
     with planned(options, progress, resume=resume) as work:
         measured = execute(work, progress, history)
-    return finish(measured, without)
+    return finish(measured)
 
 
 def measure_planned(work: PlannedRun, progress: Progress, *, without: "Collection[Step]" = ()) -> RunSession:

@@ -1,7 +1,8 @@
 """The program from Python: stored runs as pandas frames, and comparisons with a chart that a notebook shows."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,8 +14,13 @@ from runner.analysis.model import Dataset, Grade
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
+from runner.core.progress import Progress
+from runner.matrix.model_file import network_name
 from runner.report import answer_text, chart_file, data, render, wording
 from runner.report.answer import Answer
+from runner.session import flow
+from runner.session.context import cache_in_use
+from runner.session.options import Options
 from runner.session.results import comparison, find_run, matrix_margin, run_answer
 from runner.store.documents import PLAN
 from runner.store.run import Run
@@ -162,6 +168,37 @@ def load_run(path: str | Path, reports: Path, matrix: Path) -> RunResult:
 def compare(sides: Sequence[str], reports: Path, matrix: Path, *, run: str | None, best: bool) -> ComparisonResult:
     """Return a comparison, as ``runner.compare`` describes it."""
     return ComparisonResult(comparison(matrix, reports, sides, best=best, run=run))
+
+
+def compare_models(
+    options: Options, environments: Sequence[str], cases: Sequence[str] | None, *, build: bool
+) -> ComparisonResult:
+    """Measure the network of ``options.model`` and compare, as ``runner.compare_models`` describes it."""
+    if len(environments) < 2:
+        hint = 'runner.compare_models("my_network.py", "torch-1.12", "torch-2.x")'
+        raise UsageError(Problem("a comparison needs two environments", hint=hint))
+    options = replace(options, selectors=_selectors(options, environments, cases))
+    with Progress(_write) as progress, cache_in_use(), flow.planned(options, progress) as work:
+        missing = [
+            spec.environment for spec in work.prepared.specs if spec.environment not in work.prepared.survey.cached
+        ]
+        if missing and not build:
+            hint = f"`runner build {' '.join(missing)}` builds, or pass build=True"
+            raise UsageError(Problem(f"not built yet: {', '.join(missing)}", hint=hint))
+        measured = flow.measure_planned(work, progress, without=(flow.answer, flow.propose))
+    return compare(environments, options.reports, options.matrix, run=measured.run.id, best=False)
+
+
+def _write(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _selectors(options: Options, environments: Sequence[str], cases: Sequence[str] | None) -> list[str]:
+    """Return the selectors of all cells of the network in some environments, or of some of its cases."""
+    if cases is None:
+        return list(environments)
+    names = [network_name(path) for path in options.model or ()]
+    return [f"{each}/*/{name}/{case}/*" for each in environments for name in names for case in cases]
 
 
 def _stored(path: Path, reports: Path) -> Run:

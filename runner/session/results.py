@@ -18,6 +18,7 @@ from runner.analysis.releases import releases
 from runner.catalog import published
 from runner.core.collector import collector_paused
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
+from runner.core.grouping import grouped
 from runner.core.model.cells import is_twin
 from runner.matrix import Matrix, load, select_environments
 from runner.report import report
@@ -123,11 +124,8 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
     margin = loaded.measure.margin if loaded else MARGIN
     ids = list(dict.fromkeys(environment for name in names for environment in _selected(name, loaded)))
     analyses: dict[str, Analysis] = {}
-    pinned: dict[str, list[str]] = {}
-    for name in ids:
-        environment, of = split(name)
-        if of and not published.is_published(name):
-            pinned.setdefault(of, []).append(environment)
+    sides = [split(name) for name in ids if not published.is_published(name)]
+    pinned = grouped((of, environment) for environment, of in sides if of)
 
     def analysed(stored_run: Run) -> Analysis:
         analyses[stored_run.id] = analyse_run(stored_run, margin)

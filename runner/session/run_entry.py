@@ -1,6 +1,6 @@
 """A run folder as an entry of the history: the median of each cell, its ratio to the run's base, and a night's changes.
 
-The numbers are those of the run's report: ``analysis.compare.summary`` compares, and ``analysis.time_intervals`` has
+The numbers are those of the run's report: ``analysis.compare.comparison`` compares, and ``analysis.time_intervals`` has
 the intervals. A/A twins are left out, and so are environments as they were (``torch-2.x@RUN``): they are only bases.
 """
 
@@ -15,7 +15,6 @@ from runner.analysis.comparison_model import Row
 from runner.analysis.model import Dataset
 from runner.analysis.of_run import split
 from runner.analysis.quality.run import measured_elsewhere
-from runner.analysis.releases import EnvironmentRelease
 from runner.analysis.time_intervals import Ends, time_intervals
 from runner.core.errors import Problem, RecordError
 from runner.core.model import Cell
@@ -114,11 +113,10 @@ def _cells(analysis: Analysis) -> Iterator[CellEntry]:
     medians, counts = grouped.median().to_dict(), grouped.size().to_dict()
     intervals = time_intervals(results)
     rows = {row.other: row for each in analysis.comparisons for row in each.rows if _has_base(row)}
-    builds = _Builds(analysis)
     for name, seconds in medians.items():
         cell = Cell.parse(str(name))
         if not is_twin(cell.environment) and not split(cell.environment)[1]:
-            yield _cell(cell, float(seconds), int(counts[name]), intervals.get(cell), rows.get(cell), builds)
+            yield _cell(cell, float(seconds), int(counts[name]), intervals.get(cell), rows.get(cell), analysis)
 
 
 def _has_base(row: Row) -> bool:
@@ -126,30 +124,21 @@ def _has_base(row: Row) -> bool:
     return row.base_seconds is not None and row.seconds is not None and not is_twin(row.other.environment)
 
 
-class _Builds:
-    """The release of each environment of a run, and what pins its content."""
-
-    def __init__(self, analysis: Analysis) -> None:
-        self.releases: Mapping[str, EnvironmentRelease] = analysis.releases
-        self.digests: Mapping[str, Any] = analysis.dataset.provenance.get("digests") or {}
-        self.environments = analysis.dataset.environments
-
-    def release(self, environment: str) -> str:
-        return self.releases[environment].version
-
-    def digest(self, environment: str) -> str:
-        facts = self.environments.get(environment, {})
-        return str(self.digests.get(environment) or facts.get("digest") or "")
+def _digest(analysis: Analysis, environment: str) -> str:
+    """Return what pins the content of an environment."""
+    digests = analysis.dataset.provenance.get("digests") or {}
+    facts = analysis.dataset.environments.get(environment, {})
+    return str(digests.get(environment) or facts.get("digest") or "")
 
 
 def _cell(
-    cell: Cell, seconds: float, rounds: int, interval: Ends | None, row: Row | None, builds: _Builds
+    cell: Cell, seconds: float, rounds: int, interval: Ends | None, row: Row | None, analysis: Analysis
 ) -> CellEntry:
     low, high = interval or (None, None)
     entry = CellEntry(
         cell=cell.id,
-        release=builds.release(cell.environment),
-        digest=builds.digest(cell.environment),
+        release=analysis.releases[cell.environment].version,
+        digest=_digest(analysis, cell.environment),
         seconds=seconds,
         seconds_low=low,
         seconds_high=high,
@@ -160,8 +149,8 @@ def _cell(
     return replace(
         entry,
         base=row.base.id,
-        base_release=builds.release(row.base.environment),
-        base_digest=builds.digest(row.base.environment),
+        base_release=analysis.releases[row.base.environment].version,
+        base_digest=_digest(analysis, row.base.environment),
         ratio=row.ratio,
         ratio_low=row.ratio_low,
         ratio_high=row.ratio_high,

@@ -11,11 +11,10 @@ NO_MATRIX = Path("/nowhere/matrix.yaml")
 
 
 def load(reports: Path) -> None:
-    """Read the samples, as ``runner.load_samples`` and a merge of runs do."""
-    from runner.analysis.dataset import load_samples, merge
+    """Read the samples, as ``runner.load_samples`` does."""
+    from runner.analysis.dataset import load_samples
 
     load_samples(reports)
-    merge([reports / "runs" / TONIGHT, reports / "runs" / TONIGHT])
 
 
 def report(reports: Path) -> None:

@@ -186,7 +186,7 @@ def commands(reports: Path, run: Run, other: Run) -> Mapping[str, Callable[[], o
         return find_baselines(reports, other, dataset.load_dataset(other), (), earlier_nights(reports).open_cells)
 
     return {
-        "merge": lambda: dataset.merge([run]),
+        "samples": lambda: dataset.load_dataset(run).samples,
         "compare": compare,
         "report": lambda: (write_report(analyse_run(run, 0.03), run), run_answer(analyse_run(run, 0.03))),
         "check": checked,

@@ -7,7 +7,6 @@ comparable, and what do their rounds show), ``noise_floor`` (differences that an
 papers as a side).
 """
 
-from runner.analysis.compare.comparison import compare
-from runner.analysis.compare.summary import summarise
+from runner.analysis.compare.comparison import compare, summarise
 
 __all__ = ["compare", "summarise"]

@@ -1,13 +1,15 @@
 """A row of a comparison before its verdict: its rounds, and by how much its errors are larger than these show."""
 
-from collections.abc import Hashable, Mapping
+import math
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runner.analysis.comparison_model import Row
+from runner.analysis.comparison_model import Row, Widening
 from runner.analysis.error_inflation import Inflation
+from runner.core.grouping import grouped
 from runner.stats import intervals
 
 if TYPE_CHECKING:
@@ -57,6 +59,18 @@ def freedom(draft: Draft, inflations: Mapping[str, Inflation]) -> float:
     inflation = _inflation(draft, inflations)
     of_rounds = inflation.freedom(draft.independent_rounds) if inflation else None
     return of_rounds or float(draft.evidence.freedom if draft.evidence else 1)
+
+
+def widenings(drafts: Iterable[Draft], inflations: Mapping[str, Inflation]) -> tuple[Widening, ...]:
+    """Return for each run with inflated errors the smallest and the largest factor of its intervals, and why."""
+    factors = grouped(
+        (draft.row.runs[0], math.sqrt(variance_factor(draft, inflations))) for draft in drafts if draft.evidence
+    )
+    return tuple(
+        Widening(run=run, smallest=min(of_run), largest=max(of_run), reason=inflations[run].reason)
+        for run, of_run in factors.items()
+        if max(of_run) > 1
+    )
 
 
 def _inflation(draft: Draft, inflations: Mapping[str, Inflation]) -> Inflation | None:

@@ -9,6 +9,7 @@ import numpy as np
 from runner.analysis import forecast
 from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Detectable, Row
 from runner.analysis.model import MIN_ROUNDS
+from runner.core.grouping import grouped
 from runner.stats import intervals
 from runner.stats.continuation import independent
 
@@ -55,10 +56,7 @@ def detectable_by_kind(rows: Sequence[Row], looks: Sequence[tuple[int, ...]], ma
     kinds = list(dict.fromkeys(row.device_name for row in rows if row.device_name))
     if len(kinds) < 2:
         return {"".join(kinds): detectable(rows, looks, margin)}
-    indices: dict[str, list[int]] = {kind: [] for kind in kinds}
-    for index, row in enumerate(rows):
-        if row.device_name:
-            indices[row.device_name].append(index)
+    indices = grouped((row.device_name, index) for index, row in enumerate(rows) if row.device_name)
     return {
         kind: detectable([rows[index] for index in of_kind], [looks[index] for index in of_kind], margin)
         for kind, of_kind in indices.items()

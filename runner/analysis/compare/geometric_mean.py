@@ -1,6 +1,6 @@
 """One number for an environment and its base: the geometric mean of the ratios of their cells."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ import numpy as np
 from runner.analysis.compare.drafts import Draft
 from runner.analysis.comparison_model import GeometricMean
 from runner.analysis.error_inflation import Inflation
+from runner.core.grouping import grouped
 from runner.stats import intervals
 
 if TYPE_CHECKING:
@@ -38,11 +39,9 @@ def geometric_means(
     References:
         Fleming and Wallace, How not to lie with statistics, CACM 29(3), 1986: ratios are averaged geometrically.
     """
-    groups: dict[tuple[str, str], list[Draft]] = {}
-    for draft in drafts:
-        same_implementation = draft.row.implementation == draft.row.base_implementation
-        if draft.ratios and same_implementation and not draft.row.phase.startswith("compile"):
-            groups.setdefault((draft.row.environment, draft.row.device_name), []).append(draft)
+    same = (draft for draft in drafts if draft.row.implementation == draft.row.base_implementation)
+    averaged = (draft for draft in same if draft.ratios and not draft.row.phase.startswith("compile"))
+    groups = grouped(((draft.row.environment, draft.row.device_name), draft) for draft in averaged)
     means = (_mean(*key, group, inflations) for key, group in groups.items())
     return tuple(mean for mean in means if mean is not None)
 
@@ -88,7 +87,6 @@ def _mean_by_group(
     groups = [[draft.groups[number] for number in shared] for draft in drafts if draft.groups]
     if not groups:
         return log_ratios
-    columns_by_group: dict[Hashable, list[int]] = {}
-    for column, group in enumerate(min(groups, key=lambda names: len(set(names)))):
-        columns_by_group.setdefault(group, []).append(column)
+    fewest = min(groups, key=lambda names: len(set(names)))
+    columns_by_group = grouped((group, column) for column, group in enumerate(fewest))
     return np.stack([log_ratios[:, columns].mean(axis=1) for columns in columns_by_group.values()], axis=1)

@@ -14,6 +14,7 @@ from runner.analysis.compare.sample_sizes import SampleSize, sample_sizes
 from runner.analysis.model import Dataset, TurnMedians
 from runner.catalog.published import PHASE_SUFFIX, Figure
 from runner.core.facts import COMPARABLE
+from runner.core.grouping import grouped
 from runner.core.model import Cell
 
 CLOCK_DIGITS = 9
@@ -132,9 +133,7 @@ def _by_cell(frame: pd.DataFrame, column: str) -> Iterable[tuple[Cell, str]]:
 
 
 def _measured(rounds: pd.DataFrame) -> dict[Cell, MeasuredCell]:
-    rows_by_cell: dict[str, list[int]] = defaultdict(list)
-    for row, cell_id in enumerate(rounds["cell"].tolist()):
-        rows_by_cell[cell_id].append(row)
+    rows_by_cell = grouped((cell_id, row) for row, cell_id in enumerate(rounds["cell"].tolist()))
     known = list(zip(*(rounds[name].tolist() for name in COMPARABLE), strict=True))
     numbers, times, servers, turns = (rounds[name].tolist() for name in ("round", "seconds", "server", "turns"))
     checks, boards = rounds["model_check"].tolist(), boards_of(rounds)
@@ -219,11 +218,10 @@ def _is_left_out(side: Side, cell: Cell) -> bool:
 
 def _by_work(side: Side, *, both_protocols: bool) -> dict[tuple[str, str, str], list[Cell]]:
     """Return the cells by case, phase and precision, each under the phases of both protocols if requested."""
-    cells: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
-    for cell in side.kinds:
-        for phase in (cell.phase, cell.phase + PHASE_SUFFIX) if both_protocols else (cell.phase,):
-            cells[cell.case_id, phase, cell.precision].append(cell)
-    return cells
+    suffixes = ("", PHASE_SUFFIX) if both_protocols else ("",)
+    return grouped(
+        ((cell.case_id, cell.phase + suffix, cell.precision), cell) for cell in side.kinds for suffix in suffixes
+    )
 
 
 def _fastest(side: Side, cells: list[Cell]) -> Cell:

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from runner.analysis.compare.differences import RunFacts
 from runner.analysis.compare.drafts import Draft
@@ -50,18 +50,10 @@ class RunSides:
     Attributes:
         run: its id; empty if all sides were published.
         sides: environment -> its side.
-        facts: of the run's machine and environments.
-        floors: the noise floors of its cases.
-        mean_floors: environment and kind of device -> the noise floor of its geometric mean.
-        inflation: by how much its errors are larger than they seem.
     """
 
     run: str
     sides: Mapping[str, Side]
-    facts: RunFacts = field(default_factory=lambda: RunFacts({}, {}))
-    floors: Mapping[Work, Floor] = field(default_factory=dict)
-    mean_floors: Mapping[MeanKey, float] = field(default_factory=dict)
-    inflation: Inflation = field(default_factory=Inflation)
 
 
 class RunReader:
@@ -77,6 +69,7 @@ class RunReader:
         self._measured_names = [name for name in names if name not in self.published]
         self._unread = iter(map(MeasuredRun.of, runs) if self._measured_names else ())
         self._read: list[RunSides] = []
+        self._measured: list[MeasuredRun] = []
 
     def __iter__(self) -> Iterator[RunSides]:
         yield from self._read
@@ -84,19 +77,9 @@ class RunReader:
             dataset = measured.dataset
             self.environments |= {planned.cell.environment for planned in dataset.plan} | set(dataset.environments)
             self.environments |= set(dataset.rounds["environment"].unique())
-            self._read.append(
-                RunSides(
-                    run=dataset.run,
-                    sides={
-                        **self.published,
-                        **{name: measured.side(name) for name in self._measured_names},
-                    },
-                    facts=RunFacts(dataset.machine, dataset.environments),
-                    floors=measured.floors,
-                    mean_floors=measured.mean_floors,
-                    inflation=measured.inflation,
-                )
-            )
+            sides = {name: measured.side(name) for name in self._measured_names}
+            self._read.append(RunSides(dataset.run, {**self.published, **sides}))
+            self._measured.append(measured)
             yield self._read[-1]
         if self.published and not self._read:
             empty = {name: Side(environment=name) for name in self._measured_names}
@@ -109,20 +92,21 @@ class RunReader:
 
     def facts(self) -> Mapping[str, RunFacts]:
         """Return run -> facts, of the runs that were read."""
-        return {run.run: run.facts for run in self._read if run.run}
+        datasets = (measured.dataset for measured in self._measured)
+        return {dataset.run: RunFacts(dataset.machine, dataset.environments) for dataset in datasets}
 
     def noise_floors(self) -> Mapping[str, Mapping[Work, Floor]]:
         """Return run -> its noise floors, of the runs that were read."""
-        return {run.run: run.floors for run in self._read if run.run}
+        return {measured.dataset.run: measured.floors for measured in self._measured}
 
     def inflations(self) -> Mapping[str, Inflation]:
         """Return run -> by how much its errors are larger than they seem, of the runs that were read."""
-        return {run.run: run.inflation for run in self._read if run.run}
+        return {measured.dataset.run: measured.inflation for measured in self._measured}
 
     def mean_noise_floors(self, matches: Iterable[Match]) -> Mapping[MeanKey, float]:
         """Return the noise floors of means, each of the newest run of some matches that has one."""
         runs = {side.run for match in matches for side in (match.base, match.other)}
-        oldest_first = [run.mean_floors for run in reversed(self._read) if run.run in runs]
+        oldest_first = [each.mean_floors for each in reversed(self._measured) if each.dataset.run in runs]
         return {name: floor for floors in oldest_first for name, floor in floors.items()}
 
 

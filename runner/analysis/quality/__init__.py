@@ -5,7 +5,7 @@ are pure functions on the tables of a run, one for each code: those of a cell in
 and the budget in ``run``. ``docs/doubts.md`` explains each code. In JSON the issues are called ``doubts``.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from runner.analysis.compare.measured_run import MeasuredRun
@@ -14,6 +14,7 @@ from runner.analysis.controls import control_issues
 from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.quality.cell_checks import CELL_CHECKS, cell_samples, few_rounds
 from runner.analysis.quality.run import busy_issues, machine_issues, serial_correlation_issues, short_budget
+from runner.core.grouping import grouped
 
 __all__ = ["CODES", "annotate", "quality_issues"]
 
@@ -72,7 +73,9 @@ def annotate(comparison: Comparison, issues_by_run: Mapping[str, Sequence[Qualit
         comparison: as ``compare`` returns it.
         issues_by_run: run -> its issues, as ``quality_issues`` returns them.
     """
-    by_cell = {run: _by_cell(issues) for run, issues in issues_by_run.items()}
+    by_cell = {
+        run: grouped((issue.cell, issue) for issue in issues if issue.cell) for run, issues in issues_by_run.items()
+    }
     if not any(by_cell.values()):
         return comparison
     rows = []
@@ -85,21 +88,8 @@ def annotate(comparison: Comparison, issues_by_run: Mapping[str, Sequence[Qualit
     return replace(comparison, rows=tuple(rows))
 
 
-def _by_cell(issues: Iterable[QualityIssue]) -> dict[str, list[QualityIssue]]:
-    cells: dict[str, list[QualityIssue]] = {}
-    for issue in issues:
-        if issue.cell:
-            cells.setdefault(issue.cell, []).append(issue)
-    return cells
-
-
 def _compared_cells(dataset: Dataset) -> set[str]:
     """Return the ids of cells whose case and phase were planned for several environments."""
-    environments: dict[tuple[str, ...], set[str]] = {}
-    cells: dict[tuple[str, ...], set[str]] = {}
-    for planned in dataset.plan:
-        if planned.verdict == "run":
-            work = (planned.cell.case_id, planned.cell.phase, planned.cell.precision)
-            environments.setdefault(work, set()).add(planned.cell.environment)
-            cells.setdefault(work, set()).add(planned.cell.id)
-    return {cell_id for work, names in environments.items() if len(names) > 1 for cell_id in cells[work]}
+    running = [planned.cell for planned in dataset.plan if planned.verdict == "run"]
+    by_work = grouped(((cell.case_id, cell.phase, cell.precision), cell) for cell in running)
+    return {cell.id for cells in by_work.values() if len({each.environment for each in cells}) > 1 for cell in cells}

@@ -9,6 +9,7 @@ from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue
 from runner.analysis.model_checks import UNCHECKED, why_unchecked
 from runner.core import units
 from runner.core.facts import QUALITY_FACTS
+from runner.core.grouping import grouped
 from runner.harness.timing import WINDOW, WINDOWS
 
 if TYPE_CHECKING:
@@ -101,9 +102,7 @@ def cell_samples(dataset: Dataset) -> Iterator[CellSamples]:
 
     rounds = dataset.rounds
     round_shapes = shapes(dataset.samples["seconds"].to_numpy(), rounds["iterations"].to_numpy())
-    rows_by_cell: dict[str, list[int]] = {}
-    for row, cell in enumerate(rounds["cell"].tolist()):
-        rows_by_cell.setdefault(cell, []).append(row)
+    rows_by_cell = grouped((cell, row) for row, cell in enumerate(rounds["cell"].tolist()))
     medians, environments = rounds["seconds"].tolist(), rounds["environment"].tolist()
     facts = {name: rounds[name].tolist() for name in QUALITY_FACTS if name in rounds and rounds[name].notna().any()}
     order = [row for rows in rows_by_cell.values() for row in rows]

@@ -26,6 +26,7 @@ from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.question import LABELS, Ends, requested, with_other_settings
 from runner.search.bisect.result import Bisection, entry, step_line
 from runner.search.bisect.state import SearchState, SearchStep, new_state, unfinished
+from runner.session.context import Context
 from runner.session.options import Options
 from runner.stats.bisection import (
     FoundChanges,
@@ -64,13 +65,7 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
     state = state or new_state(options.reports, question, datetime.now(UTC))
     state.path.mkdir(parents=True, exist_ok=True)
     with hold(state.path / LOCK, f"bisect {state.id}"):
-        axes = Axes(
-            matrix=load(options.matrix),
-            folder=options.matrix.parent,
-            device=context.request.device,
-            versions=versions,
-            notes=[],
-        )
+        axes = _axes(options, context, versions)
         candidates = _candidates(axes, state, progress)
         measuring = Measuring(context=context, state=state, cell=question.cell, progress=progress)
         answer = _searched(candidates, measuring, keep=ends.keep)
@@ -91,18 +86,16 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
 def dry_run(options: Options, ends: Ends, versions: Lister = index.versions) -> Forecast:
     """Return the candidates of a search and what it takes; nothing is locked, built or measured."""
     context, question = requested(options, ends)
-    notes: list[str] = []
-    axes = Axes(
-        matrix=load(options.matrix),
-        folder=options.matrix.parent,
-        device=context.request.device,
-        versions=versions,
-        notes=notes,
-    )
+    axes = _axes(options, context, versions)
     candidates = axes.candidates(question)
     state = new_state(options.reports, question, datetime.now(UTC))
     measuring = Measuring(context=context, state=state, cell=question.cell, progress=Progress(lambda _: None))
-    return forecast(candidates, measuring, notes, every=question.every)
+    return forecast(candidates, measuring, axes.notes, every=question.every)
+
+
+def _axes(options: Options, context: Context, versions: Lister) -> Axes:
+    device = context.request.device
+    return Axes(matrix=load(options.matrix), folder=options.matrix.parent, device=device, versions=versions, notes=[])
 
 
 def _candidates(axes: Axes, state: SearchState, progress: Progress) -> tuple[ReleaseCandidate, ...]:

@@ -14,7 +14,7 @@ from runner.core.model import Provisioned, Spec
 from runner.core.progress import Progress
 from runner.search.reproduce.stored import Stored
 from runner.session.context import Context
-from runner.session.execution.stored_locks import stored_lock
+from runner.session.execution.header import stored_lock
 from runner.store.documents import SBOM_FOLDER
 
 MAX_SBOM = 64 << 20

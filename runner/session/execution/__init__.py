@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from runner.backends import Backend, provision
 from runner.core.errors import NothingSelectedError, Problem, ProvisionError
+from runner.core.grouping import grouped
 from runner.core.model import Plan, Provisioned, Skip
 from runner.core.progress import Progress
 from runner.gpu.device import recover
@@ -19,12 +20,12 @@ from runner.plan.pairs import with_twins
 from runner.plan.specs import announce
 from runner.session.context import PlannedRun
 from runner.session.execution import header
-from runner.session.execution.assignment import Assignment, assign_devices, device_locks
+from runner.session.execution.assignment import assign_devices, device_locks
 from runner.session.execution.failures import recorded_ending
 from runner.session.execution.quiet import wait_until_quiet
 from runner.session.execution.recorder import RunRecorder, Totals
 from runner.session.execution.side_by_side import execute
-from runner.session.preparation import Prepared, RunOrigin, RunSettings
+from runner.session.preparation import Prepared
 from runner.store.events import Entry
 from runner.store.run import Run
 
@@ -55,7 +56,8 @@ def run(work: PlannedRun, progress: Progress) -> Totals:
         if resumed:
             stored, entries = resumed, _continued(resumed, plan, ready, failed)
         else:
-            stored, entries = _started(assignment, settings, origin, ready, stack), ()
+            stored, entries = header.start_run(assignment.plan, settings, origin, assignment.gpus, ready), ()
+            stack.enter_context(stored.hold())
         progress.note(f"run {stored.id} on {plan.backend}, {plan.device}, {plan.measurement.threads} threads")
         recorder = RunRecorder(assignment.plan, stored, progress, entries)
         missing = [name for name in failed if failed[name].passing]
@@ -102,23 +104,7 @@ def skipped_environments(plan: Plan) -> Mapping[Skip, Sequence[str]]:
     for planned in plan.cells:
         if planned.skip and planned.cell.environment not in running:
             first_skips.setdefault(planned.cell.environment, planned.skip)
-    environments: dict[Skip, list[str]] = {}
-    for name, skip in first_skips.items():
-        environments.setdefault(skip, []).append(name)
-    return environments
-
-
-def _started(
-    assignment: Assignment,
-    settings: RunSettings,
-    origin: RunOrigin,
-    ready: Mapping[str, Provisioned],
-    stack: contextlib.ExitStack,
-) -> Run:
-    """Create the folder of a new run, and lock it."""
-    stored = header.start_run(assignment.plan, settings, origin, assignment.gpus, ready)
-    stack.enter_context(stored.hold())
-    return stored
+    return grouped((skip, name) for name, skip in first_skips.items())
 
 
 def _continued(

@@ -17,6 +17,7 @@ from runner.measure.canary import CanaryProcess
 from runner.measure.references import References
 from runner.measure.rounds import Hooks, measure
 from runner.measure.server_pool import ServerPool
+from runner.measure.step_profiles import take_profiles
 from runner.session.execution.costs import Spending
 from runner.session.execution.further_rounds import RoundScheduler
 from runner.session.execution.recorder import RunRecorder
@@ -106,6 +107,23 @@ class DeviceWorker:
                 self.clocks.check()
         self.servers.retire_all()  # other devices may measure for hours
         self.clocks.stop_sampling()
+        recorder.progress.finish(self.name)
+
+    def profile(self, context: RunContext, remaining: Callable[[], float]) -> None:
+        """Take the profiles that the part lacks, while seconds of the budget remain.
+
+        Raises:
+            EngineError: the engine is gone.
+            GpuError: the GPU is lost.
+        """
+        recorder, references = context.recorder, context.references(self.plan)
+        cells = recorder.without_profile(self.plan)
+        for taken in take_profiles(self.plan, self.servers, references, cells, remaining):
+            with context.lock:
+                if context.over.is_set():
+                    return
+                recorder.record_profile(taken)
+            self.clocks.check()
         recorder.progress.finish(self.name)
 
     def _hooks(self, context: RunContext, scheduler: RoundScheduler, canary: CanaryProcess) -> Hooks:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from runner.analysis import dataset
-from runner.analysis.compare.summary import summarise
+from runner.analysis.compare.comparison import summarise
 from runner.analysis.stopping import StoppingRule
 from runner.core.model import Block, Cell, Plan
 from runner.core.units import duration

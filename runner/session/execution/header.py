@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from runner.backends import harness_archive
 from runner.core import machine
 from runner.core.errors import OutageError, Problem, ProvisionError, RecordError, UsageError
+from runner.core.files import write_whole
 from runner.core.model import Gpu, Plan, Provisioned, device_id
 from runner.core.paths import shortened
 from runner.core.version import __version__
@@ -15,6 +17,8 @@ from runner.session.preparation import RunOrigin, RunSettings
 from runner.store.header import RunHeader, header_of
 from runner.store.run import Run
 
+LOCKS = "locks"
+"""The folder of what each environment of a run was installed from: ``locks/<environment>.txt``."""
 START_NEW = "start a new run: the records of both would not be comparable"
 
 
@@ -70,6 +74,19 @@ def start_run(
     return Run.create(
         settings.reports, document, cases, machine.describe(gpus), header.event(), name, plan.models.values()
     )
+
+
+def stored_lock(run: Path, environment: str) -> Path:
+    """Return the path of the lock of an environment in a run folder."""
+    return run / LOCKS / f"{environment}.txt"
+
+
+def write_lock(run: Path, ready: Provisioned) -> None:
+    """Write the lock of an environment into a run folder; one without a lock has none."""
+    if ready.lock:
+        path = stored_lock(run, ready.environment)
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, ready.lock)
 
 
 def digests(ready: Mapping[str, Provisioned]) -> dict[str, str]:

@@ -32,8 +32,7 @@ from runner.measure.record import collect
 from runner.measure.round_plan import OUTAGE, TRANSIENT_FAILURES
 from runner.measure.step_profiles import can_profile
 from runner.session.execution.costs import CellCosts, measured_seconds
-from runner.session.execution.header import now
-from runner.session.execution.stored_locks import write_lock
+from runner.session.execution.header import now, write_lock
 from runner.store.events import Entry
 from runner.store.profile_files import read_profiles, write_profile
 from runner.store.run import Run

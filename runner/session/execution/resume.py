@@ -85,14 +85,8 @@ def _budget_note(plan: Plan) -> str:
 def check_options(options: Options) -> None:
     """Raise UsageError where a user typed an option that the run decides, or more than one run."""
     default = Options()
-    decided_by_run = replace(
-        options,
-        selectors=default.selectors,
-        matrix=default.matrix,
-        reports=default.reports,
-        busy_ok=default.busy_ok,
-        traceback=default.traceback,
-    )
+    allowed = {name: getattr(default, name) for name in ("selectors", "matrix", "reports", "busy_ok", "traceback")}
+    decided_by_run = replace(options, **allowed)
     refused = [word for word in decided_by_run.to_argv() if word.startswith("--")]
     if refused:
         names = ", ".join(dict.fromkeys(refused))

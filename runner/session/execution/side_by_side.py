@@ -7,7 +7,7 @@ several GPUs at once come first, and have all of them.
 import contextlib
 import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from runner.backends import Backend
@@ -20,11 +20,9 @@ from runner.gpu.locality import Near
 from runner.measure.server_pool import ServerPool
 from runner.measure.server_start import Numbers
 from runner.plan.pairs import add_twins
-from runner.session.execution.assignment import Assignment
+from runner.session.execution.assignment import Assignment, ServerCpus, on_cpu, on_gpus
 from runner.session.execution.device_worker import DeviceWorker, RunContext
-from runner.session.execution.profiling import profile_all
 from runner.session.execution.recorder import RunRecorder
-from runner.session.execution.server_cpus import ServerCpus, on_cpu, on_gpus
 from runner.session.preparation import RunSettings
 
 MAX_STARTS = 4  # servers that import their frameworks at a time; on a GPU one by one, for they look at the device
@@ -76,7 +74,29 @@ def measure_parts(assignment: Assignment, context: RunContext) -> None:
         for _ in run_concurrently(lambda worker: worker.work(context), workers, len(workers)):
             pass
         if context.settings.profile:
-            profile_all(together, workers, context)
+            _profile_all(together, workers, context)
+
+
+def _profile_all(together: Sequence[DeviceWorker], workers: Sequence[DeviceWorker], context: RunContext) -> None:
+    """Take the profiles that the run lacks, now that no round is disturbed by one: those of several devices first."""
+    remaining = remaining_seconds(workers[0].plan, context.recorder.elapsed)
+    for worker in together:
+        worker.profile(context, remaining)
+    for _ in run_concurrently(lambda worker: worker.profile(context, remaining), workers, len(workers)):
+        pass
+
+
+def remaining_seconds(plan: Plan, elapsed: float, clock: Callable[[], float] = time.monotonic) -> Callable[[], float]:
+    """Return a function that returns how many seconds of a plan's budget remain; infinite without a budget.
+
+    Args:
+        plan: has the budget.
+        elapsed: the seconds of it that are used by now.
+        clock: seconds, monotonic.
+    """
+    budget = float("inf") if plan.measurement.budget is None else plan.measurement.budget
+    end = clock() + budget - elapsed
+    return lambda: end - clock()
 
 
 def _workers(

@@ -12,8 +12,8 @@ from scipy import stats as scipy_stats
 
 from runner.analysis import dataset, forecast
 from runner.analysis.compare import compare
+from runner.analysis.compare.comparison import summarise
 from runner.analysis.compare.pairing import CellPair, environment_side
-from runner.analysis.compare.summary import summarise
 from runner.analysis.compare.verdicts import draft, with_verdicts
 from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Row
 from runner.analysis.model import Dataset

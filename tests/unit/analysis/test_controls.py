@@ -11,7 +11,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.compare import compare
-from runner.analysis.compare.summary import summarise
+from runner.analysis.compare.comparison import summarise
 from runner.analysis.controls import AAPair, aa_pairs, canary_drift, different_pairs
 from runner.analysis.quality import quality_issues
 from runner.core.model import Canary, Cell, Measurement, Outcome, Plan, PlannedCell, Provisioned, Record

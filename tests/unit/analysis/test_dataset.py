@@ -23,7 +23,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_samples_have_the_promised_columns_and_a_row_for_each_iteration_in_order(run: Run) -> None:
-    samples = dataset.merge([run])
+    samples = dataset.load_dataset(run).samples
     assert list(samples.columns) == list(COLUMNS)
     assert samples["seconds"].tolist() == [0.3, 0.1, 0.2, 0.5, 0.7]
     assert samples["iteration"].tolist() == [0, 1, 2, 0, 1]
@@ -81,24 +81,11 @@ def test_a_release_that_no_record_has_is_what_the_environment_or_the_framework_s
     assert dataset.load_dataset(run).rounds["release"].tolist() == ["2.13.0", ""]
 
 
-def test_several_runs_are_one_table(run: Run, tmp_path: Path) -> None:
-    other = make(tmp_path, [good(cell("torch-1.0"), 0, [0.9])], later=1)
-    samples = dataset.merge([run, other.path])
-    assert samples["run"].tolist() == [run.id] * 5 + [other.id]
-    assert samples["environment"].tolist()[-1] == "torch-1.0"
-    assert samples["seconds"].dtype == np.float64
-
-
 @pytest.mark.parametrize("table", ["samples", "rounds", "failures"])
 def test_nothing_is_an_empty_table_with_all_its_columns(tmp_path: Path, run: Run, table: str) -> None:
     empty, full = (getattr(dataset.load_dataset(run_), table) for run_ in (make(tmp_path, [], later=1), run))
     assert list(empty.columns) == list(full.columns)
     assert (len(empty), len(full) > 0) == (0, True)
-
-
-def test_no_run_has_no_samples() -> None:
-    assert list(dataset.merge([]).columns) == list(COLUMNS)
-    assert dataset.merge([]).empty
 
 
 def test_words_are_categories_in_order_and_other_facts_are_text(tmp_path: Path) -> None:
@@ -117,12 +104,12 @@ def test_words_are_categories_in_order_and_other_facts_are_text(tmp_path: Path) 
 @pytest.mark.parametrize("name", ["samples.parquet", "samples.csv"])
 def test_what_is_exported_is_loaded_the_same(run: Run, tmp_path: Path, name: str) -> None:
     dataset.export(run, tmp_path / name)
-    pd.testing.assert_frame_equal(dataset.load_samples(tmp_path / name), dataset.merge([run]))
+    pd.testing.assert_frame_equal(dataset.load_samples(tmp_path / name), dataset.load_dataset(run).samples)
 
 
 def test_a_folder_a_reports_folder_and_the_public_function_load_the_same(run: Run, tmp_path: Path) -> None:
     for source in (run.path, tmp_path, str(tmp_path)):
-        pd.testing.assert_frame_equal(runner.load_samples(source), dataset.merge([run]))
+        pd.testing.assert_frame_equal(runner.load_samples(source), dataset.load_dataset(run).samples)
     newest = make(tmp_path, [good(cell(), 0, [9.0])], later=1)
     assert dataset.load_samples(tmp_path)["run"].unique().tolist() == [newest.id]
 

@@ -11,7 +11,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse, analyse_run
-from runner.analysis.compare.summary import summarise
+from runner.analysis.compare.comparison import summarise
 from runner.analysis.model import Dataset
 from runner.analysis.releases import releases
 from runner.core.model import SKIP_CODES

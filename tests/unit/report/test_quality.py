@@ -15,7 +15,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse
-from runner.analysis.compare.summary import summarise
+from runner.analysis.compare.comparison import summarise
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.quality import quality_issues

@@ -9,7 +9,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse_run
-from runner.analysis.compare.summary import summarise
+from runner.analysis.compare.comparison import summarise
 from runner.core.errors import RecordError
 from runner.core.model import Cell
 from runner.core.model.cells import twin

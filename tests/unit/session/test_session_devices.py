@@ -21,7 +21,7 @@ from runner.gpu.locality import Locality, Near
 from runner.measure.references import References
 from runner.plan.assignment import assign, split_multi_gpu
 from runner.plan.document import plan_document, read_plan
-from runner.session.execution import server_cpus
+from runner.session.execution import assignment
 from runner.session.execution.assignment import Assignment
 from runner.session.execution.device_worker import DeviceWorker, RunContext
 from runner.session.execution.header import start_run
@@ -299,7 +299,7 @@ def test_one_gpu_whose_cpus_are_unknown_is_not_pinned_and_the_records_say_so(run
     backend = FakeBackend()
     measured(run, backend, test_assignment.plan(), gpus=GPUS[:1], near=lambda _: Locality())
     assert {tuple(server.requests[0]["cpus"]) for server in backend.opened} == {()}
-    assert affinities(run) == {"GPU-1": server_cpus.UNKNOWN}
+    assert affinities(run) == {"GPU-1": assignment.UNKNOWN}
 
 
 def test_more_threads_than_cores_near_the_gpu_pin_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,18 +307,18 @@ def test_more_threads_than_cores_near_the_gpu_pin_nothing(monkeypatch: pytest.Mo
     monkeypatch.setattr("runner.core.machine.physical_cores", len)
     near = Locality(frozenset({0, 1}), 0)
 
-    def chosen(threads: int, *, pin: bool = True) -> server_cpus.ServerCpus:
-        (cpus,) = server_cpus.on_gpus(GPUS[:1], threads, pin=pin, near=lambda _: near)
+    def chosen(threads: int, *, pin: bool = True) -> assignment.ServerCpus:
+        (cpus,) = assignment.on_gpus(GPUS[:1], threads, pin=pin, near=lambda _: near)
         return cpus
 
     assert chosen(2) == ((0, 1), "near the GPU, NUMA node 0")
-    assert chosen(3) == ((), server_cpus.TOO_FEW)
-    assert chosen(2, pin=False) == ((), server_cpus.UNPINNED)
+    assert chosen(3) == ((), assignment.TOO_FEW)
+    assert chosen(2, pin=False) == ((), assignment.UNPINNED)
 
 
 def test_records_without_a_pin_say_so(run: Run) -> None:
     measured(run, FakeBackend(), test_assignment.plan())
-    assert set(affinities(run).values()) == {server_cpus.UNPINNED}
+    assert set(affinities(run).values()) == {assignment.UNPINNED}
 
 
 def test_an_import_that_opens_a_gpu_is_announced_and_recorded(run: Run) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from runner.core.errors import EngineError
 from runner.core.model import Cell
-from runner.session.execution.profiling import remaining_seconds
 from runner.session.execution.resume import past
+from runner.session.execution.side_by_side import remaining_seconds
 from runner.store.profile_files import profile_path, read_profiles
 from runner.store.run import Run
 from tests.support.fake_servers import FakeBackend

@@ -62,9 +62,9 @@ def test_no_damage_changes_samples_unnoticed(reports: Path, sound: tuple[Run, Ru
         done = damage(run, KINDS[trial % len(KINDS)], draw)
         results = outcomes(reports, run, other)
         assert {how for how, _ in results.values()} <= {"ok", "error"}, (done, results)
-        how, warned = results["merge"]
+        how, warned = results["samples"]
         assert how == "error" or warned or _samples(run).equals(expected), done
 
 
 def _samples(run: Run) -> pd.DataFrame:
-    return dataset.merge([run])
+    return dataset.load_dataset(run).samples

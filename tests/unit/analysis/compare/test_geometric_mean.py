@@ -16,7 +16,7 @@ from scipy import stats as scipy_stats
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse
 from runner.analysis.compare import compare
-from runner.analysis.compare.summary import summarise
+from runner.analysis.compare.comparison import summarise
 from runner.analysis.comparison_model import Comparison, GeometricMean
 from runner.core.files import write_whole
 from runner.core.model import Cell, Record

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from runner.analysis import dataset
-from runner.analysis.compare.summary import summarise
+from runner.analysis.compare.comparison import summarise
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import LEVELS, Dataset, Figures, Grade, QualityIssue, Reason
 from runner.analysis.quality import grade as grades

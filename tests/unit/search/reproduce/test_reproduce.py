@@ -19,8 +19,8 @@ from runner.plan.pairs import in_turns
 from runner.search.reproduce.rebuilt import lock_of_bill
 from runner.search.reproduce.result import Reproduction, fact_sentences, state
 from runner.search.reproduce.stored import find_stored
+from runner.session.execution.header import stored_lock, write_lock
 from runner.session.execution.sbom import sbom
-from runner.session.execution.stored_locks import stored_lock, write_lock
 from runner.store.header import RunHeader
 from runner.store.run import Run
 from tests.support.fake_runs import MACHINE, cell, environments, rounds

@@ -6,7 +6,7 @@ from typing import Any
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse
 from runner.report import report
-from runner.report.telemetry import telemetry
+from runner.report.readings import telemetry
 from tests.support.fake_runs import cell, good, make
 from tests.support.html import html_text
 
