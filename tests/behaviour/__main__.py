@@ -16,40 +16,39 @@ from pathlib import Path
 from tests.behaviour.answers import Places
 from tests.behaviour.commands import Command, commands
 
-WORKERS = 2
 MOST_LINES, MOST_LETTERS = 30, 240
 
 
-def keep(places: Places, out: Path, only: str) -> None:
+def keep(places: Places, out: Path, only: str, workers: int) -> None:
     """Write the answer of each command into a file of its own."""
     chosen = [command for command in commands(places.stored, places.tree) if fnmatchcase(command.name, only)]
 
-    def one(command: Command) -> None:
+    def write(command: Command) -> None:
         path = out / f"{command.name.replace('/', '~')}.txt.gz"
         path.write_bytes(gzip.compress(places.answer(command).encode(), 3, mtime=0))
         sys.stderr.write(f"{command.name}\n")
 
     out.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(WORKERS) as pool:
-        list(pool.map(one, chosen))
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(write, chosen))
 
 
 def differing(before: Path, after: Path) -> list[str]:
     """Print how the answers of two folders differ, and return the names of the commands."""
     names = sorted({path.name for folder in (before, after) for path in folder.glob("*.gz")})
-    found = []
+    changed = []
     for name in names:
         first, second = (_lines(folder / name) for folder in (before, after))
         if first != second:
-            found.append(name.removesuffix(".txt.gz"))
+            changed.append(name.removesuffix(".txt.gz"))
             lines = (
                 list(unified_diff(first, second, lineterm="", n=1))[2:] if len(first) + len(second) < 200_000 else []
             )
             shown = [line[:MOST_LETTERS] for line in lines[:MOST_LINES]]
             rest = f"... {len(lines) - len(shown)} more lines" if len(lines) > len(shown) else ""
-            sys.stdout.write("\n".join([f"\n===== {found[-1]}", *shown, rest]) + "\n")
-    sys.stdout.write(f"\n{len(names)} commands, {len(found)} differ: {' '.join(found)}\n")
-    return found
+            sys.stdout.write("\n".join([f"\n===== {changed[-1]}", *shown, rest]) + "\n")
+    sys.stdout.write(f"\n{len(names)} commands, {len(changed)} differ: {' '.join(changed)}\n")
+    return changed
 
 
 def _lines(path: Path) -> list[str]:
@@ -64,13 +63,15 @@ def main() -> int:
     parser.add_argument("--stored", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--only", default="*", help="a glob over the names of commands, such as 'plan/*'")
+    parser.add_argument("--workers", type=int, default=2, help="how many commands run at the same time")
     parser.add_argument("--diff", type=Path, nargs=2)
     given = parser.parse_args()
     if given.diff:
         return int(bool(differing(*given.diff)))
-    begun = datetime.now(UTC).replace(microsecond=0)
+    started = datetime.now(UTC).replace(microsecond=0)
     tree, stored = given.checkout.resolve(), given.stored.resolve()
-    keep(Places(tree, given.python.absolute(), stored, given.out.absolute() / "bytecode", begun), given.out, given.only)
+    places = Places(tree, given.python.absolute(), stored, given.out.absolute() / "bytecode", started)
+    keep(places, given.out, given.only, given.workers)
     return 0
 
 

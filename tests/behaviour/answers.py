@@ -27,7 +27,10 @@ THREAD = threading.local()
 RUN_ID = re.compile(r"\b(\d{8}-\d{6})-[0-9a-f]{4}\b")
 MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)?")
 VARYING = (
-    (re.compile(r"[\d.]+ [GT]B are free"), "N GB are free"),
+    (re.compile(r"[\d.]+ [GT]B (are free|free in)"), r"N GB \1"),
+    (re.compile(r"[\d.]+ GiB of ([\d.]+) GiB available"), r"N GiB of \1 GiB available"),
+    (re.compile(r"Traceback \(most recent call last\):\n(?: .*\n)+"), "Traceback\n"),
+    (re.compile(r"^\S+\.py:\d+: (\w+Warning: .*)\n  .*$", re.MULTILINE), r"\1"),
     (re.compile(r'"(checksum|sha256|pid|free_bytes|available_bytes)": ("[0-9a-f]+"|\d+)'), r'"\1": 0'),
     (re.compile(r"\bpid \d+|process \d+"), "process N"),
     (re.compile(r"0x[0-9a-f]{8,}"), "0xN"),
@@ -47,7 +50,7 @@ class Places:
     python: Path
     stored: Path
     bytecode: Path
-    begun: datetime
+    started: datetime
 
     def answer(self, command: Command) -> str:
         """Run the steps of a command in a copy of its folder, and return all that they answered."""
@@ -119,8 +122,8 @@ class Places:
 
     def _words(self, step: str, work: Path) -> list[str]:
         words = shlex.split(step.replace("{python}", str(self.python)))
-        found = {word: sorted(path.name for path in work.glob(word)) for word in words if word.startswith("*.")}
-        return [each for word in words for each in found.get(word, [word])]
+        matches = {word: sorted(path.name for path in work.glob(word)) for word in words if word.startswith("*.")}
+        return [each for word in words for each in matches.get(word, [word])]
 
     def _environment(self, base: Path) -> Mapping[str, str]:
         kept = {
@@ -136,9 +139,10 @@ class Places:
         places = {base / "work": "WORK", base: "BASE", self.stored: "STORED", self.tree: "TREE", self.python: "PYTHON"}
         for path, word in places.items():
             text = text.replace(str(path), word)
-        text = RUN_ID.sub(lambda found: "NEW-RUN" if self._is_new(found[1], "%Y%m%d-%H%M%S") else found[0], text)
+        text = RUN_ID.sub(lambda run: "NEW-RUN" if self._is_new(run[1], "%Y%m%d-%H%M%S") else run[0], text)
         text = MOMENT.sub(
-            lambda found: "NOW" if self._is_new(f"{found[1]} {found[2]}", "%Y-%m-%d %H:%M:%S") else found[0], text
+            lambda matches: "NOW" if self._is_new(f"{matches[1]} {matches[2]}", "%Y-%m-%d %H:%M:%S") else matches[0],
+            text,
         )
         for pattern, replacement in VARYING:
             text = pattern.sub(replacement, text)
@@ -149,16 +153,16 @@ class Places:
             known = datetime.strptime(moment, form).replace(tzinfo=UTC)
         except ValueError:
             return False
-        return self.begun <= known <= datetime.now(UTC) + timedelta(seconds=2)
+        return self.started <= known <= datetime.now(UTC) + timedelta(seconds=2)
 
 
 def _files(folder: Path) -> dict[str, tuple[int, int]]:
-    found = {}
+    matches = {}
     for path in folder.rglob("*"):
         if path.is_file() and path.name not in IGNORED:
             status = path.stat()
-            found[str(path.relative_to(folder))] = (status.st_size, status.st_mtime_ns)
-    return found
+            matches[str(path.relative_to(folder))] = (status.st_size, status.st_mtime_ns)
+    return matches
 
 
 def _content(path: Path, *, live: bool) -> str:

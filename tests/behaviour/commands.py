@@ -206,15 +206,15 @@ LIVE = {
 def commands(stored: Path, tree: Path) -> Iterator[Command]:
     """Give all commands for a body of material and a checkout."""
     yield from (Command(f"help/{name.replace(' ', '-') or 'all'}", (f"{name} --help",)) for name in COMMANDS)
-    for name, words in PLANS.items():
-        option = "" if name == "host" else "--machine docs/machines/h200-580.json"
-        yield Command(f"plan/{name}", (f"plan {words} {DRAWN} {option}",))
     for group, table in {"mistake": MISTAKES, "machine": MACHINE, "schedule": SCHEDULES}.items():
         yield from (Command(f"{group}/{name}", (words,)) for name, words in table.items())
     yield from _material(stored)
     yield from _mistaken(stored / "made/mistakes")
     yield from (Command(f"live/{name}", steps, "measured/locks", live=True) for name, steps in LIVE.items())
     yield Command("live/resume", ("list", "run --resume", "list", "check --format json"), "measured/runs", live=True)
+    for name, words in PLANS.items():
+        option = "" if name == "host" else "--machine docs/machines/h200-580.json"
+        yield Command(f"plan/{name}", (f"plan {words} {DRAWN} {option}",))
     for preset in PRESETS:
         words = f"plan --preset {preset} {DRAWN} --format json"
         yield Command(f"plan/cpu-{preset}", (f"{words} --device cpu --backend venv",))

@@ -69,8 +69,8 @@ def import_all() -> None:
     """Import what commands import; what is missing is missing in each of them."""
     import runner
 
-    found = [module.name for module in pkgutil.walk_packages(runner.__path__, "runner.", onerror=lambda _: None)]
-    for name in (*OTHERS, *(each for each in found if not SKIPPED.search(each))):
+    modules = [module.name for module in pkgutil.walk_packages(runner.__path__, "runner.", onerror=lambda _: None)]
+    for name in (*OTHERS, *(each for each in modules if not SKIPPED.search(each))):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
 
