@@ -118,5 +118,5 @@ def _problem(path: Path, detail: ErrorDetails) -> Problem:
     if detail["type"] == "missing":
         return Problem(f"{path}: {field} is missing", hint=HOW_TO_MAKE)
     reason = f"{detail['msg'][:1].lower()}{detail['msg'][1:]}"
-    found = json.dumps(detail["input"])[:MAX_SHOWN]
-    return Problem(f"{path}: {field}: {reason}, found {found}", hint=HOW_TO_MAKE)
+    input_text = json.dumps(detail["input"])[:MAX_SHOWN]
+    return Problem(f"{path}: {field}: {reason}, found {input_text}", hint=HOW_TO_MAKE)
