@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from runner.analysis.model import Dataset
-from runner.core.model.cells import TWIN
+from runner.core.model.cells import TWIN, without_environment
 
 SEPARATOR = "@"
 
@@ -53,6 +53,6 @@ def _facts(dataset: Dataset, names: Mapping[str, str]) -> dict[str, Any]:
 def _renamed(frame: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
     kept = frame[frame["environment"].isin(names)]
     environments = [names[name] for name in kept["environment"].tolist()]
-    rests = [str(cell).partition("/")[2] for cell in kept["cell"].tolist()]
+    rests = [without_environment(str(cell)) for cell in kept["cell"].tolist()]
     cells = [f"{name}/{rest}" for name, rest in zip(environments, rests, strict=True)]
     return kept.assign(cell=pd.Categorical(cells), environment=pd.Categorical(environments))

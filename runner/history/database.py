@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine, RowMapping, Select, func, select
 from sqlalchemy.orm import aliased
 
 from runner.core.errors import HistoryError, Problem
+from runner.core.model.cells import environment_of
 from runner.history import writes
 from runner.history.engine import engine_of, reading, writing
 from runner.history.entries import Acceptance, ChangeEntry, RunEntry, RunRow, SeriesPoint
@@ -221,7 +222,7 @@ def matches(cell: str, pattern: str) -> bool:
     >>> matches("torch-2.x/nn-lstm/asr-lstm/1x320/train/fp32", "torch-2.x")
     True
     """
-    return pattern in ("*", cell, cell.partition("/")[0]) or fnmatchcase(cell, pattern)
+    return pattern in ("*", cell, environment_of(cell)) or fnmatchcase(cell, pattern)
 
 
 def _points() -> Select[*tuple[Any, ...]]:

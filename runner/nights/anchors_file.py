@@ -15,6 +15,7 @@ from pydantic import ConfigDict, TypeAdapter
 from runner.core.errors import Problem, RecordError, RunnerError
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
+from runner.core.model.cells import environment_of
 from runner.history.entries import Acceptance, series_device
 from runner.store.documents import newest, save, upgrade
 from runner.store.run import runs
@@ -136,7 +137,7 @@ def anchor_digests(reports: Path) -> frozenset[Anchor]:
     environments: dict[str, set[str]] = {}
     for of_device in _stored(reports).devices.values():
         for cell, anchor in of_device.items():
-            environments.setdefault(anchor.run, set()).add(cell.partition("/")[0])
+            environments.setdefault(anchor.run, set()).add(environment_of(cell))
     anchors = set()
     for run in runs(reports):
         try:

@@ -33,7 +33,7 @@ def night_names(reports: Path) -> list[str]:
 
 def night_of(run: Run) -> Path:
     """Return the file of the night whose first run this is; it exists only if there was such a night."""
-    return night_path(run.path.parent.parent, run.id)
+    return night_path(run.reports, run.id)
 
 
 def run_kind(run: Run) -> Kind:
@@ -42,7 +42,7 @@ def run_kind(run: Run) -> Kind:
     Below ``nights/<night>/runs`` it confirms changes of a night, and where ``nights/<run>.json`` exists it is the first
     run of one.
     """
-    night = run.path.parent.parent
+    night = run.reports
     if night.parent.name == NIGHTS and night.with_name(f"{night.name}.json").exists():
         return "confirmation"
     return "night" if night_of(run).exists() else "run"

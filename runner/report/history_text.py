@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from runner.core.model.cells import environment_of
 from runner.core.units import TimeUnit, time_unit
 from runner.history.entries import Acceptance, SeriesPoint
 from runner.report import formatting, rich_text
@@ -154,7 +155,7 @@ def _columns(trend: CellSeries, unit: TimeUnit, width: int) -> Iterator[Column]:
 
 
 def _environment(cell: str) -> str:
-    return cell.partition("/")[0]
+    return environment_of(cell)
 
 
 def _time_interval(point: SeriesPoint, unit: TimeUnit) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from runner.core import units
 from runner.core.grouping import grouped
+from runner.core.model.cells import environment_of
 from runner.report import wording
 from runner.report.formatting import date
 from runner.report.page_templates import environment
@@ -77,7 +78,7 @@ def _page(template_name: str, **content: object) -> str:
 def _trend_content(trend: Trend) -> dict[str, Any]:
     releases = trend.releases[-MAX_RELEASES:]
     following = [index for index, _ in releases[1:]] + [len(trend.points)]
-    bases = list(dict.fromkeys(point.base.partition("/")[0] for point in trend.points if point.base))
+    bases = list(dict.fromkeys(environment_of(point.base) for point in trend.points if point.base))
     charts: list[TrendChart] = [chart(trend, "ratio")] if any(point.ratio for point in trend.points) else []
     return {
         "trend": trend,

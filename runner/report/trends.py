@@ -12,6 +12,7 @@ from itertools import groupby, pairwise
 from scipy.special import stdtrit
 
 from runner.core.grouping import grouped
+from runner.core.model.cells import environment_of, without_environment
 from runner.history.entries import Acceptance, ChangeEntry, SeriesPoint
 from runner.stats.change_points import change_points
 
@@ -69,12 +70,12 @@ class Trend:
     @property
     def environment(self) -> str:
         """The environment of the cell."""
-        return self.cell.partition("/")[0]
+        return environment_of(self.cell)
 
     @property
     def test(self) -> str:
         """The cell without its environment."""
-        return self.cell.partition("/")[2]
+        return without_environment(self.cell)
 
     @property
     def last(self) -> SeriesPoint:

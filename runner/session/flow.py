@@ -55,7 +55,7 @@ class RunSession:
     @property
     def reports(self) -> Path:
         """The folder that holds the run."""
-        return self.run.path.parent.parent
+        return self.run.reports
 
     @cached_property
     def analysis(self) -> Analysis:

@@ -6,6 +6,7 @@ from typing import Any
 
 from runner.core.errors import Problem, RunnerError, UsageError
 from runner.core.model import Cell, device_id
+from runner.core.model.cells import without_environment
 from runner.releases.candidates import Axis
 from runner.search.bisect.state import Question, states
 from runner.session.context import Context, setup
@@ -109,4 +110,4 @@ def split_cell(text: str) -> tuple[str, str]:
     except RunnerError as error:
         hint = "write implementation/workload/case/phase/precision, as `runner plan --why` lists it"
         raise UsageError(Problem(f"{text!r} is not a cell", hint=hint)) from error
-    return parts[0], cell.id.partition("/")[2]
+    return parts[0], without_environment(cell.id)

@@ -15,6 +15,7 @@ from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import MIN_ROUNDS, Dataset
 from runner.core.errors import GpuError, Problem, RunnerError, UsageError
 from runner.core.model import Provisioned
+from runner.core.model.cells import without_environment
 from runner.core.progress import Progress
 from runner.plan.pairs import in_turns
 from runner.search.reproduce.rebuilt import rebuilt
@@ -127,11 +128,11 @@ def _in_turns(
     if against not in context.matrix.environments:
         hint = "`runner list environments` lists them"
         raise UsageError(Problem(f"the environment {against!r} is not in the matrix", hint=hint))
-    tails = {cell.id.partition("/")[2] for cell in stored.cells}
+    tails = {without_environment(cell.id) for cell in stored.cells}
     request = replace(
         context.request,
         environments=(against,),
-        chosen=lambda cell: cell.partition("/")[2] in tails,
+        chosen=lambda cell: without_environment(cell) in tails,
         precisions=(),
         workloads=(),
     )

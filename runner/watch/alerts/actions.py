@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from runner.core.model.cells import environment_of
 from runner.nights.alert_entry import Action, AlertEntry, alert_key
 from runner.nights.night import Night, NightChange, NightRatio
 from runner.report import formatting
@@ -70,7 +71,7 @@ def actions(state: AlertState, nights: Nights, tonight: Tonight) -> list[AlertEn
         if joined:
             joining.setdefault(joined.key, []).append(cell)
         else:
-            opening.setdefault(cell.partition("/")[0], []).append(cell)
+            opening.setdefault(environment_of(cell), []).append(cell)
     entries += [_entry(key, "joined", cells) for key, cells in sorted(joining.items())]
     entries += [_entry(alert_key(name, run), "opened", cells) for name, cells in sorted(opening.items())]
     return entries
@@ -84,13 +85,13 @@ def _change_of(change: NightChange | None) -> tuple[str, str] | None:
     """
     if change is None or change.against != "baseline":
         return None
-    return change.cell.partition("/")[0], change.before
+    return environment_of(change.cell), change.before
 
 
 def _entry(key: str, action: Action, cells: Collection[str]) -> AlertEntry:
     """Return an entry for cells of an environment; those that join an alert are not sent."""
     ordered = tuple(sorted(cells))
-    environment = ordered[0].partition("/")[0]
+    environment = environment_of(ordered[0])
     return AlertEntry(key=key, action=action, environment=environment, cells=ordered, delivered=action == "joined")
 
 
@@ -120,7 +121,7 @@ def _why_left(
     cell: str, change: NightChange | None, nights: Nights, tonight: Tonight, slower: Mapping[str, NightChange]
 ) -> str:
     """Return why a cell is no longer part of its alert; empty while it is."""
-    environment, night = cell.partition("/")[0], tonight.night
+    environment, night = environment_of(cell), tonight.night
     if cell in slower:
         is_worse = _is_worse(slower[cell], change)
         return WORSE.format(alert_key(environment, night.run)) if is_worse else ""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.core.model.cells import without_environment
 from runner.core.paths import DEFAULT_REPORTS
 from runner.core.text import REASON_LENGTH, printable
 from runner.nights.alert_entry import AlertEntry
@@ -161,7 +162,7 @@ def ratio_text(change: NightChange) -> str:
 
 def name_of(change: NightChange) -> str:
     """Return the name of a cell without its environment."""
-    return printable(change.cell.partition("/")[2], 200)
+    return printable(without_environment(change.cell), 200)
 
 
 def opened_message(known: AlertEvidence, reports: Path = DEFAULT_REPORTS) -> Message:
