@@ -37,10 +37,9 @@ class Fact(NamedTuple):
     """A fact and who uses it.
 
     Attributes:
-        name: its key in records, in ``environments.json`` or in ``machine.json``.
+        name: its key in records, in ``environments.json`` or in ``machine.json``; that of a number ends in its unit.
         recorder: who records it.
         label: what the report calls it where two sides differ; empty if differences do not list it.
-        unit: of a number, and empty for all others.
         other_names: further keys with the same meaning, which some frameworks use.
         code: two cells that differ in it are not comparable, for this reason.
         column: its column in the tables of records: ``text``, a category; ``value``, any type; empty for none.
@@ -52,7 +51,6 @@ class Fact(NamedTuple):
     name: str
     recorder: Recorder
     label: str = ""
-    unit: str = ""
     other_names: tuple[str, ...] = ()
     code: str = ""
     column: Literal["", "text", "value"] = ""
@@ -70,7 +68,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("driver", "runner", "driver", code="driver", column="text"),
     Fact("clocks", "runner", "clock request", code="clocks", column="text"),
     Fact("pinned", "runner", code="clocks", column="text"),
-    Fact("held_sm_mhz", "runner", unit="MHz", column="value", type="number"),
+    Fact("held_sm_mhz", "runner", column="value", type="number"),
     Fact("effective_precision", "runner", "effective precision", code="precision", column="text"),
     Fact("tf32_default_matmul", "framework", "TF32 in products by default", gpu_only=True),
     Fact("tf32_default_cudnn", "framework", "TF32 in cuDNN by default", gpu_only=True),
@@ -105,7 +103,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("host", "runner", column="text"),
     Fact("kind", "runner", type="text"),
     Fact("release", "environment", type="text"),
-    Fact("import_seconds", "environment", unit="s", type="number"),
+    Fact("import_seconds", "environment", type="number"),
     Fact("digest", "runner", column="text"),
     Fact("server", "runner", column="text", type="server"),
     Fact("forward_error", "harness", type="number"),
@@ -119,14 +117,14 @@ FACTS: tuple[Fact, ...] = (
     Fact("trained_weights", "harness"),
     Fact("arithmetic", "harness"),
     Fact("batch", "harness", column="value", quality=True, type="positive"),
-    Fact("clock_seconds", "harness", unit="s", type="seconds"),
-    Fact("warmup_seconds", "harness", unit="s", column="value", quality=True, type="seconds"),
+    Fact("clock_seconds", "harness", type="seconds"),
+    Fact("warmup_seconds", "harness", column="value", quality=True, type="seconds"),
     Fact("steady", "harness", column="value", quality=True, type="flag"),
-    Fact("swapped_bytes", "harness", unit="bytes", column="value", quality=True, type="count"),
-    Fact("build_seconds", "harness", unit="s", type="seconds"),
-    Fact("check_seconds", "harness", unit="s", type="seconds"),
-    Fact("child_seconds", "harness", unit="s", type="seconds"),
-    Fact("round_seconds", "harness", unit="s", type="seconds"),
+    Fact("swapped_bytes", "harness", column="value", quality=True, type="count"),
+    Fact("build_seconds", "harness", type="seconds"),
+    Fact("check_seconds", "harness", type="seconds"),
+    Fact("child_seconds", "harness", type="seconds"),
+    Fact("round_seconds", "harness", type="seconds"),
     Fact("turns", "harness", type="integers"),
     Fact("turns_with", "harness", column="value", quality=True, type="label"),
     Fact("leads", "harness", type="samples"),
@@ -138,20 +136,20 @@ FACTS: tuple[Fact, ...] = (
     Fact("os_threads", "harness", type="amount"),
     Fact("preempted", "harness", type="amount"),
     Fact("stolen", "harness", column="value", quality=True, type="number"),
-    Fact("clock_mhz", "harness", unit="MHz", column="value", quality=True, type="clocks"),
+    Fact("clock_mhz", "harness", column="value", quality=True, type="clocks"),
     Fact("throttled", "harness", column="value", quality=True, type="count"),
     Fact("held_back", "harness", column="value", type="texts"),
-    Fact("power_watts", "runner", unit="W", column="value", type="number"),
-    Fact("temperature_celsius", "runner", unit="°C", column="value", type="number"),
-    Fact("joules_per_step", "runner", unit="J", column="value", type="number"),
+    Fact("power_watts", "runner", column="value", type="number"),
+    Fact("temperature_celsius", "runner", column="value", type="number"),
+    Fact("joules_per_step", "runner", column="value", type="number"),
     Fact("waited_after", "harness", column="value", type="text"),
-    Fact("wait_seconds", "harness", unit="s", column="value", type="seconds"),
-    Fact("latency_seconds", "harness", unit="s", column="value", type="seconds"),
-    Fact("dispatch_seconds", "harness", unit="s", column="value", type="seconds"),
-    Fact("device_seconds", "harness", unit="s", column="value", type="seconds"),
+    Fact("wait_seconds", "harness", column="value", type="seconds"),
+    Fact("latency_seconds", "harness", column="value", type="seconds"),
+    Fact("dispatch_seconds", "harness", column="value", type="seconds"),
+    Fact("device_seconds", "harness", column="value", type="seconds"),
     Fact("device_time_method", "harness", column="value", type="text"),
     Fact("host_bound", "harness", column="value", quality=True, type="flag"),
-    Fact("peak_bytes", "harness", unit="bytes", column="value", type="amount"),
+    Fact("peak_bytes", "harness", column="value", type="amount"),
 )
 
 CODES = ("device", "driver", "clocks", "protocol", "precision", "threads", "corpus", "model-files", "harness")

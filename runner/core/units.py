@@ -9,8 +9,8 @@ Inside the program a time is in seconds and a size in bytes; these functions tur
 - rates: decimal prefixes, ``33.4 TFLOP/s``, ``78.7 GB/s``
 
 Three choices are made elsewhere. The unit in which the figures of a workload are published, ``µs/example`` or
-``words/s``, is the ``UNIT`` of its module in ``runner/catalog/cases``. That of a fact is in ``runner/core/facts.py``;
-``bytes`` there are memory. The harness, which imports nothing of the runner, writes the GiB of its messages itself.
+``words/s``, is the ``UNIT`` of its module in ``runner/catalog/cases``. That of a fact is the end of its
+name, such as ``_bytes``, which is memory. The harness, which imports nothing of the runner, writes the GiB of its messages itself.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Add the blocks that workers return to the run of the driver: each exactly once, however often it arrives."""
+"""Add the blocks that workers return to the run of the driver, each as a whole; ``driver._take`` lets each in once."""
 
 import errno
 import secrets

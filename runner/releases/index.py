@@ -46,13 +46,13 @@ def versions(package: str, python: str, nightly: str = "") -> tuple[tuple[str, .
     arguments += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
     arguments += [*(["--pre"] if nightly else []), *(["--index-url", nightly] if "://" in nightly else [])]
     try:
-        done, not_fetched = _listing(arguments)
+        done, silent_indexes = _listing(arguments)
     except subprocess.TimeoutExpired as error:
         raise _outage(package, printable(str(error), REASON_LENGTH)) from error
     except OSError as error:
         return (), printable(str(error), REASON_LENGTH)
-    if is_outage(not_fetched):
-        raise _outage(package, not_fetched.strip().splitlines()[-1])
+    if is_outage(silent_indexes):
+        raise _outage(package, silent_indexes.strip().splitlines()[-1])
     match = _LISTED.search(done.stdout)
     if done.returncode or match is None:
         if is_outage(done.stderr) and not os.environ.get("PIP_NO_INDEX"):  # of the index that uv gets pip from

@@ -138,4 +138,7 @@ def propose(measured: RunSession) -> None:
 
 Step = Callable[[RunSession], None]
 TAIL: tuple[Step, ...] = (report, remember, answer, propose)
-"""What follows once a run is measured."""
+"""What follows once a run is measured: for ``runner run``, and for every caller that does not leave a step out.
+
+Nights, bisect, reproduce and Python's ``compare_models`` name the steps that they leave out, ``without``.
+"""

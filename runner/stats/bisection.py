@@ -5,7 +5,7 @@ comparison of the two ended. The same answers give the same pairs, so a search g
 
 The search for a change between two releases that differ halves the range: a release in the middle is compared with the
 base, the first release of the level. Then the two neighbours are compared with each other, in a run of their own. What
-is named has therefore passed two independent tests at ``statistics.FALSE_ALARM_LEVEL`` (0.007): with no change between
+is named has therefore passed two independent tests at ``intervals.FALSE_ALARM_LEVEL`` (0.007): with no change between
 two neighbours, a false name takes a false verdict in the search and another of these two, 0.007 * 0.007 for each step
 of the search. ``benchmarks`` are not needed for that number: ``tests/unit/stats/test_bisection.py`` simulates it.
 

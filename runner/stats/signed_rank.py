@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MIN_ROUNDS = 9
-"""With fewer rounds the smallest p-value, 2 / 2^R, is above ``statistics.FALSE_ALARM_LEVEL``."""
+"""With fewer rounds the smallest p-value, 2 / 2^R, is above ``intervals.FALSE_ALARM_LEVEL``."""
 MAX_EXACT_ROUNDS = 50
 """With more rounds the null distribution is taken as normal."""
 CHUNK = 4_000_000

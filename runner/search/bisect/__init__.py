@@ -2,8 +2,9 @@
 
 1. ``axes`` finds the candidates between the two ends: environments of the matrix, and releases of the package index
    that are made from the nearest of them (``releases.candidates``, ``releases.index``).
-2. ``analysis.bisection`` says which two are compared next; ``measuring`` locks, builds and measures them in turns.
-3. ``state`` keeps each step, so that the same command continues after an interruption.
+2. ``stats.bisection`` says which two are compared next; ``measuring`` locks, builds and measures them in turns.
+3. ``state`` keeps each step, so that the same command continues after an interruption. An outage ends the search before
+   there is a step (``measuring.outage``), so nothing of it is kept.
 4. ``result`` names the releases.
 """
 

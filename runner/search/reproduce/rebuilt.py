@@ -108,7 +108,7 @@ def lock_of_bill(bill: Mapping[str, Any]) -> str:
     Packages without hashes came with the image or with Python: pip, setuptools. An additional index is not in it.
 
     Args:
-        bill: as ``run.sbom`` writes it.
+        bill: as ``session.execution.sbom`` writes it.
     """
     lines = []
     for component in bill.get("components", ()):
