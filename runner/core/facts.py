@@ -94,7 +94,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("host", "machine", "host"),
     Fact("cpu", "machine", "processor"),
     Fact("cores", "machine", "cores"),
-    Fact("memory_bytes", "machine", "memory", "bytes"),
+    Fact("memory_bytes", "machine", "memory"),
     Fact("processors_used", "machine", "processors used"),
     Fact("governor", "machine", "governor"),
     Fact("kernel", "machine", "kernel"),

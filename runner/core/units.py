@@ -10,7 +10,8 @@ Inside the program a time is in seconds and a size in bytes; these functions tur
 
 Three choices are made elsewhere. The unit in which the figures of a workload are published, ``µs/example`` or
 ``words/s``, is the ``UNIT`` of its module in ``runner/catalog/cases``. That of a fact is the end of its
-name, such as ``_bytes``, which is memory. The harness, which imports nothing of the runner, writes the GiB of its messages itself.
+name, such as ``_bytes``, which is memory. The harness, which imports nothing of the runner, writes the GiB of its
+messages itself.
 """
 
 import math

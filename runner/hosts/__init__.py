@@ -9,6 +9,6 @@ driver saves the folder, and then adds the whole block at once: whenever a drive
 is on the disk.
 
 A block may be measured twice, but counts once: a worker that is taken for lost may go on while its block is handed out
-again (``driver._hand_back``, for a job of Slurm ``executors.slurm._without_reply``), and what comes back is added only for
+again (``driver._hand_back``; a job of Slurm: ``executors.slurm._without_reply``), and what comes back is added only for
 the lease that is open, each block once (``driver._take``; after the death of a driver ``collector.open_leases``).
 """
