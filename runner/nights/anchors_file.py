@@ -17,7 +17,7 @@ from runner.core.files import read_bounded
 from runner.core.json import parse_object
 from runner.core.model.cells import environment_of
 from runner.history.entries import Acceptance, series_device
-from runner.store.documents import newest, save, upgrade
+from runner.store.documents import NewerVersionError, newest, save, upgrade
 from runner.store.run import runs
 from runner.store.shapes import value_of
 
@@ -108,8 +108,10 @@ def _stored(reports: Path) -> AnchorsFile:
     try:
         document = {"version": newest(KIND), **parse_object(read_bounded(path, MAX_BYTES), path, 1)}
         return value_of(upgrade(document, path, KIND), ANCHORS)
+    except NewerVersionError:
+        raise
     except RecordError as error:
-        raise RunnerError(*(replace(problem, hint=problem.hint or HINT) for problem in error.problems)) from error
+        raise RunnerError(*(replace(problem, hint=HINT) for problem in error.problems)) from error
     except OSError as error:
         raise RunnerError(Problem(f"{path} cannot be read: {error.strerror or error}", hint=HINT)) from error
     except ValueError as error:
