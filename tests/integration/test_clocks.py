@@ -245,9 +245,9 @@ def test_a_second_runner_waits_for_the_first(
 
 OTHER_HOME = """
 import sys
-from runner.gpu.clocks.lease import Lease
+from runner.gpu.clocks.lease import ClockLease
 from tests.integration.test_clocks import HOLD
-lease = Lease(HOLD, lambda text: print(text, flush=True))
+lease = ClockLease(HOLD, lambda text: print(text, flush=True))
 lease.acquire()
 lease.release()
 """
@@ -370,12 +370,12 @@ def test_a_guardian_that_dies_gets_a_successor_and_after_some_no_more(standin: S
 HOLD_AS_A_USER = """
 import os, pathlib, sys
 from runner.gpu.clocks import journal, permission
-from runner.gpu.clocks.lease import Lease
+from runner.gpu.clocks.lease import ClockLease
 from tests.integration.test_clocks import HOLD
 os.geteuid = lambda: 1000  # also where the tests are root's
 journal.MACHINE, permission.COPY = map(pathlib.Path, sys.argv[1:])
 permission.SUDOERS = permission.COPY.with_name("none")
-lease = Lease(HOLD, lambda text: print(text, flush=True))
+lease = ClockLease(HOLD, lambda text: print(text, flush=True))
 lease.acquire()
 sys.stdin.readline()
 lease.release()
