@@ -113,7 +113,7 @@ def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, 
     assert after.returncode == 0, after.stdout + after.stderr
     assert {entry["before"] for entry in last_night(runner)["changes"]} <= {night["run"]}
     assert [json.loads(body)["title"].partition(":")[2] for _, body in hook.requests[1:]] == [
-        f" no longer slower: {counted(len(opened['cells']), 'cell')} on {night['device_name']}"
+        f" no longer slower: {counted(len(opened['cells']), 'cell')} on {night['device_name'].replace('@', ' at ')}"
     ]
     assert runner("alerts").stdout == "no alert is open\n"
 
