@@ -78,9 +78,10 @@ class Places:
         before = _files(work)
         code = self._run(step, base, live=command.live)
         out, err = (self._plain((base / name).read_text("utf-8", "backslashreplace"), base) for name in ("out", "err"))
+        ending = "0 or 1" if command.live and code in {0, 1} else code  # as the noise decides
         if command.live:
             out, err = _shape_of_text(out), "\n".join(line for line in err.splitlines() if line.startswith("error"))
-        yield f"\n##### {step}\n### exit {code}\n### stdout\n{out}\n### stderr\n{err}\n"
+        yield f"\n##### {step}\n### exit {ending}\n### stdout\n{out}\n### stderr\n{err}\n"
         after = _files(work)
         for path in sorted({*before, *after}):
             if before.get(path) != after.get(path):
@@ -122,8 +123,10 @@ class Places:
 
     def _words(self, step: str, work: Path) -> list[str]:
         words = shlex.split(step.replace("{python}", str(self.python)))
-        matches = {word: sorted(path.name for path in work.glob(word)) for word in words if word.startswith("*.")}
-        return [each for word in words for each in matches.get(word, [word])]
+        matches = {
+            word: sorted(str(path.relative_to(work)) for path in work.glob(word)) for word in words if "*" in word
+        }
+        return [each for word in words for each in matches.get(word) or [word]]
 
     def _environment(self, base: Path) -> Mapping[str, str]:
         kept = {

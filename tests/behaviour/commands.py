@@ -195,9 +195,13 @@ IMPORT = (
 )
 HOST = "--backend host --python {python} --framework numpy --device cpu --threads 1 --seed 1 --busy-ok --seconds 0.05"
 VENV = "--backend venv --device cpu --threads 1 --seed 1 --busy-ok --seconds 0.05"
+RECORD = "'reports/runs/*/records/np-a~numpy-loop~*~forward~fp32.1.1.json'"
 LIVE = {
     "run": (f"run --workload rnn-step {HOST} --rounds 3 --max-rounds 3", "check --format json", "report --summary"),
-    "run-venv": (f"run np-a np-b --preset tiny {VENV} --rounds 1 --max-rounds 1", "reproduce np-a --format json"),
+    "run-venv": (
+        f"run np-a np-b --preset tiny {VENV} --rounds 1 --max-rounds 1",
+        f"reproduce {RECORD} --busy-ok --format json",
+    ),
     "night": (f"nightly --workload rnn-step {HOST} --budget 1m", f"nightly --workload rnn-step {HOST} --budget 1m"),
     "nights": (f"nightly np-b --preset tiny {VENV} --budget 1m", f"nightly np-b --preset tiny {VENV} --budget 1m"),
 }
@@ -235,15 +239,16 @@ def _material(stored: Path) -> Iterator[Command]:
             yield Command(f"read/{path.parent.name}-{path.name}", READING, str(path.relative_to(stored)))
     for path in sorted((stored / "made/databases").glob("*")):
         steps = (
-            "history show",
+            "history show --reports .",
             *SITE[8:13],
             "report --site public --reports {reports}",
             "history prune --days 30 --reports .",
         )
         names = {"reports": ".", "other": "torch-2.x", "cell": "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32"}
         yield Command(f"history/{path.name}", _filled(steps, names), f"made/databases/{path.name}")
-    for path in [*sorted((stored / "made/imports").glob("*")), Path("asv/bench1"), Path("published:braun2018")]:
-        yield Command(f"import/{path.name}", _filled(IMPORT, {"path": path.name}), "made/imports")
+    names_of_files = [path.name for path in sorted((stored / "made/imports").glob("*"))]
+    for name in [*names_of_files, "asv/bench1", "published:braun2018"]:
+        yield Command(f"import/{name.replace('/', '-')}", _filled(IMPORT, {"path": name}), "made/imports")
     yield Command(
         "import/several", ("import *.json run.tar.gz theirs --release 9", "history", "alerts"), "made/imports"
     )
