@@ -159,8 +159,8 @@ SITE = (
     *("history show --reports {reports}", "history rebuild --reports {reports}", "history rebuild --reports {reports}"),
     *("history show --reports {reports} --format json", "history show --reports {reports} --format csv"),
     *("history show '{cell}' --reports {reports}", "history show '{other}/*' --reports {reports} --last 2"),
-    *("history prune --days 1 --dry-run --reports {reports}", "history prune --days 1 --folders --reports {reports}"),
-    *("history accept {other} --reason 'a kernel' --reports {reports}", "report --site public --reports {reports}"),
+    *(f"history prune --days {{days}} --reports {{reports}} {last}" for last in ("--dry-run", "--folders")),
+    *("report --site public --reports {reports}", "history accept {other} --reason 'a kernel' --reports {reports}"),
     *("alerts --reports {reports} --format json", "clean --dry-run --reports {reports}"),
 )
 READING = (
@@ -230,7 +230,8 @@ def commands(stored: Path, tree: Path) -> Iterator[Command]:
 def _material(stored: Path) -> Iterator[Command]:
     """Give the commands that read stored runs, nights, searches and histories, and those that import."""
     for folder, (reports, sides, cell) in SITES.items():
-        names = {"reports": reports, "sides": sides, "other": sides.split()[1], "cell": cell}
+        days = "1" if folder.startswith("made") else "60"  # so that the answer is the same tomorrow
+        names = {"reports": reports, "sides": sides, "other": sides.split()[1], "cell": cell, "days": days}
         yield Command(f"site/{folder}", _filled(SITE, names), folder)
         for path in sorted((stored / folder / reports / "runs").glob("*") if folder not in COPIES else ()):
             yield Command(f"run/{folder}-{path.name}", _filled(RUN, names | {"run": path.name}), folder)
@@ -244,7 +245,12 @@ def _material(stored: Path) -> Iterator[Command]:
             "report --site public --reports {reports}",
             "history prune --days 30 --reports .",
         )
-        names = {"reports": ".", "other": "torch-2.x", "cell": "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32"}
+        names = {
+            "reports": ".",
+            "days": "1",
+            "other": "torch-2.x",
+            "cell": "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32",
+        }
         yield Command(f"history/{path.name}", _filled(steps, names), f"made/databases/{path.name}")
     names_of_files = [path.name for path in sorted((stored / "made/imports").glob("*"))]
     for name in [*names_of_files, "asv/bench1", "published:braun2018"]:
