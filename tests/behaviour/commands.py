@@ -258,8 +258,9 @@ def _material(stored: Path) -> Iterator[Command]:
     yield Command(
         "import/several", ("import *.json run.tar.gz theirs --release 9", "history", "alerts"), "made/imports"
     )
-    yield Command("search/finished", (SEARCH, f"{SEARCH} --format json", f"{SEARCH} --dry-run"), "measured/search")
-    yield Command("search/all", (f"{SEARCH} --all --dry-run --format json", "clean --dry-run"), "measured/search")
+    dry = (f"{SEARCH} --dry-run", f"{SEARCH} --all --dry-run --format json", "clean --dry-run")
+    yield Command("search/dry", dry, "measured/search")
+    yield Command("live/search", (f"{SEARCH} --format json",), "measured/search", live=True)
     yield Command(
         "plan/tiny", (f"plan --preset tiny {DRAWN} --device cpu --backend venv --format json",), "measured/runs"
     )
