@@ -1,5 +1,6 @@
 """What a command answers: exit codes, what it prints, and the files that it leaves, without what varies by nature."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -31,7 +32,9 @@ VARYING = (
     (re.compile(r"[\d.]+ GiB of ([\d.]+) GiB available"), r"N GiB of \1 GiB available"),
     (re.compile(r"Traceback \(most recent call last\):\n(?: .*\n)+"), "Traceback\n"),
     (re.compile(r"^\S+\.py:\d+: (\w+Warning: .*)\n  .*$", re.MULTILINE), r"\1"),
-    (re.compile(r'"(checksum|sha256|pid|free_bytes|available_bytes)": ("[0-9a-f]+"|\d+)'), r'"\1": 0'),
+    (re.compile(r'"(checksum|sha256|pid|[a-z_]*free_bytes|[a-z_]*available_bytes)": ("[0-9a-f]+"|\d+)'), r'"\1": 0'),
+    (re.compile(r'"load_average": \[[^]]*\]'), '"load_average": []'),
+    (re.compile(r"^noisy {3}(other load|stolen time)[^\n]*(\n {10,}[^\n]*)*", re.MULTILINE), r"\1"),
     (re.compile(r"\bpid \d+|process \d+"), "process N"),
     (re.compile(r"0x[0-9a-f]{8,}"), "0xN"),
     (re.compile(r"\bin \d+(\.\d+)? m?s\b"), "in N s"),
@@ -78,9 +81,10 @@ class Places:
         before = _files(work)
         code = self._run(step, base, live=command.live)
         out, err = (self._plain((base / name).read_text("utf-8", "backslashreplace"), base) for name in ("out", "err"))
+        ending = "0 or 1" if command.live and code in {0, 1} else code  # as the noise decides
         if command.live:
             out, err = _shape_of_text(out), "\n".join(line for line in err.splitlines() if line.startswith("error"))
-        yield f"\n##### {step}\n### exit {code}\n### stdout\n{out}\n### stderr\n{err}\n"
+        yield f"\n##### {step}\n### exit {ending}\n### stdout\n{out}\n### stderr\n{err}\n"
         after = _files(work)
         for path in sorted({*before, *after}):
             if before.get(path) != after.get(path):
@@ -122,8 +126,10 @@ class Places:
 
     def _words(self, step: str, work: Path) -> list[str]:
         words = shlex.split(step.replace("{python}", str(self.python)))
-        matches = {word: sorted(path.name for path in work.glob(word)) for word in words if word.startswith("*.")}
-        return [each for word in words for each in matches.get(word, [word])]
+        matches = {
+            word: sorted(str(path.relative_to(work)) for path in work.glob(word)) for word in words if "*" in word
+        }
+        return [each for word in words for each in matches.get(word) or [word]]
 
     def _environment(self, base: Path) -> Mapping[str, str]:
         kept = {
@@ -144,9 +150,7 @@ class Places:
             lambda matches: "NOW" if self._is_new(f"{matches[1]} {matches[2]}", "%Y-%m-%d %H:%M:%S") else matches[0],
             text,
         )
-        for pattern, replacement in VARYING:
-            text = pattern.sub(replacement, text)
-        return text
+        return masked(text)
 
     def _is_new(self, moment: str, form: str) -> bool:
         try:
@@ -156,20 +160,37 @@ class Places:
         return self.started <= known <= datetime.now(UTC) + timedelta(seconds=2)
 
 
-def _files(folder: Path) -> dict[str, tuple[int, int]]:
-    matches = {}
+def masked(text: str) -> str:
+    """Return a text without measured values of the machine, processes and places in code."""
+    for pattern, replacement in VARYING:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _files(folder: Path) -> dict[str, tuple[object, ...]]:
+    """Return what tells whether a file was written; a database is when its rows are others."""
+    files: dict[str, tuple[object, ...]] = {}
     for path in folder.rglob("*"):
         if path.is_file() and path.name not in IGNORED:
             status = path.stat()
-            matches[str(path.relative_to(folder))] = (status.st_size, status.st_mtime_ns)
-    return matches
+            state = (status.st_size, status.st_mtime_ns)
+            files[str(path.relative_to(folder))] = (_rows(path),) if path.suffix == ".db" else state
+    return files
+
+
+def _rows(path: Path) -> str:
+    """Return the rows of a database as statements, or why it is none."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        try:
+            return "\n".join(connection.iterdump())
+        except sqlite3.DatabaseError as error:
+            return str(error)
 
 
 def _content(path: Path, *, live: bool) -> str:
     """Return a file's text, the rows of a database, or the checksum of anything else; of a live one, its shape."""
     if path.suffix == ".db":
-        with sqlite3.connect(path) as connection:
-            return "" if live else "\n".join(connection.iterdump())
+        return "" if live else _rows(path)
     if path.suffix not in TEXTS:
         return "" if live else hashlib.sha256(path.read_bytes()).hexdigest()
     text = path.read_text("utf-8", "backslashreplace")

@@ -159,8 +159,8 @@ SITE = (
     *("history show --reports {reports}", "history rebuild --reports {reports}", "history rebuild --reports {reports}"),
     *("history show --reports {reports} --format json", "history show --reports {reports} --format csv"),
     *("history show '{cell}' --reports {reports}", "history show '{other}/*' --reports {reports} --last 2"),
-    *("history prune --days 1 --dry-run --reports {reports}", "history prune --days 1 --folders --reports {reports}"),
-    *("history accept {other} --reason 'a kernel' --reports {reports}", "report --site public --reports {reports}"),
+    *(f"history prune --days {{days}} --reports {{reports}} {last}" for last in ("--dry-run", "--folders")),
+    *("report --site public --reports {reports}", "history accept {other} --reason 'a kernel' --reports {reports}"),
     *("alerts --reports {reports} --format json", "clean --dry-run --reports {reports}"),
 )
 READING = (
@@ -195,9 +195,13 @@ IMPORT = (
 )
 HOST = "--backend host --python {python} --framework numpy --device cpu --threads 1 --seed 1 --busy-ok --seconds 0.05"
 VENV = "--backend venv --device cpu --threads 1 --seed 1 --busy-ok --seconds 0.05"
+RECORD = "'reports/runs/*/records/np-a~numpy-loop~*~forward~fp32.1.1.json'"
 LIVE = {
     "run": (f"run --workload rnn-step {HOST} --rounds 3 --max-rounds 3", "check --format json", "report --summary"),
-    "run-venv": (f"run np-a np-b --preset tiny {VENV} --rounds 1 --max-rounds 1", "reproduce np-a --format json"),
+    "run-venv": (
+        f"run np-a np-b --preset tiny {VENV} --rounds 1 --max-rounds 1",
+        f"reproduce {RECORD} --busy-ok --format json",
+    ),
     "night": (f"nightly --workload rnn-step {HOST} --budget 1m", f"nightly --workload rnn-step {HOST} --budget 1m"),
     "nights": (f"nightly np-b --preset tiny {VENV} --budget 1m", f"nightly np-b --preset tiny {VENV} --budget 1m"),
 }
@@ -226,7 +230,8 @@ def commands(stored: Path, tree: Path) -> Iterator[Command]:
 def _material(stored: Path) -> Iterator[Command]:
     """Give the commands that read stored runs, nights, searches and histories, and those that import."""
     for folder, (reports, sides, cell) in SITES.items():
-        names = {"reports": reports, "sides": sides, "other": sides.split()[1], "cell": cell}
+        days = "1" if folder.startswith("made") else "60"  # so that the answer is the same tomorrow
+        names = {"reports": reports, "sides": sides, "other": sides.split()[1], "cell": cell, "days": days}
         yield Command(f"site/{folder}", _filled(SITE, names), folder)
         for path in sorted((stored / folder / reports / "runs").glob("*") if folder not in COPIES else ()):
             yield Command(f"run/{folder}-{path.name}", _filled(RUN, names | {"run": path.name}), folder)
@@ -235,20 +240,27 @@ def _material(stored: Path) -> Iterator[Command]:
             yield Command(f"read/{path.parent.name}-{path.name}", READING, str(path.relative_to(stored)))
     for path in sorted((stored / "made/databases").glob("*")):
         steps = (
-            "history show",
+            "history show --reports .",
             *SITE[8:13],
             "report --site public --reports {reports}",
             "history prune --days 30 --reports .",
         )
-        names = {"reports": ".", "other": "torch-2.x", "cell": "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32"}
+        names = {
+            "reports": ".",
+            "days": "1",
+            "other": "torch-2.x",
+            "cell": "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32",
+        }
         yield Command(f"history/{path.name}", _filled(steps, names), f"made/databases/{path.name}")
-    for path in [*sorted((stored / "made/imports").glob("*")), Path("asv/bench1"), Path("published:braun2018")]:
-        yield Command(f"import/{path.name}", _filled(IMPORT, {"path": path.name}), "made/imports")
+    names_of_files = [path.name for path in sorted((stored / "made/imports").glob("*"))]
+    for name in [*names_of_files, "asv/bench1", "published:braun2018"]:
+        yield Command(f"import/{name.replace('/', '-')}", _filled(IMPORT, {"path": name}), "made/imports")
     yield Command(
         "import/several", ("import *.json run.tar.gz theirs --release 9", "history", "alerts"), "made/imports"
     )
-    yield Command("search/finished", (SEARCH, f"{SEARCH} --format json", f"{SEARCH} --dry-run"), "measured/search")
-    yield Command("search/all", (f"{SEARCH} --all --dry-run --format json", "clean --dry-run"), "measured/search")
+    dry = (f"{SEARCH} --dry-run", f"{SEARCH} --all --dry-run --format json", "clean --dry-run")
+    yield Command("search/dry", dry, "measured/search")
+    yield Command("live/search", (f"{SEARCH} --format json",), "measured/search", live=True)
     yield Command(
         "plan/tiny", (f"plan --preset tiny {DRAWN} --device cpu --backend venv --format json",), "measured/runs"
     )
