@@ -124,7 +124,7 @@ def leftovers(client: Any, pid: int) -> list[str]:
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> Any:
-    """Return the first true value of ``found``; fails after ``seconds``."""
+    """Return the first true value of ``condition``; fails after ``seconds``."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -86,6 +86,7 @@ def _driver(folder: Path, address: str, program: tuple[str, ...] = ON_CPU, *word
     finally:
         driver.process.kill()
         driver.process.wait()
+        sys.stdout.write(driver.text)  # which pytest shows where the test fails
 
 
 @pytest.fixture
@@ -182,6 +183,26 @@ def test_the_clocks_come_back_however_a_job_ends(gpus: StandIn, slurm_cluster: C
     assert len(list(driver.reports.glob("slurm-*/*.log"))) == len(list(driver.reports.glob("slurm-*/*"))) == 4
 
 
+def _hold(cluster: Cluster, driver: Driver) -> None:
+    """Stop the processes of the job that measures a block, so that it cannot end before its node is given up."""
+    wait_for(lambda: runs(driver.reports) and driver.run.journal().leases)
+    (task,) = wait_for(lambda: _unanswered(driver))
+    (job,) = wait_for(lambda: cluster.jobs("RUNNING", job_name(task)))
+    wait_for(lambda: any(b"worker" in _arguments(pid) for pid in cluster.processes(job)))  # no others start before it
+    for pid in cluster.processes(job):
+        os.kill(pid, signal.SIGSTOP)
+
+
+def _unanswered(driver: Driver) -> list[Path]:
+    return [path for path in driver.reports.glob("slurm-*/*.task") if not path.with_suffix(".reply").exists()]
+
+
+def _arguments(pid: int) -> list[bytes]:
+    with suppress(OSError):  # the process has just ended
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return []
+
+
 def test_daemons_that_die_cost_at_most_a_block(slurm_cluster: Cluster, tmp_path: Path) -> None:
     with _driver(tmp_path, "slurm://gpu?devices=1") as driver:
         wait_for(lambda: slurm_cluster.jobs("RUNNING"))
@@ -189,9 +210,7 @@ def test_daemons_that_die_cost_at_most_a_block(slurm_cluster: Cluster, tmp_path:
         wait_for(lambda: "Slurm does not answer (" in driver.text)
         slurm_cluster.start("slurmctld")
         wait_for(lambda: "Slurm answers again" in driver.text)
-        wait_for(lambda: runs(driver.reports) and driver.run.journal().leases)
-        for pid in wait_for(slurm_cluster.processes):  # the block must not end before the node is given up
-            os.kill(pid, signal.SIGSTOP)
+        _hold(slurm_cluster, driver)
         slurm_cluster.stop("slurmd", signal.SIGKILL)
         wait_for(lambda: f"of Slurm on {NODE} ended: NODE_FAIL" in driver.text, 240)  # slurmctld is in no hurry
         slurm_cluster.start("slurmd")

@@ -52,6 +52,8 @@ PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 CGROUPS = Path("/sys/fs/cgroup/freezer")
 SECONDS = 30.0
+SETTLE_SECONDS = 2.0
+"""After which a daemon that was started answers."""
 
 
 def missing() -> tuple[str, ...]:
@@ -155,7 +157,11 @@ class Cluster:
         return tuple(int(path.parent.name) for path in files if all(mark in _content(path) for mark in marks))
 
     def clear(self) -> None:
-        """End all jobs, and have the node take others."""
+        """Start the daemons that a test has left ended, end all jobs, and have the node take others."""
+        for name in (ended := [name for name in DAEMONS if name not in self.daemons]):
+            self.start(name)
+        if ended:
+            time.sleep(SETTLE_SECONDS)
         self.run("scancel", "--user=root")
         self.epilog()
         self.resume()
