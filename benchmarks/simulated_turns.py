@@ -18,7 +18,7 @@ from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.error_inflation import Inflation, aa_factor
 from runner.analysis.stopping import StoppingRule
 from runner.core.model import Block, Cell, Measurement, Plan, PlannedCell
-from runner.core.model.cells import is_twin, without_twin
+from runner.core.model.cells import is_twin, without_control
 from runner.plan.pairs import with_twins
 from runner.session.preparation import Prepared
 from runner.stats import intervals
@@ -184,7 +184,7 @@ class SimulatedConfirmation(Confirmation):
         inflation = Inflation(correlation, aa_factor(by_round), len(by_round))
         floors: dict[Work, Floor] = {}
         for cell, values in controls.items():
-            floor = Floor(abs(float(values.mean())), without_twin(cell.environment), cell.phase, cell.precision)
+            floor = Floor(abs(float(values.mean())), without_control(cell.environment), cell.phase, cell.precision)
             floors[Work(cell.case_id, cell.phase, cell.precision)] = floor
             floors[Work(cell.case_id)] = floor
         rows = with_verdicts(drafts, MARGIN, inflations={"run": inflation})

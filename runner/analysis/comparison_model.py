@@ -9,7 +9,7 @@ from runner.analysis.model import Grade, QualityIssue
 from runner.analysis.releases import EnvironmentRelease
 from runner.catalog.published import Figure
 from runner.core.model import Cell
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.stats.intervals import MARGIN
 
 Verdict = Literal["slower", "faster", "same", "inconclusive", "not-comparable", "not-measured"]
@@ -249,7 +249,7 @@ class Comparison:
     @property
     def is_control(self) -> bool:
         """Whether it compares an environment with its twin: an A/A control, and no comparison of releases."""
-        return any(map(is_twin, self.others))
+        return any(map(is_control, self.others))
 
     def count(self, environment: str) -> dict[Verdict, int]:
         """Return how many rows of an environment have each verdict, without those that no row has."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.analysis.model import Dataset
-from runner.core.model.cells import without_twin
+from runner.core.model.cells import without_control
 
 FRAMEWORKS = {
     "torch": "PyTorch",
@@ -48,7 +48,7 @@ def releases(dataset: Dataset) -> dict[str, EnvironmentRelease]:
     frameworks |= dict(zip(rounds["environment"].tolist(), rounds["framework"].tolist(), strict=True))
     names = dict.fromkeys([*frameworks, *dataset.environments])
     by_id = {name: _release(name, frameworks.get(name, ""), dataset.environments.get(name, {})) for name in names}
-    uses = Counter(release.name for name, release in by_id.items() if without_twin(name) == name)
+    uses = Counter(release.name for name, release in by_id.items() if without_control(name) == name)
     return {name: _distinct(release) if uses[release.name] > 1 else release for name, release in by_id.items()}
 
 

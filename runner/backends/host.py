@@ -17,7 +17,7 @@ from runner.backends import Backend, Installed, Resources, Say
 from runner.backends.local_channel import ProcessChannel
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
-from runner.core.model.cells import without_twin
+from runner.core.model.cells import without_control
 from runner.core.paths import shortened
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness.adapters import MODULES
@@ -137,7 +137,7 @@ class HostBackend(Backend):
     @override
     def cache(self, ready: Provisioned) -> str:
         """See Backend; a twin is the same interpreter."""
-        return str(self.caches / without_twin(ready.environment))
+        return str(self.caches / without_control(ready.environment))
 
     @override
     def open(self, ready: Provisioned, limits: Limits) -> ProcessChannel:

@@ -12,7 +12,7 @@ from typing import Any
 from runner.core.errors import Problem, RecordError
 from runner.core.files import read_bounded, write_whole
 from runner.core.model import Record
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.store.events import BlockLease, MeasuredBlock
 from runner.store.journal import Journal
 from runner.store.run import Run
@@ -185,7 +185,7 @@ def different_builds(run: Run) -> tuple[str, ...]:
     hosts: dict[str, dict[str, str]] = {}
     for block in run.journal().blocks.values():
         for name, digest in block.digests.items():
-            if not is_twin(name):
+            if not is_control(name):
                 reason = block.not_pulled.get(name)
                 host = f"{block.host} (not pulled: {reason})" if reason else block.host
                 hosts.setdefault(name, {}).setdefault(digest, host)

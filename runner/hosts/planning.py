@@ -8,7 +8,7 @@ from typing import Any
 
 from runner.core.errors import NothingSelectedError, Problem
 from runner.core.model import Block, Measurement, ModelFiles, Past, Plan, PlannedCell
-from runner.core.model.cells import without_twin
+from runner.core.model.cells import without_control
 from runner.hosts.tasks import BlockTask, Offer
 from runner.hosts.waiting import QueuedBlock, runnable_by_kind
 from runner.plan.document import plan_document, read_plan
@@ -80,7 +80,7 @@ def waiting(parts: Mapping[str, Plan]) -> QueuedBlock:
     return QueuedBlock(
         case_id=block.case_id,
         seconds={kind: _seconds(part) for kind, part in parts.items()},
-        environments=frozenset(map(without_twin, block.environments)),
+        environments=frozenset(map(without_control, block.environments)),
     )
 
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from runner.core.errors import RunnerError
 from runner.core.model import Cell, PlannedCell
-from runner.core.model.cells import without_twin
+from runner.core.model.cells import without_control
 from runner.measure.precompile import CompileJob, retire_if_lost
 from runner.measure.server_pool import ServerPool
 from runner.measure.server_start import JIT_SECONDS
@@ -32,7 +32,7 @@ def prime(servers: ServerPool, jobs: Iterable[CompileJob]) -> None:
     cost = _costs(servers.plan.cells)
     jobs_by_environment: dict[str, list[CompileJob]] = {}
     for job in jobs:
-        name = without_twin(job.cell.environment)
+        name = without_control(job.cell.environment)
         timed_as_it_is = "compile" not in job.cell.phase and job.cell.protocol == "aligned"
         if name in servers.jit and name not in servers.primed and timed_as_it_is:
             jobs_by_environment.setdefault(name, []).append(job)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from runner.core.errors import RunnerError
 from runner.core.model import Block, Cell, ModelFiles, Outcome
-from runner.core.model.cells import is_twin, without_twin
+from runner.core.model.cells import is_control, without_control
 from runner.harness import cases
 from runner.measure.server_pool import ServerPool
 from runner.measure.server_start import JIT_SECONDS
@@ -88,7 +88,7 @@ class Models:
         """Have the first environment that can do so make a reference."""
         members = [cell for cell in block.cells if self.group(block, cell) == group]
         names = dict.fromkeys(cell.environment for cell in members if cell.environment in self.servers.ready)
-        for name in sorted(names, key=is_twin):
+        for name in sorted(names, key=is_control):
             if (group, name) in self.failures:
                 continue
             self.servers.say(f"{block.case_id}: {name} computes the reference")
@@ -109,7 +109,7 @@ class Models:
             self.servers.settle()
             message = {**request, **self.servers.request_of(cell), "op": "trace", "key": key(block, group)}
             message["environment"] = name
-            timeout = JIT_SECONDS if without_twin(name) in self.servers.jit else request["timeout"]
+            timeout = JIT_SECONDS if without_control(name) in self.servers.jit else request["timeout"]
             description = answered(session.ask({**message, "timeout": timeout}, timeout + GRACE))
             session.known = {key(block, group)}
             return Reference(name, description, self._fetched(session, key(block, group), description["bytes"]))

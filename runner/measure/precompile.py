@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from runner.core.errors import RunnerError
 from runner.core.model import Cell
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.core.threads import run_concurrently
 from runner.measure.server_pool import ServerPool
 from runner.measure.session import Session
@@ -54,7 +54,7 @@ def compile_ahead(servers: ServerPool, jobs: Sequence[CompileJob], now: Collecti
     """
     if not possible(servers):
         return ()
-    jobs = [job for job in jobs if not is_twin(job.cell.environment)]  # a twin shares its environment's cache
+    jobs = [job for job in jobs if not is_control(job.cell.environment)]  # a twin shares its environment's cache
     names = dict.fromkeys(job.cell.environment for job in jobs)
     by_environment = {name: [job for job in jobs if job.cell.environment == name] for name in names}
     cold: dict[Cell, float] = {}

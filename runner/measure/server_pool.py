@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from runner.backends import Backend
 from runner.core.errors import EngineError, Problem
 from runner.core.model import Cell, Limits, Outcome, Plan, Provisioned, file_name
-from runner.core.model.cells import without_twin
+from runner.core.model.cells import without_control
 from runner.core.threads import run_concurrently
 from runner.measure.server_start import HELLO_SECONDS, JIT_SECONDS, Numbers, ServerStart, StartTimes
 from runner.measure.session import GRACE, Session
@@ -110,7 +110,7 @@ class ServerPool:
             self.plan.frameworks[name],
             self.plan.measurement.threads,
             self.plan.device,
-            JIT_SECONDS if without_twin(name) in self.jit else HELLO_SECONDS,
+            JIT_SECONDS if without_control(name) in self.jit else HELLO_SECONDS,
             self.limits.cpus,
             cache=self.cache(self.ready[name]),
             load_in_child=name in self.opened_by_import,
@@ -205,7 +205,7 @@ class ServerPool:
             "cache": cache,
             "already_verified": cell in self.verified,
             # A cold start has an empty cache, but its driver does not compile the framework anew.
-            **({"driver_cache": cache} if without_twin(cell.environment) in self.jit else {}),
+            **({"driver_cache": cache} if without_control(cell.environment) in self.jit else {}),
         }
 
     def waiting_at(self, stage: str) -> list[Cell]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from runner.core.model import Block, Cell, Past, Plan, PlannedCell, Provisioned
-from runner.core.model.cells import is_twin, twin, without_twin
+from runner.core.model.cells import is_twin, twin, without_control
 
 MAX_ROUNDS_IN_TURNS = 20
 """The limit of rounds in turns, while the verdict is open."""
@@ -80,7 +80,7 @@ def with_twins(plan: Plan) -> Plan:
     planned_by_cell = {planned.cell: planned for planned in plan.cells}
     twins = tuple(_planned_twin(planned_by_cell, block) for block in blocks if is_twin(block.cells[-1].environment))
     frameworks = {
-        planned.cell.environment: plan.frameworks[without_twin(planned.cell.environment)] for planned in twins
+        planned.cell.environment: plan.frameworks[without_control(planned.cell.environment)] for planned in twins
     }
     return replace(plan, blocks=blocks, cells=plan.cells + twins, frameworks={**plan.frameworks, **frameworks})
 
@@ -92,5 +92,5 @@ def _planned_twin(planned_by_cell: Mapping[Cell, PlannedCell], block: Block) -> 
 
 def add_twins(plan: Plan, ready: Mapping[str, Provisioned]) -> dict[str, Provisioned]:
     """Return the provisioned environments, with those of the plan's twins added; a twin shares its original's image."""
-    twins = [name for name in plan.frameworks if is_twin(name) and without_twin(name) in ready]
-    return {**ready, **{name: replace(ready[without_twin(name)], environment=name) for name in twins}}
+    twins = [name for name in plan.frameworks if is_twin(name) and without_control(name) in ready]
+    return {**ready, **{name: replace(ready[without_control(name)], environment=name) for name in twins}}

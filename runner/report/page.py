@@ -18,7 +18,7 @@ from runner.analysis.quality.run import measured_elsewhere
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.grouping import grouped
 from runner.core.model import Cell
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.core.model.profiles import StepProfile
 from runner.report import formatting
 from runner.report.accuracy import Accuracy, accuracy
@@ -138,9 +138,9 @@ def arrange(
         quality_issues=section(issues, comparisons) if cases else None,
         cases=cases,
         missing=missing,
-        accuracy=tuple(row for row in accuracy(dataset) if not is_twin(row.environment)),
+        accuracy=tuple(row for row in accuracy(dataset) if not is_control(row.environment)),
         environments={
-            name: tuple(formatting.facts(facts)) for name, facts in dataset.environments.items() if not is_twin(name)
+            name: tuple(formatting.facts(facts)) for name, facts in dataset.environments.items() if not is_control(name)
         },
         machine=tuple(formatting.facts(dataset.machine)),
         samples=samples_by_cell(dataset, drawn_cells(rows)),
@@ -168,7 +168,7 @@ def missing_cells(dataset: Dataset) -> Iterator[Missing]:
 
 def _inventory(cases: Sequence[Case], device: str) -> str:
     """Return what was measured, the title of a run that compares nothing."""
-    count = len({line.environment for case in cases for line in case.lines if not is_twin(line.environment)})
+    count = len({line.environment for case in cases for line in case.lines if not is_control(line.environment)})
     return f"{formatting.counted(count, 'environment')}, {formatting.counted(len(cases), 'case')}, on {device}"
 
 

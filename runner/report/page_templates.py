@@ -15,7 +15,7 @@ from markupsafe import Markup
 from runner.analysis.model import ADVICE
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.grouping import grouped
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.core.text import printable
 from runner.report import comparison_notes, differences, formatting, pictures, published_bars, wording
 from runner.report.accuracy import ERRORS, NETWORKS
@@ -199,7 +199,7 @@ def _by_release(bars: Iterable[Bar]) -> list[tuple[str, list[Bar]]]:
 
 def colours(releases: Mapping[str, EnvironmentRelease]) -> dict[str, Colour]:
     """Return environment -> its stable colour: a hue for the framework, darker the newer the release is in the run."""
-    by_framework = grouped((release.framework, name) for name, release in releases.items() if not is_twin(name))
+    by_framework = grouped((release.framework, name) for name, release in releases.items() if not is_control(name))
     return {
         name: _colour(framework, index / max(len(names) - 1, 1))
         for framework, names in by_framework.items()

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from runner.analysis.model import Dataset
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.report.formatting import counted
 
 Fact = tuple[str, str]
@@ -36,7 +36,7 @@ def provenance(dataset: Dataset) -> Iterator[Fact]:
         if text:
             yield name, str(text)
     for environment, digest in (known.get("digests") or {}).items():
-        if not is_twin(environment):
+        if not is_control(environment):
             yield environment, str(digest)
 
 

@@ -12,7 +12,7 @@ from packaging.version import Version
 from runner.analysis.releases import EnvironmentRelease, framework_name
 from runner.catalog.published import PHASE_SUFFIX, Figure
 from runner.core import units
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.core.units import MILLISECONDS, SECONDS
 from runner.matrix.select import release_key
 from runner.report.formatting import few
@@ -96,7 +96,7 @@ def bar_charts(
         measured = [
             _measured(line, releases[line.environment], devices[line.environment])
             for line in lines
-            if line.environment in releases and not is_twin(line.environment)
+            if line.environment in releases and not is_control(line.environment)
             if line.phase.removesuffix(PHASE_SUFFIX) == phase and line.precision == "fp32"
         ]
         frameworks = dict.fromkeys(bar.framework for bar in of_source)

@@ -11,7 +11,7 @@ from runner.catalog.cases import CASES
 from runner.catalog.published import PHASE_SUFFIX, SOURCES, figures
 from runner.catalog.release_dates import release_date
 from runner.core import units
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.report.compared_rows import description
 from runner.report.formatting import escape
 from runner.report.times import Case, Line
@@ -72,7 +72,7 @@ def timelines(cases: Iterable[Case], releases: Mapping[str, EnvironmentRelease])
         groups: dict[tuple[str, str, str], list[Line]] = {}
         for line in case.lines:
             release = releases.get(line.environment)
-            if release and not is_twin(line.environment) and not line.phase.startswith("compile"):
+            if release and not is_control(line.environment) and not line.phase.startswith("compile"):
                 family = framework_name(release.framework)
                 family += f" on {release.backend.partition(' ')[0]}" if release.backend else ""
                 groups.setdefault((line.label, line.implementation, family), []).append(line)

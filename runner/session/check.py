@@ -7,7 +7,7 @@ from runner.analysis.analyse import Analysis, analyse_run
 from runner.analysis.model import Dataset
 from runner.backends import harness_archive
 from runner.core.collector import collector_paused
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.report.check import Check, Counts, Failure
 from runner.report.formatting import counted
 from runner.session.results import find_run, matrix_margin
@@ -84,7 +84,7 @@ def _counts(results: Dataset) -> Counts:
         rounds=results.settings.get("rounds", 0),
         good=len(results.rounds),
         failed=results.failures["cell"].nunique(),
-        environments=len({name for name in results.rounds["environment"].unique() if not is_twin(name)}),
+        environments=len({name for name in results.rounds["environment"].unique() if not is_control(name)}),
     )
 
 

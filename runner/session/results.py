@@ -19,7 +19,7 @@ from runner.catalog import published
 from runner.core.collector import collector_paused
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
 from runner.core.grouping import grouped
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.matrix import Matrix, load, select_environments
 from runner.report import report
 from runner.report.accuracy import Accuracy, accuracy
@@ -101,7 +101,7 @@ def report_summary(analysis: Analysis) -> str:
 
 def run_accuracy(run: Run) -> tuple[Accuracy, ...]:
     """Return the largest errors against the reference, by environment and implementation, without A/A controls."""
-    return tuple(row for row in accuracy(load_dataset(run)) if not is_twin(row.environment))
+    return tuple(row for row in accuracy(load_dataset(run)) if not is_control(row.environment))
 
 
 @collector_paused()

@@ -18,7 +18,7 @@ from runner.analysis.quality.run import measured_elsewhere
 from runner.analysis.time_intervals import Ends, time_intervals
 from runner.core.errors import Problem, RecordError
 from runner.core.model import Cell
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.history.entries import BoardEntry, CellEntry, ChangeEntry, RunEntry
 from runner.nights.night import NightChange
 from runner.nights.night_files import night_of, read_night, run_kind
@@ -115,13 +115,13 @@ def _cells(analysis: Analysis) -> Iterator[CellEntry]:
     rows = {row.other: row for each in analysis.comparisons for row in each.rows if _has_base(row)}
     for name, seconds in medians.items():
         cell = Cell.parse(str(name))
-        if not is_twin(cell.environment) and not split(cell.environment)[1]:
+        if not is_control(cell.environment) and not split(cell.environment)[1]:
             yield _cell(cell, float(seconds), int(counts[name]), intervals.get(cell), rows.get(cell), analysis)
 
 
 def _has_base(row: Row) -> bool:
     """Return whether both sides of a row were measured, and it is no A/A pair."""
-    return row.base_seconds is not None and row.seconds is not None and not is_twin(row.other.environment)
+    return row.base_seconds is not None and row.seconds is not None and not is_control(row.other.environment)
 
 
 def _digest(analysis: Analysis, environment: str) -> str:

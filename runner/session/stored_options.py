@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.core.paths import expanded
 from runner.session.options import Options
 from runner.store.header import RunHeader
@@ -39,7 +39,7 @@ def _by_facts(header: Mapping[str, Any], environments: Sequence[str]) -> Options
     default = Options()
     if header.get("backend") != "host":
         return default
-    names = [name for name in environments if not is_twin(name)]
+    names = [name for name in environments if not is_control(name)]
     return replace(
         default,
         backend="host",
@@ -81,7 +81,7 @@ def of_stored_plan(header: RunHeader, environments: Sequence[str], now: Options)
         environments: those of the plan.
         now: what the user typed to continue it; its matrix file, reports folder and ``--busy-ok`` count.
     """
-    names = [name for name in environments if not is_twin(name)]
+    names = [name for name in environments if not is_control(name)]
     is_host, default = header.backend == "host", Options()
     others: dict[str, Any] = {field.name: field.default for field in fields(Options) if field.name in IN_THE_PLAN}
     return replace(

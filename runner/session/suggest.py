@@ -177,7 +177,7 @@ class RunAgain:
 
     def proposed(self, cells: Iterable[str], rounds: int, longer: float) -> Options:
         """Return the options of the command: those of the run, but for which cells it measures, and for how long."""
-        ids = sorted({_without_twin(cell) for cell in cells})
+        ids = sorted({_without_control(cell) for cell in cells})
         words, typed = selectors(ids), self.options
         of_files = {network_name(path) for path in typed.model or ()}
         workloads = [name for name in dict.fromkeys(Cell.parse(cell).workload for cell in ids) if name not in of_files]
@@ -200,7 +200,7 @@ def _executor(header: Mapping[str, Any]) -> list[str]:
     return ["--executor", str(executor)] if executor else []
 
 
-def _without_twin(cell_id: str) -> str:
+def _without_control(cell_id: str) -> str:
     """Return the id of a cell, or of the cell that it is a copy of: a run adds the copies itself."""
     environment, _, rest = cell_id.partition("/")
     return f"{environment.removesuffix(TWIN)}/{rest}"

@@ -23,7 +23,7 @@ from runner.core.model import (
     Spec,
     Survey,
 )
-from runner.core.model.cells import without_twin
+from runner.core.model.cells import without_control
 from runner.harness import protocol
 from runner.harness.supervisor import STAGES
 from runner.measure.references import References
@@ -294,7 +294,7 @@ def cells(*names: str, case: str = "tiny") -> tuple[Cell, ...]:
 def by_jit(cell: Cell, environments: Collection[str]) -> PlannedCell:
     """Return a planned cell; it runs by JIT in some environments. An implementation ``vendor...`` calls cuDNN."""
     kind = "vendor" if cell.implementation.startswith("vendor") else "flexible"
-    jit = "by PTX" if without_twin(cell.environment) in environments else ""
+    jit = "by PTX" if without_control(cell.environment) in environments else ""
     return PlannedCell(cell=cell, device="cpu", kind=kind, seconds=float(len(cell.case)), jit=jit)
 
 

@@ -17,7 +17,7 @@ from runner.analysis.model import Dataset
 from runner.analysis.releases import releases
 from runner.catalog import published
 from runner.core.errors import Problem, RunnerError, UsageError
-from runner.core.model.cells import is_twin, without_twin
+from runner.core.model.cells import is_control, without_control
 from runner.stats.intervals import MARGIN
 
 
@@ -90,8 +90,8 @@ def summarise(run: Dataset | MeasuredRun, *, margin: float = MARGIN) -> tuple[Co
     families: dict[str, list[str]] = {}
     twins: list[list[str]] = []
     for name in dict.fromkeys([*(planned.cell.environment for planned in dataset.plan), *measured]):
-        if name in measured and is_twin(name):
-            twins.append([without_twin(name), name])
+        if name in measured and is_control(name):
+            twins.append([without_control(name), name])
         elif name in measured:
             families.setdefault(measured[name], []).append(name)
     if all(len(names) == 1 for names in families.values()):

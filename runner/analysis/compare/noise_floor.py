@@ -11,7 +11,7 @@ from runner.analysis.compare.verdicts import draft
 from runner.analysis.comparison_model import GeometricMean, Row
 from runner.analysis.controls import AAPair
 from runner.analysis.model import MIN_ROUNDS
-from runner.core.model.cells import is_twin, without_twin
+from runner.core.model.cells import is_control, without_control
 
 FLOOR_LEVEL = 0.05
 """The p-value up to which an A/A pair differs by more than its rounds explain."""
@@ -50,7 +50,7 @@ def noise_floors(aa_pairs: Iterable[AAPair]) -> dict[Work, Floor]:
         if pair.p_value > FLOOR_LEVEL:
             continue
         cell = pair.twin
-        floor = Floor(abs(math.log(pair.ratio)), without_twin(cell.environment), cell.phase, cell.precision)
+        floor = Floor(abs(math.log(pair.ratio)), without_control(cell.environment), cell.phase, cell.precision)
         for work in (Work(cell.case_id, cell.phase, cell.precision), Work(cell.case_id)):
             floors[work] = max(floors.get(work, floor), floor)
     return floors
@@ -66,8 +66,8 @@ def mean_noise_floors(environments: Iterable[str], side_of: Callable[[str], Side
         side_of: returns the side of one of them.
     """
     floors = {}
-    for twin in sorted(filter(is_twin, environments)):
-        base, other = side_of(without_twin(twin)), side_of(twin)
+    for twin in sorted(filter(is_control, environments)):
+        base, other = side_of(without_control(twin)), side_of(twin)
         for mean in geometric_means(draft(base, other, pair) for pair in pairs(base, other, best=False)):
             floors[base.environment, mean.device_name] = abs(math.log(mean.ratio))
     return floors
@@ -84,7 +84,7 @@ def flag_noisy_means(
         of_kind = {name: floor for (name, device_name), floor in floors.items() if device_name == mean.device_name}
         candidates = of_kind.keys() & {base, mean.environment} or of_kind.keys()
         name = max(candidates, key=lambda name: of_kind[name], default="")
-        if name and not is_twin(mean.environment) and abs(math.log(mean.ratio)) <= of_kind[name]:
+        if name and not is_control(mean.environment) and abs(math.log(mean.ratio)) <= of_kind[name]:
             noise = f"{name} differs from itself by {math.expm1(of_kind[name]):.1%}, which is no less than this"
             yield replace(mean, noise=noise)
         else:
@@ -103,7 +103,7 @@ def apply_noise_floors(rows: Iterable[Row], floors_by_run: Mapping[str, Mapping[
     for row in rows:
         floors = floors_by_run.get(row.runs[0], {}) if len(row.runs) == 1 else {}
         floor = floors.get(Work(row.case_id, row.phase, row.precision)) or floors.get(Work(row.case_id))
-        called = row.verdict in ("slower", "faster") and not is_twin(row.environment)
+        called = row.verdict in ("slower", "faster") and not is_control(row.environment)
         if floor and called and abs(math.log(row.ratio or 1)) <= floor.log_ratio:
             reason = _reason(row, floor)
             yield replace(

@@ -13,7 +13,7 @@ from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.controls import canary_by_host, different_pairs
 from runner.analysis.model import LEVELS, Dataset, Figures, Grade, QualityIssue, Reason
 from runner.analysis.quality.run import knows_cpus, online_cpus, others_busy
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 
 FAIR_AA_MEDIAN, POOR_AA_MEDIAN = 0.03, 0.10
 """Relative difference of an environment from itself, in the median A/A pair. With a normal noise of standard deviation
@@ -64,7 +64,7 @@ def _figures(run: MeasuredRun, issues: Sequence[QualityIssue], comparisons: Sequ
     dataset, pairs = run.dataset, run.aa_pairs
     changes = [max(pair.ratio, 1 / pair.ratio) - 1 for pair in pairs]
     far = {pair.twin for pair, change in zip(pairs, changes, strict=True) if change > FAR_AA_PAIR}
-    rows = [row for each in comparisons for row in each.rows if row.ratio and not is_twin(row.environment)]
+    rows = [row for each in comparisons for row in each.rows if row.ratio and not is_control(row.environment)]
     rounds_by_cell = dataset.rounds["cell"].value_counts()
     cells = set(rounds_by_cell[rounds_by_cell > 0].index)
     serious = {issue.cell for issue in issues if issue.serious and issue.code not in ELSEWHERE_COUNTED}

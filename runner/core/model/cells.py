@@ -109,6 +109,8 @@ def _parse(cell_id: str) -> Cell:
 
 TWIN = "@twin"
 """Ends the id of the second environment of an A/A pair: the same image on a server of its own."""
+PLAIN = "@plain"
+"""Ends the id of an environment whose cells are measured again, each in a fresh interpreter as a user's script is."""
 
 
 def is_twin(environment: str) -> bool:
@@ -116,19 +118,34 @@ def is_twin(environment: str) -> bool:
     return environment.endswith(TWIN)
 
 
+def is_plain(environment: str) -> bool:
+    """Return True where an environment is the plain-process control of another."""
+    return environment.endswith(PLAIN)
+
+
+def is_control(environment: str) -> bool:
+    """Return True where an environment repeats another one: it shows what the measuring does, and is no release."""
+    return environment.endswith((TWIN, PLAIN))
+
+
 def twin(cell: Cell) -> Cell:
     """Return the other cell of the A/A pair: the same, in the twin of its environment."""
     return replace(cell, environment=cell.environment + TWIN)
 
 
-def without_twin(environment: str) -> str:
-    """Return the environment that a twin is a copy of; an environment that is no twin is returned unchanged."""
-    return environment.removesuffix(TWIN)
+def plain(cell: Cell) -> Cell:
+    """Return the plain-process control of a cell."""
+    return replace(cell, environment=cell.environment + PLAIN)
 
 
-def origin(twin_cell: Cell) -> Cell:
-    """Return the cell that a twin is a copy of."""
-    return replace(twin_cell, environment=without_twin(twin_cell.environment))
+def without_control(environment: str) -> str:
+    """Return the environment that a control repeats; an environment that is no control is returned unchanged."""
+    return environment.removesuffix(TWIN).removesuffix(PLAIN)
+
+
+def origin(control: Cell) -> Cell:
+    """Return the cell that a control repeats."""
+    return replace(control, environment=without_control(control.environment))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from runner.analysis.comparison_model import Comparison, Row
 from runner.backends.removal import leftovers_of, remove
 from runner.core.errors import OutageError, Problem, ProvisionError, RunnerError
 from runner.core.model import Provisioned
-from runner.core.model.cells import is_twin, without_environment
+from runner.core.model.cells import is_control, without_environment
 from runner.core.progress import Progress
 from runner.plan.specs import specs
 from runner.releases.candidates import ReleaseCandidate, lock_request_of
@@ -135,7 +135,7 @@ class Measuring:
                 return comparison, measured.run.id
         failures = [record for record in measured.run.records() if record.status != "ok"]
         failed = {record.cell.environment: record.reason or record.failure or "failed" for record in failures}
-        reason = next((why for name, why in failed.items() if not is_twin(name)), "neither release has a record")
+        reason = next((why for name, why in failed.items() if not is_control(name)), "neither release has a record")
         if other.name in failed:
             raise UnmeasurableError(f"the cell fails: {failed[other.name]}")
         raise RunnerError(Problem(f"nothing can be compared in run {measured.run.path}: {reason}"))

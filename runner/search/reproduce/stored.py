@@ -8,7 +8,7 @@ from runner.core.errors import NothingSelectedError, Problem, RecordError, Usage
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
 from runner.core.model import Cell, Past, Plan
-from runner.core.model.cells import environment_of, is_twin
+from runner.core.model.cells import environment_of, is_control
 from runner.plan.document import read_plan
 from runner.plan.pairs import of_cells
 from runner.session.execution.header import read_header
@@ -57,9 +57,9 @@ def find_stored(reports: Path, text: str) -> Stored:
     run, pattern = _run_and_pattern(reports, text)
     journal = run.journal()
     good = {entry.cell for entry in journal.counting() if entry.status == "ok"}
-    chosen = {name for name in good if fnmatchcase(name, pattern) and not is_twin(environment_of(name))}
+    chosen = {name for name in good if fnmatchcase(name, pattern) and not is_control(environment_of(name))}
     if not chosen:
-        known = sorted(name for name in good if not is_twin(environment_of(name)))
+        known = sorted(name for name in good if not is_control(environment_of(name)))
         hint = f"it has {known[0]}" + (f" and {len(known) - 1} more" if known[1:] else "") if known else None
         raise NothingSelectedError(Problem(f"run {run.id} has no good record of {pattern!r}", hint=hint))
     header = read_header(run)

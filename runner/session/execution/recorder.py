@@ -22,7 +22,7 @@ from runner.core.model import (
     RoundTimes,
     device_id,
 )
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.core.model.events import Activity
 from runner.core.progress import Progress
 from runner.core.units import duration
@@ -165,7 +165,9 @@ class RunRecorder:
         """Return the cells of a plan that can have a profile, have a good record, and have no profile yet."""
         good = self._good()
         cells = [cell for block in plan.blocks for cell in block.cells]
-        selected = [cell for cell in cells if cell.id in good and can_profile(cell) and not is_twin(cell.environment)]
+        selected = [
+            cell for cell in cells if cell.id in good and can_profile(cell) and not is_control(cell.environment)
+        ]
         profiled = {cell_id for cell_id, _ in read_profiles(self.stored.path, (cell.id for cell in selected))}
         return [cell for cell in selected if cell.id not in profiled]
 
@@ -231,7 +233,7 @@ class RunRecorder:
                 "digest": outcome.ready.digest,
             }
             self.stored.write_environments(self.environments)
-            if not is_twin(name):
+            if not is_control(name):
                 from runner.session.execution.sbom import write_sbom  # loads a large library
 
                 write_sbom(self.stored.path, outcome.ready, outcome.facts, now())

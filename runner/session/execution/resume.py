@@ -12,7 +12,7 @@ from pathlib import Path
 
 from runner.core.errors import NothingSelectedError, Problem, RecordError, UsageError
 from runner.core.model import Cell, Past, Plan
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import is_control
 from runner.core.units import duration
 from runner.measure.batches import recorded_batch
 from runner.measure.round_plan import OUTAGE, abandoned_cells
@@ -186,7 +186,7 @@ def remaining_work(plan: Plan, context: Context, locks: Mapping[str, Path]) -> P
     """Return the plan with the environments that have cells left to measure."""
     abandoned = abandoned_cells(plan.past)
     needed = {cell.environment for block in plan.blocks for cell in block.cells if cell not in abandoned}
-    names = [name for name in plan.frameworks if name in needed and not is_twin(name)]
+    names = [name for name in plan.frameworks if name in needed and not is_control(name)]
     complete, incomplete = specs(context.matrix, names, plan.device, context.settings.matrix)
     for name, skip in incomplete.items():
         message = f"{name} of the run cannot be built any more: {skip.reason}"

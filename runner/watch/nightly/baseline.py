@@ -17,7 +17,7 @@ from runner.analysis.comparison_model import Row
 from runner.analysis.model import Dataset
 from runner.core.errors import RecordError
 from runner.core.model import Cell
-from runner.core.model.cells import environment_of, is_twin
+from runner.core.model.cells import environment_of, is_control
 from runner.nights.anchors_file import device_of
 from runner.store.journal import Journal
 from runner.store.run import Run, runs
@@ -82,7 +82,7 @@ def find_baselines(
     baselines = Baselines(gpu_of_case=gpu_of_case(tonight))
     header = run.journal().header
     cells = measured_cells(tonight)
-    failed = [name for name in failed if not is_twin(environment_of(name))]
+    failed = [name for name in failed if not is_control(environment_of(name))]
     runs_read = 0
     for earlier in runs(reports):
         if not cells.keys() - baselines.by_cell.keys() or runs_read == MAX_RUNS_READ:
@@ -101,7 +101,7 @@ def find_baselines(
 def measured_cells(results: Dataset) -> dict[Cell, MeasuredCell]:
     """Return the good rounds of each cell of a run, without those of A/A pairs."""
     names = dict.fromkeys(results.rounds["environment"].tolist())
-    sides = (environment_side(results, name) for name in names if not is_twin(name))
+    sides = (environment_side(results, name) for name in names if not is_control(name))
     return {cell: measured for of_environment in sides for cell, measured in of_environment.measured.items()}
 
 

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from runner.core.errors import HistoryError, NothingSelectedError, Problem, UsageError
-from runner.core.model.cells import environment_of, is_twin
+from runner.core.model.cells import environment_of, is_control
 from runner.history.entries import Acceptance
 from runner.history.location import url_name
 from runner.nights.anchors_file import CellAnchor, device_of, read_anchors, write_anchors
@@ -88,7 +88,7 @@ def _accepted_cells(reports: Path, run: Run, patterns: Sequence[str]) -> tuple[s
         hint = "nights compare runs of one host: accept a run that this host measured"
         raise UsageError(Problem(f"run {run.id} was measured on several hosts: it is no baseline", hint=hint))
     good = {entry.cell for entry in journal.counting() if entry.status == "ok"}
-    cells = sorted(cell for cell in good if not is_twin(environment_of(cell)))
+    cells = sorted(cell for cell in good if not is_control(environment_of(cell)))
     accepted = tuple(cell for cell in cells if any(_matches(cell, pattern) for pattern in patterns))
     if not accepted:
         example = f"as in {cells[0]}" if cells else "the run has no good record"
