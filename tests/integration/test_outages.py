@@ -13,7 +13,7 @@ import pytest
 from runner.backends import provision
 from runner.backends.venv import VenvBackend
 from runner.core.errors import InterruptedRunError, OutageError, ProvisionError
-from runner.core.model import Spec
+from runner.core.model import Cell, Spec
 from runner.core.progress import Progress
 from runner.matrix import Environment
 from runner.releases import index as listing
@@ -23,6 +23,7 @@ from runner.releases.lock_requests import LockRequest
 from runner.search import bisect as workflow
 from runner.search.bisect.measuring import Measuring, UnmeasurableError
 from runner.search.bisect.state import FILE, SearchState, SearchStep, read_state
+from runner.session import flow
 from tests.support.package_index import NAME, PackageIndex, package_index, wheel
 from tests.unit.search.bisect.test_bisect import state_in
 
@@ -171,3 +172,25 @@ def test_an_index_that_is_away_stops_the_search_and_the_same_command_goes_on(
     assert [step.outcome for step in read_state(state.path / FILE).steps] == ["same"]
     with pytest.raises(UnmeasurableError):  # and what the index lacks is a fact
         locking(state)._lock(candidate(9, "9.9"), releases[0])
+
+
+def test_an_environment_that_an_outage_takes_from_a_step_is_no_fact_about_a_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = Cell.parse("torch-1.1/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32")
+    record = SimpleNamespace(cell=cell, status="failed", failure="outage", reason="Connection refused")
+    run = SimpleNamespace(records=lambda: [record], path=tmp_path, id="a run")
+    measured = SimpleNamespace(analysis=SimpleNamespace(comparisons=()), run=run)
+    monkeypatch.setattr(flow, "measure_planned", lambda *_, **__: measured)
+    context = SimpleNamespace(step_of=lambda *_: None)
+    step = Measuring(
+        context=context,  # type: ignore[arg-type]
+        state=state_in(tmp_path, 2),
+        cell="",
+        progress=Progress(lambda _: None),
+    )
+    with pytest.raises(OutageError, match=r"torch-1\.1 cannot be had now: Connection refused"):
+        step._measured(None, candidate(1, "1.1"))  # type: ignore[arg-type]
+    record.failure = "crash"
+    with pytest.raises(UnmeasurableError, match="the cell fails"):
+        step._measured(None, candidate(1, "1.1"))  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from runner.core.errors import OutageError, Problem, ProvisionError, RunnerError
 from runner.core.model import Provisioned
 from runner.core.model.cells import is_control, without_environment
 from runner.core.progress import Progress
+from runner.measure.round_plan import OUTAGE
 from runner.plan.specs import specs
 from runner.releases.candidates import ReleaseCandidate, lock_request_of
 from runner.releases.lock import lock_release
@@ -127,7 +128,13 @@ class Measuring:
                 raise _unprovisioned(candidate, base, failed[candidate.name])
 
     def _measured(self, prepared: Prepared, other: ReleaseCandidate) -> tuple[Comparison, str]:
-        """Measure a plan in a run below the search; return the comparison with the base, and the id of the run."""
+        """Measure a plan in a run below the search; return the comparison with the base, and the id of the run.
+
+        Raises:
+            OutageError: an environment that was built before is gone, and cannot be had again now.
+            UnmeasurableError: the cell fails in the second candidate.
+            RunnerError: it fails in the base.
+        """
         work = PlannedRun(self.context.step_of("runner bisect", self.state.path), prepared)
         measured = flow.measure_planned(work, self.progress, without=(flow.remember, flow.answer, flow.propose))
         for comparison in measured.analysis.comparisons:
@@ -135,6 +142,9 @@ class Measuring:
                 return comparison, measured.run.id
         failures = [record for record in measured.run.records() if record.status != "ok"]
         failed = {record.cell.environment: record.reason or record.failure or "failed" for record in failures}
+        for record in failures:
+            if record.failure == OUTAGE:
+                raise outage(record.cell.environment, failed[record.cell.environment])
         reason = next((why for name, why in failed.items() if not is_control(name)), "neither release has a record")
         if other.name in failed:
             raise UnmeasurableError(f"the cell fails: {failed[other.name]}")
