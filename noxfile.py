@@ -18,6 +18,8 @@ PARALLEL = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files of tests at a time, in the order of their names: the slow ones do not come last."""
 PATIENT = {"interrupt_timeout": 60.0, "terminate_timeout": 60.0}
 """After Ctrl-C, the seconds in which a run removes its containers and says how to continue; nox gives it half a one."""
+BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
+"""Where this variable is set, each command that a test runs compiles all of its libraries again: twice the seconds."""
 GROUPS = ("audit", "bench", "docs", "lint", "release", "test")
 
 
@@ -43,9 +45,9 @@ def matrix(session: nox.Session) -> None:
 
 @nox.session
 def quick(session: nox.Session) -> None:
-    """Run ruff, mypy and the unit tests, those of what changed first, without simulations and whole matrices."""
+    """Run ruff, mypy and the unit tests that what changed can break, without simulations and whole matrices."""
     install(session, "lint", "test")
-    session.run("python", "tests/quick.py", *session.posargs)
+    session.run("python", "tests/quick.py", *session.posargs, env=BYTECODE)
 
 
 @nox.session
@@ -55,7 +57,7 @@ def tests(session: nox.Session) -> None:
     With ``-- --need docker`` a missing engine is a failure; ``-- -n 0`` runs one test at a time.
     """
     install(session, "test")
-    session.run("pytest", "--ignore=tests/frameworks", *PARALLEL, *session.posargs)
+    session.run("pytest", "--ignore=tests/frameworks", *PARALLEL, *session.posargs, env=BYTECODE)
 
 
 @nox.session

@@ -1,7 +1,7 @@
-"""The inner loop: ruff, mypy's daemon, and the unit tests, those of what changed first; ``nox -s quick``.
+"""The inner loop: ruff, mypy's daemon, and the unit tests that what changed can break; ``nox -s quick``.
 
-Only the tests of ``tests/unit`` run, without simulations and without plans of the whole matrix. The first step that
-fails is the last.
+Only files of ``tests/unit`` run that import what changed, directly or through others, and those that read the project
+as text; no simulations, and no plans of the whole matrix. The first step that fails is the last.
 """
 
 import subprocess
@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+import grimp
 
 ROOT = Path(__file__).parents[1]
 RUNNER = ROOT / "runner"
@@ -24,9 +26,14 @@ def main(options: Sequence[str]) -> int:
     """Run the steps; print the seconds of each.
 
     Args:
-        options: for pytest, such as ``-k name``.
+        options: for pytest, such as ``-k name``; ``--all`` runs every unit test, whatever changed.
     """
-    first = tests_of(changed_files())
+    changed = changed_files()
+    first = tests_of(changed)
+    others = [path for path in affected_tests(changed) if not {path, *path.parents} & set(first)]
+    if "--all" in options:
+        options = [option for option in options if option != "--all"]
+        others = [path for path in unit_tests() if not {path, *path.parents} & set(first)]
     commands = [
         ("ruff check", "ruff", "check", "--quiet"),
         ("ruff format", "ruff", "format", "--check", "--quiet"),
@@ -37,8 +44,8 @@ def main(options: Sequence[str]) -> int:
     if first:
         commands.append(("tests of what changed", *pytest, *map(str, first), *options))
     # --dist worksteal: a core that has no test left takes tests from the other
-    others = ("-n", "2", "--dist", "worksteal", *(f"--ignore={path}" for path in first))
-    commands.append(("other unit tests", *pytest, *others, str(UNIT), *options))
+    commands.append(("other unit tests", *pytest, "-n", "2", "--dist", "worksteal", *map(str, others), *options))
+    print(f"{len(others)} of {len(unit_tests())} files of unit tests run beside those of what changed")
     begin = time.monotonic()
     for what, *command in commands:
         if code := timed(what, command):
@@ -81,6 +88,35 @@ def tests_of(files: Sequence[Path]) -> list[Path]:
         elif path.is_relative_to(RUNNER):
             tests.update(dict.fromkeys(_tests_of_module(path.relative_to(RUNNER))))
     return [path for path in tests if not tests.keys() & set(path.parents)]
+
+
+def unit_tests() -> list[Path]:
+    """Return all files of unit tests."""
+    return sorted(UNIT.rglob("test_*.py"))
+
+
+def affected_tests(files: Sequence[Path]) -> list[Path]:
+    """Return the files of unit tests that a change of files can break.
+
+    They import a changed module, directly or through others, or stand in ``tests/unit`` itself: those read the project
+    as text. Where a file is neither a page nor a module that can be imported, such as a template, a conftest or
+    ``pyproject.toml``, all can break.
+    """
+    graph = grimp.build_graph("runner", "tests", cache_dir=str(ROOT / ".mypy_cache" / "grimp"))
+    seen: set[str] = set()
+    for path in files:
+        if path.suffix == ".md":
+            continue
+        module = _module(path)
+        if path.name == "conftest.py" or module not in graph.modules:
+            return unit_tests()
+        seen |= {module, *graph.find_downstream_modules(module)}
+    return [path for path in unit_tests() if path.parent == UNIT or _module(path) in seen]
+
+
+def _module(path: Path) -> str:
+    """Return the name by which a file is imported."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def _tests_of_module(module: Path) -> list[Path]:
