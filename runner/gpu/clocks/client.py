@@ -23,7 +23,7 @@ LAST = frozenset({"restored", "left"})  # the last answers of a guardian
 
 
 class Guard:
-    """A guardian process; it ends when its pipe closes."""
+    """A guardian process; it ends when its pipe closes, so no other process may inherit the pipe."""
 
     def __init__(self, order: Order, command: Sequence[str] = COMMAND) -> None:
         """Start the process and send the order; its own session keeps signals of the terminal away."""

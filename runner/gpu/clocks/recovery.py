@@ -1,4 +1,7 @@
-"""Find the clocks that killed guardians left locked, and restore them."""
+"""Find the clocks that killed guardians left locked, and restore them.
+
+After the death of the runner alone, its guardian restores them (``guardian``), and nothing is found here.
+"""
 
 import os
 import sys

@@ -81,7 +81,7 @@ def _change_of(change: NightChange | None) -> tuple[str, str] | None:
     """Return what cells of the same change have in common, environment and last good run; None for a creep.
 
     A cell that becomes slower since the same good run as cells of an open alert was slower then already, and had to
-    wait for its confirmation.
+    wait for its confirmation. A cell that creeps joins no alert, it opens another.
     """
     if change is None or change.against != "baseline":
         return None
