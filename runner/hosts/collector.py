@@ -61,8 +61,8 @@ class Collector:
     def add(self, lease: BlockLease, archive: Path) -> tuple[Record, ...]:
         """Add the records of a block to the run, and return them.
 
-        Its lines enter the journal together, so that a block is complete or is not there at all. The caller has made sure
-        that the run does not have it: a block that is added twice is counted twice.
+        Its lines enter the journal together, so that a block is complete or is not there at all. The caller has made
+        sure that the run does not have it: a block that is added twice is counted twice.
 
         Raises:
             RecordError: the archive is damaged, or has records of another case or of another kind of device; it is

@@ -1,7 +1,7 @@
 """Text for people: numbers, names and sentences in the form that every output shares.
 
-Callers pass a unit that ``runner/core/units.py`` chose, but for a time that stands alone; a value that is missing becomes
-a dash.
+Callers pass a unit that ``runner/core/units.py`` chose, but for a time that stands alone; a value that is missing
+becomes a dash.
 """
 
 import html
