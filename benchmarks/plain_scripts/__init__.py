@@ -1,0 +1,1 @@
+"""What the runner measures against plain scripts: ten kinds of calls, in any environments of a matrix."""
