@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator
 
 from runner.catalog.cases import CASES, WORKLOADS
-from runner.core.model import Protocol
+from runner.core.model import Process, Protocol
 from runner.matrix.environments import Environment
 from runner.matrix.fields import (
     Count,
@@ -108,6 +108,8 @@ class Measure(Part):
     """Whether to add an A/A pair to each case, an environment measured against itself, and a canary to each round."""
     restart: Count = 1
     """Rounds after which servers are replaced."""
+    process: Process = "fork"
+    """How a process that times a cell starts: fork copies a server that has imported the framework; plain starts a new interpreter, as a script does."""
 
 
 class GpuSettings(Part):

@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from runner.core.model import Block, Cell, Past, Plan, PlannedCell, Provisioned
-from runner.core.model.cells import is_twin, twin, without_control
+from runner.core.model.cells import CALLED_PHASES, is_control, is_twin, plain, twin, without_control
+from runner.core.model.plans import PLAIN_ROUNDS
 
 MAX_ROUNDS_IN_TURNS = 20
 """The limit of rounds in turns, while the verdict is open."""
@@ -68,6 +69,56 @@ def in_turns(before: Plan, now: Plan, earlier: str, min_rounds: int) -> Plan:
     )
 
 
+def with_controls(plan: Plan) -> Plan:
+    """Return the plan with its controls: an A/A pair in each block, and the cells that plain processes repeat."""
+    return with_plain(with_twins(plan))
+
+
+def with_plain(plan: Plan) -> Plan:
+    """Return the plan with a plain-process control of each cell that another environment is compared with.
+
+    A control is left out where its phase has a fresh process anyway, and where the budget has no room for it by the
+    estimates. A plan that measures everything in plain processes needs none.
+    """
+    if plan.measurement.process == "plain":
+        return plan
+    rounds = plan.measurement.rounds
+    planned_by_cell = {planned.cell: planned for planned in plan.cells}
+    blocks, cells, frameworks = [], list(plan.cells), dict(plan.frameworks)
+    for block in plan.blocks:
+        originals = [planned_by_cell[cell] for cell in block.cells if _is_compared(cell, block, planned_by_cell, plan.frameworks)]
+        controls = [
+            replace(each, cell=plain(each.cell), seconds=each.seconds * min(rounds, PLAIN_ROUNDS) / rounds)
+            for each in originals
+        ]
+        if _fits(replace(plan, cells=(*cells, *controls))):
+            block = replace(block, cells=(*block.cells, *(each.cell for each in controls)))
+            cells += controls
+            frameworks |= {each.cell.environment: plan.frameworks[without_control(each.cell.environment)] for each in controls}
+        blocks.append(block)
+    return replace(plan, blocks=tuple(blocks), cells=tuple(cells), frameworks=frameworks)
+
+
+def _is_compared(cell: Cell, block: Block, kinds: Mapping[Cell, PlannedCell], frameworks: Mapping[str, str]) -> bool:
+    """Return whether another environment has what a cell of a block is compared with, and the phase has many calls.
+
+    Cells of one framework are compared by their implementation, those of two by its kind.
+    """
+
+    def matches(other: Cell) -> bool:
+        if (other.phase, other.precision) != (cell.phase, cell.precision) or is_control(other.environment):
+            return False
+        if frameworks[other.environment] == frameworks[cell.environment]:
+            return other.environment != cell.environment and other.implementation == cell.implementation
+        return kinds[other].kind == kinds[cell].kind
+
+    return not is_control(cell.environment) and cell.phase in CALLED_PHASES and any(map(matches, block.cells))
+
+
+def _fits(plan: Plan) -> bool:
+    return plan.measurement.budget is None or plan.seconds <= plan.measurement.budget
+
+
 def with_twins(plan: Plan) -> Plan:
     """Return the plan with an A/A pair in each block: the first cell of the block and its twin.
 
@@ -90,7 +141,7 @@ def _planned_twin(planned_by_cell: Mapping[Cell, PlannedCell], block: Block) -> 
     return replace(planned_by_cell[block.cells[0]], cell=block.cells[-1])
 
 
-def add_twins(plan: Plan, ready: Mapping[str, Provisioned]) -> dict[str, Provisioned]:
-    """Return the provisioned environments, with those of the plan's twins added; a twin shares its original's image."""
-    twins = [name for name in plan.frameworks if is_twin(name) and without_control(name) in ready]
-    return {**ready, **{name: replace(ready[without_control(name)], environment=name) for name in twins}}
+def add_controls(plan: Plan, ready: Mapping[str, Provisioned]) -> dict[str, Provisioned]:
+    """Return the provisioned environments and those of the plan's controls, which share the image of their original."""
+    controls = [name for name in plan.frameworks if is_control(name) and without_control(name) in ready]
+    return {**ready, **{name: replace(ready[without_control(name)], environment=name) for name in controls}}
