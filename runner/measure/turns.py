@@ -7,7 +7,6 @@ from random import Random
 from runner.core.model import Cell
 
 
-
 def sets(cells: Iterable[Cell], limit: int) -> list[list[Cell]]:
     """Return cells of a case in sets that take turns, in the order of the cells.
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from runner.core.model import Block, Cell, Past, Plan, PlannedCell, Provisioned
 from runner.core.model.cells import CALLED_PHASES, is_control, is_twin, plain, twin, without_control
-from runner.core.model.plans import PLAIN_ROUNDS
 
 MAX_ROUNDS_IN_TURNS = 20
 """The limit of rounds in turns, while the verdict is open."""
@@ -82,40 +81,50 @@ def with_plain(plan: Plan) -> Plan:
     """
     if plan.measurement.process == "plain":
         return plan
-    rounds = plan.measurement.rounds
     planned_by_cell = {planned.cell: planned for planned in plan.cells}
-    blocks, cells, frameworks = [], list(plan.cells), dict(plan.frameworks)
+    blocks: list[Block] = []
+    cells, frameworks = plan.cells, dict(plan.frameworks)
     for block in plan.blocks:
-        originals = [planned_by_cell[cell] for cell in block.cells if _is_compared(cell, block, planned_by_cell, plan.frameworks)]
-        controls = [
-            replace(each, cell=plain(each.cell), seconds=each.seconds * min(rounds, PLAIN_ROUNDS) / rounds)
-            for each in originals
-        ]
-        if _fits(replace(plan, cells=(*cells, *controls))):
-            block = replace(block, cells=(*block.cells, *(each.cell for each in controls)))
-            cells += controls
-            frameworks |= {each.cell.environment: plan.frameworks[without_control(each.cell.environment)] for each in controls}
-        blocks.append(block)
-    return replace(plan, blocks=tuple(blocks), cells=tuple(cells), frameworks=frameworks)
+        originals = [planned_by_cell[cell] for cell in _compared_cells(block, plan, planned_by_cell)]
+        controls = tuple(_planned_control(each, plan) for each in originals)
+        if not _fits(replace(plan, cells=cells + controls)):
+            controls = ()
+        cells += controls
+        blocks.append(replace(block, cells=(*block.cells, *(each.cell for each in controls))))
+        names = [each.cell.environment for each in controls]
+        frameworks |= {name: plan.frameworks[without_control(name)] for name in names}
+    return replace(plan, blocks=tuple(blocks), cells=cells, frameworks=frameworks)
 
 
-def _is_compared(cell: Cell, block: Block, kinds: Mapping[Cell, PlannedCell], frameworks: Mapping[str, str]) -> bool:
-    """Return whether another environment has what a cell of a block is compared with, and the phase has many calls.
+def _planned_control(original: PlannedCell, plan: Plan) -> PlannedCell:
+    """Return the plan of a cell's plain-process control, which has fewer rounds."""
+    control, measurement = plain(original.cell), plan.measurement
+    seconds = original.seconds * measurement.planned_rounds(control) / measurement.rounds
+    return replace(original, cell=control, seconds=seconds)
 
-    Cells of one framework are compared by their implementation, those of two by its kind.
+
+def _compared_cells(block: Block, plan: Plan, planned_by_cell: Mapping[Cell, PlannedCell]) -> list[Cell]:
+    """Return the cells of a block that another environment has a partner for, of phases with many calls.
+
+    Partners in one framework have one implementation, and partners in two are of one kind. What several processes
+    compute together is left out.
     """
 
-    def matches(other: Cell) -> bool:
-        if (other.phase, other.precision) != (cell.phase, cell.precision) or is_control(other.environment):
+    def partners(cell: Cell, other: Cell) -> bool:
+        if cell.environment == other.environment or is_control(other.environment):
             return False
-        if frameworks[other.environment] == frameworks[cell.environment]:
-            return other.environment != cell.environment and other.implementation == cell.implementation
-        return kinds[other].kind == kinds[cell].kind
+        if (cell.phase, cell.precision) != (other.phase, other.precision):
+            return False
+        if plan.frameworks[cell.environment] == plan.frameworks[other.environment]:
+            return cell.implementation == other.implementation
+        return planned_by_cell[cell].kind == planned_by_cell[other].kind
 
-    return not is_control(cell.environment) and cell.phase in CALLED_PHASES and any(map(matches, block.cells))
+    own = [cell for cell in block.cells if not is_control(cell.environment) and cell.phase in CALLED_PHASES]
+    return [cell for cell in own if block.chips == 1 and any(partners(cell, other) for other in own)]
 
 
 def _fits(plan: Plan) -> bool:
+    """Return whether the budget has room for a plan, by its estimates."""
     return plan.measurement.budget is None or plan.seconds <= plan.measurement.budget
 
 
