@@ -116,6 +116,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("checked_case", "harness"),
     Fact("trained_weights", "harness"),
     Fact("arithmetic", "harness"),
+    Fact("process", "harness", column="value", quality=True, type="text"),
     Fact("batch", "harness", column="value", quality=True, type="positive"),
     Fact("clock_seconds", "harness", type="seconds"),
     Fact("warmup_seconds", "harness", column="value", quality=True, type="seconds"),

@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 
-from . import compile_cache, cpu, leftovers, procfs, protocol
+from . import compile_cache, cpu, leftovers, plain, procfs, protocol
 from .model.store import ModelStore
 from .supervisor import ChildSupervisor
 
@@ -97,7 +97,7 @@ class Server(object):
         except Exception as error:
             traceback.print_exc()
             return {"status": "failed", "class": "import", "reason": "{}: {}".format(type(error).__name__, error)}
-        seconds = time.perf_counter() - begin
+        import_seconds = time.perf_counter() - begin
         opened = procfs.open_devices()
         if opened:
             reason = "the import of {} opens {}".format(request["framework"], opened)
@@ -105,28 +105,31 @@ class Server(object):
         from . import worker
 
         self.kept = frozenset(procfs.descendants(os.getpid()))
-        answer = self.fork(lambda _: worker.run_guarded(lambda: {"facts": self.facts()}), request)
+        answer = self.fork(lambda _: worker.run_guarded(self.described), request)
         self.threads = procfs.thread_count()
         gc.collect()
         getattr(gc, "freeze", int)()  # Python 3.7: the garbage collector ignores what the import made, here and in a child
-        answer.update(protocol=protocol.PROTOCOL, packages=packages(), import_seconds=seconds)
+        answer = dict({"import_seconds": import_seconds}, **answer)
+        answer.update(protocol=protocol.PROTOCOL, packages=packages())
         return dict(answer, bytes=procfs.resident_bytes(os.getpid()), python=sys.version.split()[0])
 
     def load(self) -> "None":
         """Import the framework, here or in a child; a second call costs nothing."""
         self.adapter.load(self.settings["threads"])
 
-    def facts(self) -> "dict":
-        """Return versions and names of devices; runs in a child, since it may touch the device.
+    def described(self) -> "dict":
+        """Return ``facts``, and ``import_seconds`` where this server has not imported the framework; runs in a child.
 
         Making the first context may compile all GPU code of a build: the result has to stay in the cache.
         """
         if self.settings.get("cache"):
             compile_cache.use(self.settings["cache"])
+        begin = time.perf_counter()
         self.load()
+        imported_here = {"import_seconds": time.perf_counter() - begin} if self.settings.get("load_in_child") else {}
         import numpy
 
-        return dict(self.adapter.facts(self.settings["device"]), numpy=numpy.__version__)
+        return dict(imported_here, facts=dict(self.adapter.facts(self.settings["device"]), numpy=numpy.__version__))
 
     def cold(self, request: "dict") -> "dict":
         """Return which cells a compiler will work on for long."""
@@ -192,6 +195,8 @@ class Server(object):
         unfit = self.unfit()
         if unfit:
             return unfit
+        if plain.is_for_fresh_interpreter(request):
+            return self.measure_plainly(request)
         reference = self.references[request["key"]]
         if request["phase"] == "compile":
             return self.fork(lambda _: worker.run_cold(request, reference, self.load), request)
@@ -207,6 +212,21 @@ class Server(object):
         if chosen is not None and answer["status"] == "ok":
             compile_cache.mark_compiled(chosen, request, request["cache"], self.settings["threads"])
         return answer
+
+    def measure_plainly(self, request: "dict") -> "dict":
+        """Measure a cell in a fresh interpreter; a forked child verifies its results first, unless one has done so."""
+        from . import worker
+
+        checked = {}
+        if plain.needs_reference(request):
+            reference = self.references[request["key"]]
+            checked = self.fork(lambda _: worker.run(dict(request, check=True), reference, self.load), request)
+            if checked["status"] != "ok":
+                return checked
+            checked["check_seconds"] = checked["child_seconds"]
+        files = self.models.files.get(request["case"].get("files"))
+        threads = self.settings["threads"]
+        return dict(checked, **self.fork(lambda link: plain.start(request, files, threads, link), request))
 
     def fork(self, work: "object", request: "dict") -> "dict":
         """Run ``work`` in a child under the request's limits; return its result or its failure."""

@@ -4,11 +4,11 @@ import os
 import select
 import signal
 import sys
-import threading
 import time
 import traceback
 
 from . import leftovers, procfs, protocol
+from .link import STAGES, TURN, ServerLink
 from .pipe import Pipe
 
 LOG_BYTES = 64 * 1024
@@ -25,10 +25,6 @@ RUNNING = "running"
 WAITING = "waiting for its turn"  # announced by the child; the kernel stops it a moment later
 REAPED = "reaped"
 
-BUILT, TURN, TIMED = "built", "turn", "timed"
-"""Why a child waits: it has built its program and warms up next; it takes samples next; all its samples are taken."""
-STAGES = {b"b": BUILT, b"t": TURN, b"d": TIMED}
-
 
 class ChildSupervisor(object):
     """A child, its pipes, and its ``state``: RUNNING, WAITING or REAPED."""
@@ -37,8 +33,8 @@ class ChildSupervisor(object):
         """Fork; the child runs ``work`` and sends what it returns.
 
         Args:
-            work: called in the child with a function that takes a stage and returns when it is the child's turn; returns
-                a dict for JSON, with ``status``.
+            work: called in the child with its ``ServerLink``; returns a dict for JSON, with ``status``, or executes
+                another program, which sends that by the link.
             private: the server's reply descriptor, which the child must not hold.
             source: the server's stdin; when it ends while the child runs, so does the server.
             kept: ids of the processes below the server that the child did not start.
@@ -52,6 +48,7 @@ class ChildSupervisor(object):
         self.token = os.urandom(16).hex()
         self.scratch = leftovers.Scratch(leftovers.server_folders())
         self.result, self.log, self.turns = self.pipes = Pipe(RESULT_BYTES), Pipe(LOG_BYTES, last=True), Pipe(1, last=True)
+        self.link = ServerLink(self.result.writer, self.turns.writer, self.token)
         self.state = RUNNING
         self.stage = TURN
         self.descendant_bytes = 0  # of memory, at the last heartbeat
@@ -94,13 +91,9 @@ class ChildSupervisor(object):
             os.dup2(self.log.writer, 2)
             procfs.become_first_oom_victim()
             self.scratch.enter()
-            message = work(lambda stage=TURN: wait_for_turn(self.turns.writer, stage))
+            message = work(self.link)
             if os.getpid() == child:  # a copy that the framework forked has no result
-                remaining = protocol.encode(dict(message, swapped_bytes=procfs.swapped_bytes(), token=self.token))
-                sys.stdout.flush()
-                sys.stderr.flush()
-                while remaining:
-                    remaining = remaining[os.write(self.result.writer, remaining) :]
+                self.link.send(message)
                 code = 0
         except BaseException:
             traceback.print_exc()
@@ -280,12 +273,3 @@ def signal_name(number: "int") -> "str":
         return signal.Signals(number).name
     except ValueError:
         return str(number)
-
-
-def wait_for_turn(turns: "int", stage: "str") -> "None":
-    """Announce on ``turns`` that this process waits, and at which stage; stop all its threads until it is continued.
-
-    A thread pool that spins while it waits for work would disturb the process whose turn it is.
-    """
-    os.write(turns, next(code for code in STAGES if STAGES[code] == stage))
-    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # sent to itself, it stops before the call returns

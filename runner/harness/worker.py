@@ -7,11 +7,11 @@ import traceback
 
 from . import adapters, cases, compile_cache, cpu, device_time, profiling, queueing, timing
 from .errors import CellFailure
+from .link import BUILT, FORK, TIMED
 from .model import blob, mistakes
 from .model.reference import Builder, compute
 from .model.trial import ModelTrial
 from .other_load import OtherLoad
-from .supervisor import BUILT, TIMED
 from .verify.trial import METHODS, KernelTrial, Trial
 
 OUT_OF_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "oom when allocating", "resourceexhausted", "alloc_failed")
@@ -47,6 +47,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
         request: ``framework``, ``implementation``, ``case``, ``phase``, ``device``, ``precision``, ``seconds``,
             ``cache``. Optional: ``already_verified``, an earlier round of the run has verified the cell; ``precompile``, only the
             compilers' results in the cache are needed; ``driver_cache``, the folder for GPU code that the driver compiles;
+            ``check``, the results alone are verified, and another process is timed;
             ``op``, where it is "profile": the result is a ``profile``, see ``profiling.facts``, and no sample is taken;
             ``batch``, exactly how many calls a sample on a GPU has, or ``least_batch``, how many it has at least.
         reference: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the case.
@@ -70,6 +71,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
     facts["build_seconds"] = time.perf_counter() - begin
     if program.description:
         facts["arithmetic"] = program.description
+    facts["process"] = FORK
     phase, _, protocol = request["phase"].partition("+")
     if request.get("precompile"):
         getattr(program, METHODS[phase])()  # compiles, if it is the first call
@@ -78,6 +80,13 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
         facts.update(seconds=[], warmup=[])
     elif request.get("op") == "profile":
         return {"profile": profiling.facts(program, getattr(program, METHODS[phase]), request)}
+    elif request.get("check"):
+        call = getattr(program, METHODS[phase])
+        call()
+        if phase != "forward":
+            trial.check_step(program, facts, call)
+        trial.verify_again(program, facts, checked)
+        facts.update(seconds=[], warmup=[])
     elif phase.startswith("compile"):
         facts.update(seconds=[facts["compile_seconds"]], warmup=[])
     elif protocol == "published" and not cases.repeats(case):
@@ -181,15 +190,14 @@ def run(request: "dict", reference: "dict", load: "object", wait: "object" = Non
     def work():
         compile_cache.use(request["cache"], request.get("driver_cache"))  # before the import: Theano reads its folder only then
         load()
-        with explained(request, reference.get("files")):
+        with explained(request, reference["files"].folder if "files" in reference else None):
             return measure(request, reference, wait)
 
     return run_guarded(work)
 
 
-def explained(request: "dict", files: "object") -> "object":
-    """Return the context in which an exception gets the line of the user's file; without effect without such files."""
-    folder = files.folder if files is not None else None
+def explained(request: "dict", folder: "object") -> "object":
+    """Return the context in which an exception gets the line of the user's file; no effect where ``folder`` is None."""
     return mistakes.explained(folder, request.get("environment", ""), classify)
 
 
@@ -207,7 +215,7 @@ def run_reference(request: "dict", files: "object", load: "object", path: "str")
     def work():
         compile_cache.use(request["cache"], request.get("driver_cache"))
         load()
-        with explained(request, files):
+        with explained(request, files.folder):
             chosen = implementation(request["framework"], "model")
             build = Builder(chosen, files.load(), request["case"], request["device"])
             facts, groups = compute(build, request["precision"])

@@ -12,7 +12,7 @@ from runner.core.model.cells import without_control
 from runner.hosts.tasks import BlockTask, Offer
 from runner.hosts.waiting import QueuedBlock, runnable_by_kind
 from runner.plan.document import plan_document, read_plan
-from runner.plan.pairs import with_twins
+from runner.plan.pairs import with_controls
 from runner.store.events import BlockLease
 
 
@@ -38,7 +38,7 @@ def plan_for_hosts(
 
     Args:
         offers: one or more; of several of a kind, the first one counts.
-        controls: add A/A pairs.
+        controls: add the controls: A/A pairs, and plain processes.
         models: digest -> the files of a user's network.
 
     Raises:
@@ -48,7 +48,7 @@ def plan_for_hosts(
     for offer in offers:
         if offer.kind not in by_kind:
             plan = read_plan(offer.plan, offer.cases, Measurement(**offer.measurement), Past(), models)
-            by_kind[offer.kind] = with_twins(plan) if controls else plan
+            by_kind[offer.kind] = with_controls(plan) if controls else plan
     parts = {kind: split_by_case(plan) for kind, plan in by_kind.items()}
     kinds = runnable_by_kind(
         {

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator
 
 from runner.catalog.cases import CASES, WORKLOADS
-from runner.core.model import Protocol
+from runner.core.model import Process, Protocol
 from runner.matrix.environments import Environment
 from runner.matrix.fields import (
     Count,
@@ -105,9 +105,11 @@ class Measure(Part):
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.02
     """The largest relative difference that counts as no difference: 0.02 is 2 %."""
     controls: bool = True
-    """Whether to add an A/A pair to each case, an environment measured against itself, and a canary to each round."""
+    """Whether to add controls: an A/A pair and plain processes to each case, and a canary to each round."""
     restart: Count = 1
     """Rounds after which servers are replaced."""
+    process: Process = "fork"
+    """How a process that times a cell starts: fork copies a server, plain is a new interpreter, as a script has."""
 
 
 class GpuSettings(Part):

@@ -1,7 +1,7 @@
 """Measure the cells of a turn set: all build at the same time, then they warm up and take turns one by one.
 
 Each child stops when its program is built, before each turn, and after its last sample
-(``harness.supervisor.STAGES``). So one process computes at a time while anything is timed, and several compute while
+(``harness.link.STAGES``). So one process computes at a time while anything is timed, and several compute while
 nothing is: building and verifying take longer than the samples.
 """
 
@@ -11,7 +11,7 @@ from random import Random
 from runner.core.model import Cell, Outcome
 from runner.core.model.events import Activity
 from runner.core.threads import run_concurrently
-from runner.harness.supervisor import BUILT, TIMED, TURN
+from runner.harness.link import BUILT, TIMED, TURN
 from runner.measure import turns
 from runner.measure.breakdown import Breakdown
 from runner.measure.server_pool import ServerPool

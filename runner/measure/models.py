@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from runner.core.errors import RunnerError
 from runner.core.model import Block, Cell, ModelFiles, Outcome
 from runner.core.model.cells import is_control, without_control
-from runner.harness import cases
+from runner.harness import cases, plain
 from runner.measure.server_pool import ServerPool
 from runner.measure.server_start import JIT_SECONDS
 from runner.measure.session import GRACE, Session
@@ -191,7 +191,8 @@ class Models:
             self._require(group, cell.environment)
             with self._session(cell.environment) as session:
                 self._send_files(session, block)
-                self._send_reference(session, block, group)
+                if plain.needs_reference({**self.servers.request_of(cell), **(extra or {})}):
+                    self._send_reference(session, block, group)
         except _FailedError as failure:
             alive = self.servers.sessions.get(cell.environment)
             facts = alive.facts if alive is not None else {}

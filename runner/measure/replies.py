@@ -41,7 +41,7 @@ MAX_VALUES = 1_500_000  # in a line: as Python objects these take 260 MB at most
 
 
 class Turn(BaseModel):
-    """A child waits, see ``harness.supervisor.STAGES``."""
+    """A child waits, see ``harness.link.STAGES``."""
 
     model_config = ConfigDict(strict=True)
 

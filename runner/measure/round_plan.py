@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from runner.core.model import Block, Cell, Past, Plan, Round
+from runner.core.model.cells import is_plain
+from runner.core.model.plans import PLAIN_ROUNDS
 from runner.measure import turns
 
 T = TypeVar("T")
@@ -95,6 +97,8 @@ class RoundPlan:
             if block.case_id in left_out or (block.case_id, number) in self.plan.past.finished:
                 continue
             measured = self._cells_of_group(block, of.group) & set(selected) - set(abandoned)
+            if of.number > PLAIN_ROUNDS:
+                measured = {cell for cell in measured if not is_plain(cell.environment)}
             cells = self._balanced(block, of)
             step_cells = tuple(cell for cell in cells if cell in measured)
             if step_cells:

@@ -24,8 +24,8 @@ from runner.core.model import (
     Round,
     RoundTimes,
 )
+from runner.core.model.cells import CALLED_PHASES, is_plain
 from runner.harness.cases import is_model
-from runner.measure import turns
 from runner.measure.batches import Batches
 from runner.measure.breakdown import Breakdown
 from runner.measure.interleave import Ask, measure_in_turns
@@ -153,8 +153,9 @@ class _Executor:
         jobs: list[CompileJob] = []
         if of.number == 1 and possible(self.servers):
             jobs = [job for step in steps for job in self._compile_jobs(step)]
-        for step in steps:
-            if reason := self._over_budget(step, of):
+        for planned in steps:
+            step, reason = self._within_budget(planned, of)
+            if reason:
                 self.left_out.add(step.block.case_id)
                 jobs = [job for job in jobs if job.cell.case_id != step.block.case_id]
                 yield CaseSkipped(step.block.case_id, step.block.cells, reason)
@@ -168,11 +169,22 @@ class _Executor:
         if steps:
             yield RoundTimes(steps[0].number, self.breakdown.take())
 
-    def _over_budget(self, step: RoundStep, of: Round) -> str:
-        """Return why the budget has no time for a case; empty if it has. A case that has started goes on."""
+    def _within_budget(self, step: RoundStep, of: Round) -> tuple[RoundStep, str]:
+        """Return the step, and why the budget has no time for its case; empty if it has. A started case goes on.
+
+        Where there is time for the case alone, its plain-process controls are left out in all rounds.
+        """
         if self.hooks.over_budget is None or of.number > 1:
-            return ""
-        return self.hooks.over_budget(step.block, self.breakdown.once())
+            return step, ""
+        reason = self.hooks.over_budget(step.block, self.breakdown.once())
+        controls = {cell for cell in step.block.cells if is_plain(cell.environment)}
+        if not reason or not controls:
+            return step, reason
+        block = replace(step.block, cells=tuple(cell for cell in step.block.cells if cell not in controls))
+        if reason := self.hooks.over_budget(block, self.breakdown.once()):
+            return step, reason
+        self.abandoned |= controls
+        return replace(step, cells=tuple(cell for cell in step.cells if cell not in controls)), ""
 
     def _step(self, step: RoundStep) -> Iterator[Event]:
         """Yield the canary, the outcome of each cell, and the end of a step."""
@@ -258,7 +270,7 @@ class _Executor:
             yield from self._in_turns(turn_set, ask)
 
     def _takes_turns(self, block: Block, cell: Cell) -> bool:
-        return self.hooks.interleave and block.device == "cpu" and cell.phase in turns.PHASES
+        return self.hooks.interleave and block.device == "cpu" and cell.phase in CALLED_PHASES
 
     def _alone(self, ask: Ask, cell: Cell, extra: Mapping[str, Any]) -> Outcome:
         """Return the outcome of a cell that is measured in one go; its request has ``extra`` as well."""

@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 from runner.backends import Backend
 from runner.core.errors import EngineError, Problem
-from runner.core.model import Cell, Limits, Outcome, Plan, Provisioned, file_name
-from runner.core.model.cells import without_control
+from runner.core.model import Cell, Limits, Outcome, Plan, Process, Provisioned, file_name
+from runner.core.model.cells import CALLED_PHASES, is_plain, without_control
 from runner.core.threads import run_concurrently
+from runner.harness.link import FORK, PLAIN
 from runner.measure.server_start import HELLO_SECONDS, JIT_SECONDS, Numbers, ServerStart, StartTimes
 from runner.measure.session import GRACE, Session
 
 
 class WaitingChild(NamedTuple):
-    """A child that waits: the round that it measures, and its stage, see ``harness.supervisor.STAGES``."""
+    """A child that waits: the round that it measures, and its stage, see ``harness.link.STAGES``."""
 
     round: int
     stage: str
@@ -113,7 +114,7 @@ class ServerPool:
             JIT_SECONDS if without_control(name) in self.jit else HELLO_SECONDS,
             self.limits.cpus,
             cache=self.cache(self.ready[name]),
-            load_in_child=name in self.opened_by_import,
+            load_in_child=name in self.opened_by_import or self.process_of(name) == PLAIN,
         )
         facts = {"gpu_affinity": self.limits.affinity, "opened_by_import": self.opened_by_import.get(name)}
         session.facts = {**session.facts, **{key: fact for key, fact in facts.items() if fact}}
@@ -188,6 +189,10 @@ class ServerPool:
         request = {**common, **self.request_of(cell), **extra, "turns": turns}
         return self._outcome(cell, number, session, session.measure(request, truth))
 
+    def process_of(self, name: str) -> Process:
+        """Return how the processes start that time the cells of an environment."""
+        return "plain" if is_plain(name) else self.plan.measurement.process
+
     def cache(self, ready: Provisioned) -> str:
         """Return the folder of an environment's compiler caches for the device."""
         folder, device = self.backend.cache(ready), self.limits.device
@@ -203,7 +208,8 @@ class ServerPool:
             "phase": cell.phase,
             "precision": cell.precision,
             "cache": cache,
-            "already_verified": cell in self.verified,
+            "already_verified": cell in self.verified or is_plain(cell.environment),
+            "process": self.process_of(cell.environment) if cell.phase in CALLED_PHASES else FORK,
             # A cold start has an empty cache, but its driver does not compile the framework anew.
             **({"driver_cache": cache} if without_control(cell.environment) in self.jit else {}),
         }

@@ -8,8 +8,8 @@ from typing import Any
 
 from runner.backends import Channel
 from runner.core.text import REASON_LENGTH, printable
-from runner.harness import protocol, timing
-from runner.harness.supervisor import BUILT, TIMED, TURN
+from runner.harness import plain, protocol, timing
+from runner.harness.link import BUILT, TIMED, TURN
 from runner.measure import replies
 
 SILENCE = 60.0  # seconds without a heartbeat after which a server counts as hung
@@ -171,13 +171,13 @@ class Session:
                 "profile", the cell is not measured, but profiled.
             truth: returns the packed reference of the case.
         """
-        if request["key"] not in self.known:
+        if plain.needs_reference(request) and request["key"] not in self.known:
             reply = self.ask({**truth(), "op": "reference", "key": request["key"]}, GRACE)
             if reply["status"] != "ok":
                 return reply
             self.known = {request["key"]}  # a server keeps only the newest
-        phases = 2 if request["phase"] == "compile-warm" else 1
-        return self.ask({"op": "measure", **request}, phases * request["timeout"] + GRACE)
+        in_two = request["phase"] == "compile-warm" or plain.is_for_fresh_interpreter(request)
+        return self.ask({"op": "measure", **request}, (2 if in_two else 1) * request["timeout"] + GRACE)
 
     def settle(self) -> None:
         """Wait until the last child is gone and its memory is free, so that it does not disturb the next one."""

@@ -11,11 +11,11 @@ from typing import Any
 
 from runner.core.errors import EngineError, RunnerError
 from runner.core.model import Block, Cell, Outcome, Plan, ProfileTaken
+from runner.core.model.cells import CALLED_PHASES
 from runner.harness.cases import is_model
 from runner.measure.models import Models
 from runner.measure.references import References
 from runner.measure.server_pool import ServerPool
-from runner.measure.turns import PHASES
 
 SECONDS = 2.0
 """For the steps of a profile and its table, beside what it takes to build the program."""
@@ -25,7 +25,7 @@ REQUEST = {"op": "profile", "already_verified": True, "check_float64": False}
 
 def can_profile(cell: Cell) -> bool:
     """Return whether a cell has steps that a profiler can watch: a compile is one call, and originals are no steps."""
-    return cell.phase in PHASES
+    return cell.phase in CALLED_PHASES
 
 
 def take_profiles(

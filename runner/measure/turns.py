@@ -6,9 +6,6 @@ from random import Random
 
 from runner.core.model import Cell
 
-PHASES = ("forward", "gradient", "train", "backward-weights", "backward-inputs")
-"""The phases with many short calls. A compile is one call, and published times were taken in one go."""
-
 
 def sets(cells: Iterable[Cell], limit: int) -> list[list[Cell]]:
     """Return cells of a case in sets that take turns, in the order of the cells.
@@ -18,7 +15,7 @@ def sets(cells: Iterable[Cell], limit: int) -> list[list[Cell]]:
     evenly as possible. The same cells in the same order give the same sets.
 
     Args:
-        cells: cells of one case, with phases of ``PHASES``.
+        cells: cells of one case, with phases of ``CALLED_PHASES``.
         limit: number of cells that fit in memory together; less than 1 counts as 1.
     """
     limit = max(1, limit)

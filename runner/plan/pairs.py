@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from runner.core.model import Block, Cell, Past, Plan, PlannedCell, Provisioned
-from runner.core.model.cells import is_twin, twin, without_control
+from runner.core.model.cells import CALLED_PHASES, is_control, is_twin, plain, twin, without_control
 
 MAX_ROUNDS_IN_TURNS = 20
 """The limit of rounds in turns, while the verdict is open."""
@@ -68,6 +68,66 @@ def in_turns(before: Plan, now: Plan, earlier: str, min_rounds: int) -> Plan:
     )
 
 
+def with_controls(plan: Plan) -> Plan:
+    """Return the plan with its controls: an A/A pair in each block, and the cells that plain processes repeat."""
+    return with_plain(with_twins(plan))
+
+
+def with_plain(plan: Plan) -> Plan:
+    """Return the plan with a plain-process control of each cell that another environment is compared with.
+
+    A control is left out where its phase has a fresh process anyway, and where the budget has no room for it by the
+    estimates. A plan that measures everything in plain processes needs none.
+    """
+    if plan.measurement.process == "plain":
+        return plan
+    planned_by_cell = {planned.cell: planned for planned in plan.cells}
+    blocks: list[Block] = []
+    cells, frameworks = plan.cells, dict(plan.frameworks)
+    for block in plan.blocks:
+        originals = [planned_by_cell[cell] for cell in _compared_cells(block, plan, planned_by_cell)]
+        controls = tuple(_planned_control(each, plan) for each in originals)
+        if not _fits(replace(plan, cells=cells + controls)):
+            controls = ()
+        cells += controls
+        blocks.append(replace(block, cells=(*block.cells, *(each.cell for each in controls))))
+        names = [each.cell.environment for each in controls]
+        frameworks |= {name: plan.frameworks[without_control(name)] for name in names}
+    return replace(plan, blocks=tuple(blocks), cells=cells, frameworks=frameworks)
+
+
+def _planned_control(original: PlannedCell, plan: Plan) -> PlannedCell:
+    """Return the plan of a cell's plain-process control, which has fewer rounds."""
+    control, measurement = plain(original.cell), plan.measurement
+    seconds = original.seconds * measurement.planned_rounds(control) / measurement.rounds
+    return replace(original, cell=control, seconds=seconds)
+
+
+def _compared_cells(block: Block, plan: Plan, planned_by_cell: Mapping[Cell, PlannedCell]) -> list[Cell]:
+    """Return the cells of a block that another environment has a partner for, of phases with many calls.
+
+    Partners in one framework have one implementation, and partners in two are of one kind. What several processes
+    compute together is left out.
+    """
+
+    def partners(cell: Cell, other: Cell) -> bool:
+        if cell.environment == other.environment or is_control(other.environment):
+            return False
+        if (cell.phase, cell.precision) != (other.phase, other.precision):
+            return False
+        if plan.frameworks[cell.environment] == plan.frameworks[other.environment]:
+            return cell.implementation == other.implementation
+        return planned_by_cell[cell].kind == planned_by_cell[other].kind
+
+    own = [cell for cell in block.cells if not is_control(cell.environment) and cell.phase in CALLED_PHASES]
+    return [cell for cell in own if block.chips == 1 and any(partners(cell, other) for other in own)]
+
+
+def _fits(plan: Plan) -> bool:
+    """Return whether the budget has room for a plan, by its estimates."""
+    return plan.measurement.budget is None or plan.seconds <= plan.measurement.budget
+
+
 def with_twins(plan: Plan) -> Plan:
     """Return the plan with an A/A pair in each block: the first cell of the block and its twin.
 
@@ -90,7 +150,7 @@ def _planned_twin(planned_by_cell: Mapping[Cell, PlannedCell], block: Block) -> 
     return replace(planned_by_cell[block.cells[0]], cell=block.cells[-1])
 
 
-def add_twins(plan: Plan, ready: Mapping[str, Provisioned]) -> dict[str, Provisioned]:
-    """Return the provisioned environments, with those of the plan's twins added; a twin shares its original's image."""
-    twins = [name for name in plan.frameworks if is_twin(name) and without_control(name) in ready]
-    return {**ready, **{name: replace(ready[without_control(name)], environment=name) for name in twins}}
+def add_controls(plan: Plan, ready: Mapping[str, Provisioned]) -> dict[str, Provisioned]:
+    """Return the provisioned environments and those of the plan's controls, which share the image of their original."""
+    controls = [name for name in plan.frameworks if is_control(name) and without_control(name) in ready]
+    return {**ready, **{name: replace(ready[without_control(name)], environment=name) for name in controls}}

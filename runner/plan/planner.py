@@ -71,6 +71,7 @@ def _measurement(matrix: Matrix, request: Request) -> Measurement:
         threads=request.threads,
         seed=request.seed,
         restart=matrix.measure.restart,
+        process=request.process or matrix.measure.process,
     )
 
 

@@ -238,6 +238,7 @@ def plan_request(
         threads=options.threads or matrix.measure.threads or capacity.each(len(gpus)),
         devices=max(1, len(gpus)),
         seed=random.randrange(1 << 31) if options.seed is None else options.seed,
+        process=options.process,
         protocol=options.protocol,
         memory=gpus[0].memory if gpus else capacity.memory,
         corpus=corpus.read(options.corpus) if options.corpus else None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 from pydantic import TypeAdapter
 
-from runner.core.model import Protocol
+from runner.core.model import Process, Protocol
 from runner.core.paths import DEFAULT_REPORTS
 from runner.core.units import MAX_COUNT, MAX_SECONDS
 
@@ -63,6 +63,10 @@ class Options:
     ] = None
     protocol: Annotated[
         Protocol | None, typer.Option("--protocol", help="published repeats what the original programs did")
+    ] = None
+    process: Annotated[
+        Process | None,
+        typer.Option("--process", help="plain times each cell in a new interpreter, as a script does; default: fork"),
     ] = None
     seed: Annotated[
         int | None, typer.Option("--seed", help="seed of the order of cells; drawn and recorded by default")

@@ -25,7 +25,7 @@ from runner.core.model import (
 )
 from runner.core.model.cells import without_control
 from runner.harness import protocol
-from runner.harness.supervisor import STAGES
+from runner.harness.link import STAGES
 from runner.measure.references import References
 from runner.measure.rounds import Hooks, measure
 from runner.measure.server_pool import ServerPool

@@ -3,7 +3,7 @@
 Numbers are in seconds and bytes everywhere; scaling happens where text is made.
 """
 
-from runner.core.model.cells import SKIP_CODES, Cell, Device, PlannedCell, Precision, Protocol, Skip, Verdict
+from runner.core.model.cells import SKIP_CODES, Cell, Device, PlannedCell, Precision, Process, Protocol, Skip, Verdict
 from runner.core.model.devices import Gpu, Leftover, Limits, device_id, file_name
 from runner.core.model.events import (
     FAILURE_CLASSES,
@@ -45,6 +45,7 @@ __all__ = [
     "Plan",
     "PlannedCell",
     "Precision",
+    "Process",
     "ProfileTaken",
     "Protocol",
     "Provisioned",

@@ -10,7 +10,11 @@ from runner.core.errors import Problem, RecordError
 Verdict = Literal["run", "skip"]
 Device = Literal["cpu", "cuda"]
 Protocol = Literal["aligned", "published"]
+Process = Literal["fork", "plain"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
+
+CALLED_PHASES = ("forward", "gradient", "train", "backward-weights", "backward-inputs")
+"""The phases with many short calls. A compile is one call, and published times were taken in one go."""
 
 SKIP_CODES = (
     "no-interpreter",

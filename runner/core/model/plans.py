@@ -7,8 +7,11 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from runner.core.bounds import STRICT, Count, Integer, Number, Positive, RoundNumber, Seconds
-from runner.core.model.cells import Cell, Device, PlannedCell, Protocol
+from runner.core.model.cells import Cell, Device, PlannedCell, Process, Protocol, is_plain
 from runner.core.model.model_files import ModelFiles
+
+PLAIN_ROUNDS = 3
+"""Rounds of a plain-process control: it needs an interval, and each round imports the framework again."""
 
 
 class Round(NamedTuple):
@@ -31,6 +34,7 @@ class Measurement:
         threads: CPU threads that every framework is given.
         seed: orders the cells of each round.
         restart: rounds after which servers are replaced.
+        process: how a process that times a cell starts: ``fork`` copies a server, ``plain`` is a fresh interpreter.
     """
 
     __pydantic_config__ = STRICT
@@ -43,6 +47,11 @@ class Measurement:
     restart: Count = 1
     max_rounds: RoundNumber = 0
     budget: Number | None = None
+    process: Process = "fork"
+
+    def planned_rounds(self, cell: Cell) -> int:
+        """Return how many rounds of a cell are planned, without extra rounds."""
+        return min(self.rounds, PLAIN_ROUNDS) if is_plain(cell.environment) else self.rounds
 
     @property
     def round_limit(self) -> int:
@@ -175,6 +184,7 @@ class Request:
         corpus: a text whose words language models learn; None draws words at random.
         rounds: rounds of each cell; None takes the preset's. It is also ``max_rounds`` unless that is given.
         budget: seconds for measuring the whole run; None without a limit.
+        process: how processes that time a cell start; None takes that of the matrix.
         allow_jit: run cells for which a build has only intermediate code (PTX).
         glibc: the version of the machine's GNU C library; None where unknown.
     """
@@ -195,6 +205,7 @@ class Request:
     seconds: float | None = None
     threads: int = 1
     seed: int = 0
+    process: Process | None = None
     protocol: Protocol | None = None
     memory: int = 0
     corpus: Corpus | None = None

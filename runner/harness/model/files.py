@@ -39,15 +39,20 @@ class ModelFiles(object):
                 file.write(self.files[name])
 
     def load(self) -> "object":
-        """Unpack the files and return the module of the entry; its folder is the first that imports look into."""
+        """Unpack the files and return the module of the entry."""
         self.unpack()
-        sys.path.insert(0, self.folder)
-        sys.dont_write_bytecode = True
-        importlib.invalidate_caches()
-        stem = os.path.splitext(os.path.basename(self.entry))[0]
-        name = "user_" + stem if stem in sys.modules else stem
-        specification = importlib.util.spec_from_file_location(name, os.path.join(self.folder, self.entry))
-        module = importlib.util.module_from_spec(specification)
-        sys.modules[name] = module
-        specification.loader.exec_module(module)
-        return module
+        return module(self.folder, self.entry)
+
+
+def module(folder: "str", entry: "str") -> "object":
+    """Return the module of a file; its folder is the first that imports look into."""
+    sys.path.insert(0, folder)
+    sys.dont_write_bytecode = True
+    importlib.invalidate_caches()
+    stem = os.path.splitext(os.path.basename(entry))[0]
+    name = "user_" + stem if stem in sys.modules else stem
+    specification = importlib.util.spec_from_file_location(name, os.path.join(folder, entry))
+    made = importlib.util.module_from_spec(specification)
+    sys.modules[name] = made
+    specification.loader.exec_module(made)
+    return made

@@ -16,7 +16,7 @@ from runner.core.model import Plan, Provisioned, Skip
 from runner.core.progress import Progress
 from runner.gpu.device import recover
 from runner.measure.round_plan import reopened_cases
-from runner.plan.pairs import with_twins
+from runner.plan.pairs import with_controls
 from runner.plan.specs import announce
 from runner.session.context import PlannedRun
 from runner.session.execution import header
@@ -49,7 +49,7 @@ def run(work: PlannedRun, progress: Progress) -> Totals:
     settings, backend, prepared, resumed = work.context.settings, work.context.backend, work.prepared, work.unfinished
     origin = work.context.origin
     recover(settings.clocks, progress.note)
-    plan = prepared.plan if resumed or not settings.controls else with_twins(prepared.plan)
+    plan = prepared.plan if resumed or not settings.controls else with_controls(prepared.plan)
     assignment = assign_devices(plan, work.context.gpus, settings, progress)
     ready, failed = build(prepared, backend, progress)
     with contextlib.ExitStack() as stack:

@@ -89,7 +89,11 @@ class RunRecorder:
         }
         finished = Counter(case_id for case_id, _ in plan.past.finished)
         self.rounds_left = Counter(
-            {cell: max(0, rounds - finished[block.case_id]) for block in plan.blocks for cell in block.cells}
+            {
+                cell: max(0, plan.measurement.planned_rounds(cell) - finished[block.case_id])
+                for block in plan.blocks
+                for cell in block.cells
+            }
         )
         progress.begin(self.rounds_left.total(), self.expected_seconds())
 

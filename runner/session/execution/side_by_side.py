@@ -19,7 +19,7 @@ from runner.gpu.device import DeviceGroup, DeviceSession
 from runner.gpu.locality import Near
 from runner.measure.server_pool import ServerPool
 from runner.measure.server_start import Numbers
-from runner.plan.pairs import add_twins
+from runner.plan.pairs import add_controls
 from runner.session.execution.assignment import Assignment, ServerCpus, on_cpu, on_gpus
 from runner.session.execution.device_worker import DeviceWorker, RunContext
 from runner.session.execution.recorder import RunRecorder
@@ -41,7 +41,7 @@ def execute(
     Raises:
         EngineError, GpuError: as ``DeviceWorker.work`` does.
     """
-    environments = add_twins(assignment.plan, ready)
+    environments = add_controls(assignment.plan, ready)
     context = RunContext(backend=backend, ready=environments, recorder=recorder, settings=settings)
     measure_parts(assignment, context)
 

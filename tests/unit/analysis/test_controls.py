@@ -56,8 +56,8 @@ def test_a_twin_is_what_its_origin_is_and_is_lost_with_it() -> None:
         return Provisioned(environment=name, framework="torch", handle="h", digest="d", seconds=0.0, cached=True)
 
     twins = pairs.with_twins(plan(*cells("a/x", "b/x")))
-    assert pairs.add_twins(twins, {"a": made("a")}) == {"a": made("a"), "a@twin": made("a@twin")}
-    assert pairs.add_twins(twins, {"b": made("b")}) == {"b": made("b")}
+    assert pairs.add_controls(twins, {"a": made("a")}) == {"a": made("a"), "a@twin": made("a@twin")}
+    assert pairs.add_controls(twins, {"b": made("b")}) == {"b": made("b")}
 
 
 def test_the_canary_is_asked_before_each_case_in_each_round() -> None:

@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from runner.core.model import Cell, Measurement, Past, Plan, PlannedCell, Round
+from runner.core.model.cells import plain
+from runner.core.model.plans import PLAIN_ROUNDS
 from runner.measure.round_plan import RoundPlan, abandoned_cells
 from tests.support.fake_servers import block, cells
 
@@ -55,6 +57,18 @@ def test_an_even_round_reverses_the_order_of_the_round_before(group: int) -> Non
     for odd, even in zip(cells_by_round[::2], cells_by_round[1::2], strict=True):
         assert even == {case: cells[::-1] for case, cells in odd.items()}
     assert len({str(cells) for cells in cells_by_round[::2]}) > 3
+
+
+def test_a_plain_process_repeats_a_cell_in_the_first_rounds_alone() -> None:
+    controlled = replace(plan(), blocks=(block(*FIRST[:2], plain(FIRST[0]), plain(FIRST[1])),))
+    order = RoundPlan(controlled, ("a", "b", "a@plain", "b@plain"), (("a", "b", "a@plain", "b@plain"),))
+    names = []
+    for number in range(1, 6):
+        (step,) = order.steps(Round(number), controlled.blocks[0].cells)
+        names.append(sorted(cell.environment for cell in step.cells))
+    assert names == [["a", "a@plain", "b", "b@plain"]] * PLAIN_ROUNDS + [["a", "b"]] * (5 - PLAIN_ROUNDS)
+    only_controls = [cell for cell in controlled.blocks[0].cells if "@" in cell.environment]
+    assert order.steps(Round(PLAIN_ROUNDS + 1), only_controls) == []
 
 
 def test_finished_cases_are_left_out_and_the_others_keep_their_order() -> None:

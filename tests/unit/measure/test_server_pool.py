@@ -3,17 +3,19 @@
 import itertools
 from collections import Counter, deque
 from collections.abc import Generator
+from dataclasses import replace
 from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.core.model import Outcome
+from runner.core.model import Block, CaseSkipped, Outcome
+from runner.core.model.cells import is_plain, plain
 from runner.measure.server_pool import admit
 from runner.measure.server_start import HELLO_SECONDS
 from runner.measure.session import GRACE, SILENCE
-from tests.support.fake_servers import CASE, GB, FakeBackend, block, cells, outcomes
+from tests.support.fake_servers import CASE, GB, FakeBackend, block, cells, events, outcomes
 
 FOUR = cells("a/x", "a/y", "b/x", "c/x")
 
@@ -95,9 +97,53 @@ def test_requests_to_a_server() -> None:
             "precision": "fp32",
             "cache": "/cache/a",
         }
-        fresh = {"already_verified": False, "turns": True}
+        fresh = {"already_verified": False, "turns": True, "process": "fork"}
         assert {name: first[name] for name in first if name not in {"id", "key"}} == shared | of_cell | fresh
         assert {**second, "id": 3} == {**first, "already_verified": True}
+
+
+def test_a_plain_process_is_asked_for_a_time_alone() -> None:
+    backend = FakeBackend()
+    cell = cells("a/x")[0]
+    list(outcomes(backend, block(cell, plain(cell)), rounds=1))
+    forked, control = sorted(backend.opened, key=lambda server: bool(server.requests[0]["load_in_child"]))
+    by_op = [{r["op"]: r for r in server.requests if r["op"] != "go"} for server in (forked, control)]
+    assert [list(requests) for requests in by_op] == [["hello", "reference", "measure"], ["hello", "measure"]]
+    assert [requests["hello"]["load_in_child"] for requests in by_op] == [False, True]
+    asked = [(r["measure"]["process"], r["measure"]["already_verified"]) for r in by_op]
+    assert asked == [("fork", False), ("plain", True)]
+
+
+def test_the_budget_has_a_case_without_its_controls_rather_than_none() -> None:
+    first, second = cells("a/x", "b/x", case="one"), cells("a/x", "b/x", case="two")
+    asked = []
+
+    def over_budget(of: Block, _: float) -> str:
+        controlled = any(is_plain(cell.environment) for cell in of.cells)
+        asked.append((of.case_id, controlled))
+        return "no time" if of.case_id == "rnn-step/two" or controlled else ""
+
+    blocks = [block(*of, *map(plain, of)) for of in (first, second)]
+    all_events = list(events(FakeBackend(), *blocks, rounds=2, over_budget=over_budget))
+    measured = [event for event in all_events if isinstance(event, Outcome)]
+    assert {outcome.cell for outcome in measured} == set(first)
+    assert len(measured) == 4
+    (skipped,) = (event for event in all_events if isinstance(event, CaseSkipped))
+    assert (skipped.case_id, skipped.cells) == ("rnn-step/two", blocks[1].cells)
+    assert sorted(asked) == [
+        (case, controlled) for case in ("rnn-step/one", "rnn-step/two") for controlled in (False, True)
+    ]
+
+
+def test_everything_may_be_measured_in_plain_processes_but_what_is_fresh_or_no_step() -> None:
+    backend = FakeBackend()
+    train = cells("a/x")[0]
+    compiled = replace(train, phase="compile")
+    list(outcomes(backend, block(train, compiled), rounds=2, process="plain"))
+    measured = [request for server in backend.opened for request in server.requests if request["op"] == "measure"]
+    asked = {(request["phase"], request["process"]): request["already_verified"] for request in measured}
+    assert asked == {("train", "plain"): True, ("compile", "fork"): True}  # of the second round
+    assert "reference" in [request["op"] for server in backend.opened for request in server.requests]
 
 
 def test_an_import_may_be_silent_longer_than_a_measurement() -> None:

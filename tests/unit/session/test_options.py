@@ -29,6 +29,7 @@ VALUES: dict[str, Any] = {
     "seconds": 0.25,
     "threads": 2,
     "protocol": "published",
+    "process": "plain",
     "seed": 0,
     "corpus": Path("text.txt"),
     "allow_jit": True,

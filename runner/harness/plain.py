@@ -1,0 +1,123 @@
+"""A plain process: a fresh interpreter that imports a framework, builds a program and calls it, as a user's script does.
+
+A forked child of a server has a heap in which arrays of megabytes have lived and died: its allocator keeps memory that it
+would return to the kernel in a script, and calls that allocate are faster than they are for a user. So the child of a
+server executes this module in its place. Nothing is verified, reset or profiled here; other processes do that.
+"""
+
+import json
+import os
+import sys
+import time
+
+from . import adapters, compile_cache
+from .link import BUILT, PLAIN, TIMED, ServerLink
+
+TASK = "plain.json"  # in the temporary folder of the child
+
+
+def is_for_fresh_interpreter(request: "dict") -> "bool":
+    """Return whether a request is to time a cell in a plain process; profiles and compiling ahead take a forked one."""
+    return request.get("process") == PLAIN and request.get("op", "measure") == "measure" and not request.get("precompile")
+
+
+def needs_reference(request: "dict") -> "bool":
+    """Return whether a server compares results with a reference when it answers a request to measure."""
+    return not (is_for_fresh_interpreter(request) and request.get("already_verified"))
+
+
+def start(request: "dict", files: "object", threads: "int", link: "object") -> "None":
+    """Execute a fresh interpreter in this child; never returns.
+
+    Whatever a library reads from the environment is there before the interpreter starts.
+
+    Args:
+        request: see ``worker.measure``.
+        files: the ``ModelFiles`` of a user's network; None for other cases.
+        threads: CPU threads, for the adapter.
+        link: of this child, which the interpreter takes over.
+    """
+    compile_cache.use(request["cache"], request.get("driver_cache"))
+    entry = None
+    if files is not None:
+        files.unpack()
+        entry = [files.folder, files.entry]
+    with open(TASK, "w", encoding="ascii") as file:
+        json.dump({"request": request, "threads": threads, "entry": entry, "link": link.kept_open()}, file)
+    folder = os.path.abspath(__file__)
+    for _ in __name__.split("."):
+        folder = os.path.dirname(folder)  # or the zip archive
+    code = "import sys; sys.path.insert(0, {!r}); from {} import main; del sys.path[0]; main()".format(folder, __name__)
+    isolated = ["-I"] if sys.flags.isolated else []
+    os.execv(sys.executable, [sys.executable] + isolated + ["-c", code])
+
+
+def main() -> "None":
+    """Measure the cell of the task in this folder, and send the result by the link."""
+    with open(TASK, encoding="ascii") as file:
+        task = json.load(file)
+    os.unlink(TASK)
+    link = ServerLink(**task["link"])
+    link.send(result(task, link))
+    os._exit(0)  # as a forked child ends: no library tidies up, or hangs
+
+
+def result(task: "dict", link: "object") -> "dict":
+    """Return the result message of a task."""
+    request, begin = task["request"], time.perf_counter()
+    failure = None
+    try:
+        adapters.find(request["framework"]).load(task["threads"])
+    except BaseException as error:
+        failure = error
+    from . import worker  # after the framework: it imports NumPy
+    from .model import files
+
+    def work():
+        if failure is not None:
+            raise failure
+        folder, entry = task["entry"] or (None, None)
+        with worker.explained(request, folder):
+            module = files.module(folder, entry) if folder else None
+            return measure(request, module, link if request.get("turns") else None, begin)
+
+    return worker.run_guarded(work)
+
+
+def measure(request: "dict", module: "object", wait: "object", begin: "float") -> "dict":
+    """Return the times of a cell, and their facts.
+
+    Args:
+        request: see ``worker.measure``.
+        module: of the user's network; None for other cases.
+        wait: see ``worker.measure``.
+        begin: the clock before the import of the framework.
+    """
+    from . import cases, device_time, worker
+    from .model.reference import Builder
+    from .verify.trial import METHODS
+
+    start = time.perf_counter()
+    case, phase = request["case"], request["phase"]
+    chosen = worker.implementation(request["framework"], request["implementation"])
+    if module is not None:
+        arrays = Builder(chosen, module, case, request["device"])  # they live until the end, as a script's do
+        program = arrays(request["precision"])
+    else:
+        arrays = cases.materialise(case)
+        program = chosen(case, arrays[0], arrays[1], request["device"], request["precision"])
+    call = getattr(program, METHODS[phase])
+    call()
+    program.synchronize()
+    now = time.perf_counter()
+    facts = {"process": PLAIN, "compile_seconds": now - start, "build_seconds": now - begin}
+    if program.description:
+        facts["arithmetic"] = program.description
+    if wait is not None:
+        wait(BUILT)
+    times = worker.on_device(program.waits_for_device, request, worker.time_call(program, call, request, wait))
+    if wait is not None:
+        wait(TIMED)
+    if request["device"] != "cpu":
+        facts.update(device_time.facts(program, call, request["seconds"], times.get("batch", 1)))
+    return dict(facts, child_seconds=time.perf_counter() - begin, **times)
