@@ -66,8 +66,9 @@ def process_states(cells: Mapping[Cell, Rounds]) -> dict[Cell, ProcessStates]:
     """Return the cells, without controls, that have two states over their processes.
 
     Both states have to occur in the cell itself, or in one of its controls: where all processes of a control are slower
-    than all others, the cell differs from its control and has one state in each. Compile times have no states, because from the
-    second round on the files that they read are in memory; nor have cells of several boards, which differ in speed.
+    than all others, the cell differs from its control and has one state in each. Compile times have no states, because
+    from the second round on the files that they read are in memory; nor have cells of several boards, which differ in
+    speed.
 
     Args:
         cells: the good rounds of each cell of a run.
@@ -76,7 +77,8 @@ def process_states(cells: Mapping[Cell, Rounds]) -> dict[Cell, ProcessStates]:
 
     from runner.stats.two_states import two_states
 
-    kin = grouped((origin(cell), cell) for cell in cells if not cell.phase.startswith("compile"))
+    timed = [cell for cell in cells if origin(cell) in cells and not cell.phase.startswith("compile")]
+    kin = grouped((origin(cell), cell) for cell in timed)
     neighbours = grouped(((cell.case_id, cell.phase, cell.precision), cell) for cell in cells)
     deviations = {cell: _deviations(rounds) for cell, rounds in cells.items()}
     by_cell = {}
