@@ -12,6 +12,8 @@ from runner.core import units
 from runner.core.model import Cell
 from runner.core.model.cells import is_control
 
+WITHHELD = frozenset({DIFFERS, TWO_STATES})
+"""Codes of rows whose verdict is withheld: no mean includes their ratios."""
 JUDGED = frozenset({"faster", "slower", "same", "inconclusive"})
 """Verdicts that follow from the rounds of a row."""
 

@@ -82,6 +82,8 @@ def _figures(run: MeasuredRun, issues: Sequence[QualityIssue], comparisons: Sequ
         rounds=median([row.rounds for row in rows] or rounds_by_cell[rounds_by_cell > 0].tolist()),
         comparisons=len(rows),
         decided=sum(map(_is_decided, rows)),
+        plain_pairs=len(run.plain_pairs),
+        plain_differing=sum(pair.differs for pair in run.plain_pairs.values()),
     )
 
 

@@ -72,7 +72,8 @@ def test_no_verdict_where_the_state_decides_which_side_is_faster(tmp_path: Path)
     row = row_of(tmp_path, records)
     assert (row.verdict, row.code, row.more_rounds) == ("inconclusive", "two-states", 0)
     assert row.reason == (
-        "torch-2.x takes in 6 of 7 processes 2.40 ms, else 0.500 ms: the state of a process decides which side is faster"
+        "torch-2.x takes in 6 of 7 processes 2.40 ms, else 0.500 ms: "
+        "the state of a process decides which side is faster"
     )
 
 
