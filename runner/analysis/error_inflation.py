@@ -12,7 +12,7 @@ import numpy as np
 
 from runner.analysis.cell_rounds import RoundRatios, ratios_to_first_cell, round_ratios, rounds_by_cell
 from runner.analysis.model import MIN_ROUNDS
-from runner.core.model.cells import is_control, origin
+from runner.core.model.cells import is_plain, is_twin, origin
 from runner.stats import intervals
 from runner.stats.ar1 import effective_freedom
 from runner.stats.independence import SerialCorrelation, serial_correlation
@@ -72,11 +72,11 @@ def correlation_sentence(correlation: SerialCorrelation) -> str:
 
 def inflation(rounds: "pd.DataFrame") -> Inflation:
     """Return by how much the errors of a run are larger than they seem, given its table of good rounds."""
-    cells = rounds_by_cell(rounds)
+    cells = {cell: each for cell, each in rounds_by_cell(rounds).items() if not is_plain(cell.environment)}
     rows = [ratios.independent() for ratios in ratios_to_first_cell(cells).values()]
     aa_ratios = []
     for cell, measured in cells.items():
-        base = cells.get(origin(cell)) if is_control(cell.environment) else None
+        base = cells.get(origin(cell)) if is_twin(cell.environment) else None
         if base:
             aa_ratios.append(round_ratios(base, measured))
     return Inflation(serial_correlation(rows), *_of_aa_pairs(aa_ratios))

@@ -142,6 +142,7 @@ class Figures:
         cells: number of measured cells; ``serious_cells`` of them have a serious quality issue.
         rounds: of the median comparison; without one, of the median cell.
         comparisons: number of comparisons with a ratio; ``decided`` of them have a verdict or a narrow interval.
+        plain_pairs: number of cells with a plain-process control; ``plain_differing`` of them differ from it.
     """
 
     others_busy: float | None
@@ -155,6 +156,8 @@ class Figures:
     rounds: float
     comparisons: int
     decided: int
+    plain_pairs: int = 0
+    plain_differing: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

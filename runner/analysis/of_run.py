@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from runner.analysis.model import Dataset
-from runner.core.model.cells import TWIN, without_environment
+from runner.core.model.cells import is_control, without_environment
 
 SEPARATOR = "@"
 
@@ -19,7 +19,7 @@ def split(name: str) -> tuple[str, str]:
     (('torch-2.x', '20261120-104500-ab12'), ('torch-2.x', ''), ('torch-2.x@twin', ''))
     """
     environment, separator, run = name.rpartition(SEPARATOR)
-    return (environment, run) if separator and f"{SEPARATOR}{run}" != TWIN else (name, "")
+    return (environment, run) if separator and not is_control(name) else (name, "")
 
 
 def of_run(dataset: Dataset, environments: Collection[str]) -> Dataset:

@@ -6,6 +6,7 @@ The page, ``report.md`` and the end of ``runner run`` show it first.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from runner.analysis.compare.withheld import WITHHELD
 from runner.analysis.comparison_model import Comparison, GeometricMean, Row
 from runner.analysis.model import ADVICE, Grade
 from runner.analysis.releases import EnvironmentRelease
@@ -28,7 +29,8 @@ class ReleaseChange:
         ratio: geometric mean over its tests, or the ratio of its only test; None without a ratio.
         low: end of the 95 % interval of the ratio, ``high`` the other; None without an interval.
         tests: number of tests with a ratio; ``workloads`` are what they belong to.
-        clear: whether the interval excludes 1, the ratio is beyond the margin, and no A/A control differs as much.
+        clear: whether the interval excludes 1, the ratio is beyond the margin, no A/A control differs as much, and the
+            verdict of an only test is not withheld.
         noise: a sentence if an A/A control differs as much; otherwise empty.
         words: how many of its tests have each word, in the order of ``WORDS``.
         rows: its tests with a ratio, the slowest first.
@@ -160,6 +162,7 @@ def _change(comparison: Comparison, other: str, names: Mapping[str, EnvironmentR
     ratio, low, high = _average(mean, rows)
     noise = mean.noise if mean else ""
     excludes_one = low is not None and high is not None and (high < 1 or low > 1)
+    is_withheld = mean is None and any(row.code in WITHHELD for row in rows)
     return ReleaseChange(
         base=base_name(comparison.base, other, names),
         other=name(other, names),
@@ -169,7 +172,7 @@ def _change(comparison: Comparison, other: str, names: Mapping[str, EnvironmentR
         high=high,
         tests=mean.cells if mean else len(rows),
         workloads=tuple(mean.workloads if mean else dict.fromkeys(row.workload for row in rows)),
-        clear=excludes_one and ratio is not None and abs(ratio - 1) > comparison.margin and not noise,
+        clear=excludes_one and ratio is not None and abs(ratio - 1) > comparison.margin and not (noise or is_withheld),
         noise=noise,
         words=wording.counts(comparison, other),
         rows=tuple(rows),
@@ -251,6 +254,9 @@ def trust_lines(answer: Answer, *, failed: int, cells: int) -> Iterator[tuple[st
         text = f"a release against itself differs by {100 * figures.aa_median:.1f} % in the median of "
         text += counted(figures.aa_pairs, "A/A control")
         yield "Noise", f"{text}; {figures.aa_differing} of them differ beyond chance or by more than 25 %"
+    if figures.plain_pairs:
+        count = f"{figures.plain_differing or 'none'} of {counted(figures.plain_pairs, 'test')}"
+        yield "Processes", f"a plain process takes another time than was measured in {count}"
     if figures.others_busy is not None:
         yield "Machine", f"other programs kept {figures.others_busy:.2f} of {figures.cpus} CPUs busy"
     yield (

@@ -188,7 +188,7 @@ def _open(pairs: Sequence[tuple[Comparison, Row]]) -> Iterator[tuple[str, str]]:
         yield "open", f"{first if len(group) == 1 else f'{len(group)}, such as {first}'}: {reason}"
     rest = sum(map(len, list(groups.values())[OPEN_REASONS:]))
     if rest:
-        yield "open", f"and {rest} more, that need more rounds"
+        yield "open", f"and {rest} more"
 
 
 def _verdicts(comparisons: Iterable[Comparison]) -> dict[str, int]:

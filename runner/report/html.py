@@ -9,6 +9,7 @@ from markupsafe import Markup
 from runner.analysis.comparison_model import Comparison
 from runner.report import formatting, pictures
 from runner.report.compared_rows import ComparedRow, by_kind, compared_rows
+from runner.report.controls_table import controls_summary
 from runner.report.heat_map import heat_maps
 from runner.report.page import Page
 from runner.report.page_templates import template
@@ -72,6 +73,7 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
         releases_compared=of_releases,
         profiles={"content": page.profiles, "introduction": INTRODUCTION, "shown": SHOWN_PAIRS},
         accuracy_summary=_accuracy_summary(page),
+        controls_summary=controls_summary(page.controls),
         **table,
     )
 
@@ -132,6 +134,7 @@ def _sections(
         ("timeline", "Over time", has_timeline),
         ("profiles", "Profiles", page.profiles is not None),
         ("times", "Times", True),
+        ("controls", "Controls", bool(page.controls)),
         ("warnings", "Warnings", page.quality_issues is not None),
         ("skipped", "Not run", has_skips),
         ("correctness", "Correctness", bool(page.accuracy)),

@@ -13,6 +13,7 @@ from runner.report import comparison_notes, differences, formatting, profile_mar
 from runner.report.accuracy import ERRORS, NETWORKS, Accuracy
 from runner.report.answer import ReleaseChange
 from runner.report.compared_rows import ComparedRow, by_kind, compared_rows, test_phase
+from runner.report.controls_table import controls_summary
 from runner.report.formatting import counted
 from runner.report.markdown_text import Raw, bold, bullets, folded, plain, table
 from runner.report.page import Page
@@ -54,6 +55,7 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
         ("all comparisons", _all_comparisons(page.rows, len(page.rows))),
         ("profiles", profile_markdown.parts(page.profiles)),
         ("serious warnings", list(_warnings(page.quality_issues)) if page.quality_issues else []),
+        ("controls", _controls(page)),
         ("what else differs", list(_differences(page.comparisons))),
         ("correctness", _correctness(page)),
         ("skipped tests", _skipped(page)),
@@ -243,6 +245,15 @@ def _times(page: Page) -> list[str]:
             where = f" on {case.board}" if case.board else ""
             parts += [plain(f"{case.name} {label}{where}"), table(head, map(_time_fields, of_phase))]
     return [folded("Times", parts)] if parts else []
+
+
+def _controls(page: Page) -> list[str]:
+    head = ("test", "API", "release", "control", "measured", "control's time", "ratio", "95 % interval")
+    rows = (
+        (line.test, line.cell.implementation, line.release, line.control, *line.times, line.ratio, line.ends)
+        for line in page.controls
+    )
+    return [folded(f"Controls: {controls_summary(page.controls)}", [table(head, rows)])] if page.controls else []
 
 
 def _time_fields(line: Line) -> Sequence[str]:

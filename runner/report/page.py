@@ -18,12 +18,13 @@ from runner.analysis.quality.run import measured_elsewhere
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.grouping import grouped
 from runner.core.model import Cell
-from runner.core.model.cells import is_control
+from runner.core.model.cells import environment_of, is_control, is_plain
 from runner.core.model.profiles import StepProfile
 from runner.report import formatting
 from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer, trust_lines
 from runner.report.compared_rows import ComparedRow, compared_rows
+from runner.report.controls_table import ControlLine, control_lines
 from runner.report.panels import Panel, panels
 from runner.report.pictures import Samples
 from runner.report.profile_section import Profiles, arrange_profiles
@@ -72,7 +73,7 @@ class Page:
         rows: all comparisons of releases, the largest change first.
         releases: environment -> its release.
         quality_issues: None without a good record.
-        cases: the times of every measured cell.
+        cases: the times of every measured cell; ``controls`` are what the controls of some of them show.
         missing: why the others have none.
         samples: cell id -> its samples by round, of the cells whose samples are drawn.
         provenance: what it takes to repeat the run.
@@ -92,6 +93,7 @@ class Page:
     releases: Mapping[str, EnvironmentRelease]
     quality_issues: Section | None
     cases: tuple[Case, ...]
+    controls: tuple[ControlLine, ...]
     missing: tuple[Missing, ...]
     accuracy: tuple[Accuracy, ...]
     environments: Mapping[str, tuple[Fact, ...]]
@@ -137,6 +139,7 @@ def arrange(
         releases=names,
         quality_issues=section(issues, comparisons) if cases else None,
         cases=cases,
+        controls=tuple(control_lines(comparisons, analysis.measured.plain_pairs.values(), names)),
         missing=missing,
         accuracy=tuple(row for row in accuracy(dataset) if not is_control(row.environment)),
         environments={
@@ -191,10 +194,10 @@ def samples_by_cell(dataset: Dataset, cells: set[str]) -> dict[str, Samples]:
 
 
 def _medians(dataset: Dataset) -> Mapping[Cell, list[float]]:
-    """Return each cell -> the medians of its rounds in seconds."""
+    """Return each cell -> the medians of its rounds in seconds, without plain-process controls."""
     columns = (dataset.rounds["cell"].tolist(), dataset.rounds["seconds"].tolist())
     by_id: dict[str, list[float]] = grouped(zip(*columns, strict=True))
-    return {Cell.parse(cell): seconds for cell, seconds in by_id.items()}
+    return {Cell.parse(cell): seconds for cell, seconds in by_id.items() if not is_plain(environment_of(cell))}
 
 
 def _device(dataset: Dataset) -> str:
@@ -223,7 +226,8 @@ def _facts(dataset: Dataset, device: str) -> Iterator[Fact]:
     protocols = [value for value in rounds["protocol"].unique().tolist() if value and value != "aligned"]
     if protocols:
         yield "Protocol", formatting.few(protocols)
-    yield "Rounds", _range(rounds.groupby("cell", observed=True).size().tolist())
+    by_cell = rounds.groupby("cell", observed=True).size().to_dict()
+    yield "Rounds", _range([count for cell, count in by_cell.items() if not is_plain(environment_of(cell))])
     yield "Samples", f"{rounds['iterations'].sum():,} of {rounds['cell'].nunique():,} programs"
     if formatting.date(dataset.run):
         yield "Measured", formatting.date(dataset.run)

@@ -40,9 +40,9 @@ class _Peak(NamedTuple):
 
 
 def throughput(dataset: Dataset, seconds: Mapping[str, float]) -> Throughput:
-    """Return the throughput of the cells of a run; ``seconds`` is cell id -> the time of a step."""
+    """Return the throughput of cells of a run; ``seconds`` is cell id -> the time of a step, of those cells."""
     columns = ("cell", "workload", "case", "phase", "effective_precision", "device", "device_name", "implementation")
-    first = dataset.rounds.drop_duplicates("cell")
+    first = dataset.rounds[dataset.rounds["cell"].isin(seconds)].drop_duplicates("cell")
     canaries, rates, peaks = _canary_peaks(dataset), dict[str, str](), dict[str, None]()
     clocks, host_bound = held_clocks(dataset.rounds), host_bound_cells(dataset.rounds)
     for cell, workload, case, phase, precision, device, name, slug in zip(

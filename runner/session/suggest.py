@@ -11,8 +11,9 @@ from runner.analysis.compare.forecasts import fresh_rounds
 from runner.analysis.comparison_model import Row
 from runner.analysis.forecast import MAX_FRESH_ROUNDS
 from runner.analysis.model import MIN_ROUNDS, QualityIssue
+from runner.analysis.plain_control import DIFFERS
 from runner.core.model import Cell
-from runner.core.model.cells import TWIN
+from runner.core.model.cells import origin
 from runner.matrix.model_file import network_name
 from runner.report.check import Check
 from runner.report.formatting import counted
@@ -29,6 +30,9 @@ NOISE_REASONS = frozenset({"busy", "a-a-median", "a-a-differs", "canary"})
 
 LONGER_CODES = frozenset({"trend"})
 """Codes of quality issues that more time for each cell fixes."""
+
+IN_PLAIN_PROCESSES = "--process plain"
+"""What measures cells as a script runs them; a run that has it has no plain-process control, so no such issue."""
 
 LONGER_BY = 4  # times as long
 MAX_SELECTORS = 6
@@ -97,6 +101,9 @@ def _is_machine_noisy(checked: Check) -> bool:
 def _measure_more(checked: Check, again: "RunAgain") -> NextStep | None:
     """Return the command that measures doubtful and undecided cells again; None where there are none."""
     serious = [issue for issue in checked.quality_issues if issue.serious]
+    unlike_plain = [issue for issue in serious if issue.code == DIFFERS]
+    if unlike_plain:
+        return NextStep(f"{again.command(_cells_of(unlike_plain, checked))} {IN_PLAIN_PROCESSES}")
     short = [issue for issue in serious if issue.code in LONGER_CODES]
     if short:
         return NextStep(again.command(_cells_of(short, checked), longer=LONGER_BY))
@@ -177,7 +184,7 @@ class RunAgain:
 
     def proposed(self, cells: Iterable[str], rounds: int, longer: float) -> Options:
         """Return the options of the command: those of the run, but for which cells it measures, and for how long."""
-        ids = sorted({_without_control(cell) for cell in cells})
+        ids = sorted({origin(Cell.parse(cell)).id for cell in cells})  # a run adds controls itself
         words, typed = selectors(ids), self.options
         of_files = {network_name(path) for path in typed.model or ()}
         workloads = [name for name in dict.fromkeys(Cell.parse(cell).workload for cell in ids) if name not in of_files]
@@ -198,12 +205,6 @@ def _executor(header: Mapping[str, Any]) -> list[str]:
     """Return the option that lets the hosts measure that a run was measured on; none for a run on one host."""
     executor = header.get("executor")
     return ["--executor", str(executor)] if executor else []
-
-
-def _without_control(cell_id: str) -> str:
-    """Return the id of a cell, or of the cell that it is a copy of: a run adds the copies itself."""
-    environment, _, rest = cell_id.partition("/")
-    return f"{environment.removesuffix(TWIN)}/{rest}"
 
 
 def selectors(cells: Sequence[str]) -> tuple[str, ...]:

@@ -12,12 +12,13 @@ from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.compare.noise_floor import apply_noise_floors, flag_noisy_means
 from runner.analysis.compare.run_sides import Match, RunReader, choose_sides, passed_over
 from runner.analysis.compare.verdicts import with_verdicts
+from runner.analysis.compare.withheld import WITHHELD, withhold
 from runner.analysis.comparison_model import Comparison, Detectable, GeometricMean, Row
 from runner.analysis.model import Dataset
 from runner.analysis.releases import releases
 from runner.catalog import published
 from runner.core.errors import Problem, RunnerError, UsageError
-from runner.core.model.cells import is_control, without_control
+from runner.core.model.cells import is_plain, is_twin, without_control
 from runner.stats.intervals import MARGIN
 
 
@@ -55,6 +56,8 @@ def compare(
     judged = with_verdicts(drafts, margin, inflations=reader.inflations())
     by_kind = detectable_by_kind(judged, [draft.looks for draft in drafts], margin)
     detected = next(iter(by_kind.values())) if len(by_kind) == 1 else Detectable()
+    rows = [*withhold(apply_noise_floors(judged, reader.noise_floors()), reader.processes(), margin)]
+    averaged = [draft for draft, row in zip(drafts, rows, strict=True) if row.code not in WITHHELD]
     passed = (each for match in usable for each in passed_over(reader.already_read(), match))
     sides = ((match.base, match.other, match.pairs) for match in usable)
     return Comparison(
@@ -62,13 +65,13 @@ def compare(
         others=tuple(others),
         device=usable[0].base.names("device"),
         device_name=usable[0].base.names("device_name"),
-        rows=tuple(_sorted(apply_noise_floors(judged, reader.noise_floors()), others)),
+        rows=tuple(_sorted(rows, others)),
         only=tuple(note for other, match in matches.items() for note in _notes(reader, match, base, other)),
         margin=margin,
         devices=_devices(usable) if reader.published else {},
         figures=tuple(dict.fromkeys(figure for match in usable for figure in match.figures())),
         differences=environment_differences(sides, reader.facts()),
-        overall=() if best else tuple(_means(reader, drafts, base, usable)),
+        overall=() if best else tuple(_means(reader, averaged, base, usable)),
         widenings=widenings(drafts, reader.inflations()),
         passed_over=tuple(dict.fromkeys(passed)),
         detectable_change=detected.change,
@@ -90,9 +93,9 @@ def summarise(run: Dataset | MeasuredRun, *, margin: float = MARGIN) -> tuple[Co
     families: dict[str, list[str]] = {}
     twins: list[list[str]] = []
     for name in dict.fromkeys([*(planned.cell.environment for planned in dataset.plan), *measured]):
-        if name in measured and is_control(name):
+        if name in measured and is_twin(name):
             twins.append([without_control(name), name])
-        elif name in measured:
+        elif name in measured and not is_plain(name):
             families.setdefault(measured[name], []).append(name)
     if all(len(names) == 1 for names in families.values()):
         families = {"": [name for (name,) in families.values()]}

@@ -25,7 +25,8 @@ def geometric_means(
     """Return the mean of each environment on each kind of device against the base, in the order of the drafts.
 
     It includes the cells that are comparable and took turns, with the same implementation on both sides, whatever their
-    verdicts. Compile times are no steps and are left out. Each workload has the same weight, however many cells it has.
+    verdicts; the caller leaves out those whose verdict is withheld. Compile times are no steps and are left out. Each
+    workload has the same weight, however many cells it has.
 
     The mean is over the rounds that all of these cells share. Extra rounds exist only for open verdicts, so a mean over
     them would be one of the open cells. A cell with fewer rounds than planned has failed in some, and is left out.

@@ -3,11 +3,15 @@
 from collections.abc import Mapping
 from functools import cached_property
 
+from runner.analysis.cell_rounds import CellRound, rounds_by_cell
 from runner.analysis.compare.noise_floor import Floor, MeanKey, Work, mean_noise_floors, noise_floors
 from runner.analysis.compare.pairing import Side, environment_side
 from runner.analysis.controls import AAPair, aa_pairs
 from runner.analysis.error_inflation import Inflation, inflation
 from runner.analysis.model import Dataset
+from runner.analysis.plain_control import PlainPair, plain_pairs
+from runner.analysis.process_states import ProcessStates, process_states
+from runner.core.model import Cell
 
 
 class MeasuredRun:
@@ -33,6 +37,21 @@ class MeasuredRun:
     def aa_pairs(self) -> tuple[AAPair, ...]:
         """The A/A pairs whose sides share a round."""
         return tuple(aa_pairs(self.dataset.rounds, self.dataset.looks))
+
+    @cached_property
+    def cells(self) -> Mapping[Cell, Mapping[int, CellRound]]:
+        """The good rounds of each cell, controls included."""
+        return rounds_by_cell(self.dataset.rounds)
+
+    @cached_property
+    def plain_pairs(self) -> Mapping[Cell, PlainPair]:
+        """The measured cells with a plain-process control."""
+        return plain_pairs(self.cells)
+
+    @cached_property
+    def states(self) -> Mapping[Cell, ProcessStates]:
+        """The measured cells that have two states over their processes."""
+        return process_states(self.cells)
 
     @cached_property
     def inflation(self) -> Inflation:

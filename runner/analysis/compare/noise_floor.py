@@ -11,7 +11,7 @@ from runner.analysis.compare.verdicts import draft
 from runner.analysis.comparison_model import GeometricMean, Row
 from runner.analysis.controls import AAPair
 from runner.analysis.model import MIN_ROUNDS
-from runner.core.model.cells import is_control, without_control
+from runner.core.model.cells import is_control, is_twin, without_control
 
 FLOOR_LEVEL = 0.05
 """The p-value up to which an A/A pair differs by more than its rounds explain."""
@@ -62,11 +62,11 @@ def mean_noise_floors(environments: Iterable[str], side_of: Callable[[str], Side
     Environments without a twin, and those with a single pair, are missing.
 
     Args:
-        environments: of a run, with the twins.
+        environments: of a run, with the controls.
         side_of: returns the side of one of them.
     """
     floors = {}
-    for twin in sorted(filter(is_control, environments)):
+    for twin in sorted(filter(is_twin, environments)):
         base, other = side_of(without_control(twin)), side_of(twin)
         for mean in geometric_means(draft(base, other, pair) for pair in pairs(base, other, best=False)):
             floors[base.environment, mean.device_name] = abs(math.log(mean.ratio))

@@ -11,6 +11,7 @@ from runner.analysis.compare.noise_floor import Floor, MeanKey, Work
 from runner.analysis.compare.pairing import CellPair, Side, pairs
 from runner.analysis.compare.published_side import published_side
 from runner.analysis.compare.verdicts import draft
+from runner.analysis.compare.withheld import ProcessFindings
 from runner.analysis.comparison_model import PassedOver
 from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import Dataset
@@ -98,6 +99,10 @@ class RunReader:
     def noise_floors(self) -> Mapping[str, Mapping[Work, Floor]]:
         """Return run -> its noise floors, of the runs that were read."""
         return {measured.dataset.run: measured.floors for measured in self._measured}
+
+    def processes(self) -> Mapping[str, ProcessFindings]:
+        """Return run -> what its processes show of its cells, of the runs that were read."""
+        return {each.dataset.run: ProcessFindings(each.plain_pairs, each.states) for each in self._measured}
 
     def inflations(self) -> Mapping[str, Inflation]:
         """Return run -> by how much its errors are larger than they seem, of the runs that were read."""

@@ -12,14 +12,19 @@ from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.controls import control_issues
 from runner.analysis.model import Dataset, QualityIssue
-from runner.analysis.quality.cell_checks import CELL_CHECKS, cell_samples, few_rounds
+from runner.analysis.plain_control import plain_issues
+from runner.analysis.process_states import state_issues
+from runner.analysis.quality.cell_checks import CELL_CHECKS, cell_samples, few_rounds, rounds_in_clusters
 from runner.analysis.quality.run import busy_issues, machine_issues, serial_correlation_issues, short_budget
 from runner.core.grouping import grouped
+from runner.core.model.cells import is_plain
 
 __all__ = ["CODES", "annotate", "quality_issues"]
 
 CODES = (
     "unchecked",
+    "differs-from-plain",
+    "two-states",
     "few-rounds",
     "serial-correlation",
     "busy",
@@ -53,12 +58,16 @@ def quality_issues(run: Dataset | MeasuredRun) -> tuple[QualityIssue, ...]:
     measured = MeasuredRun.of(run)
     dataset = measured.dataset
     compared = _compared_cells(dataset)
-    cells = tuple(cell_samples(dataset))
+    cells = tuple(cell for cell in cell_samples(dataset) if not is_plain(cell.environment))
+    with_states = {cell.id for cell in measured.states}
     issues = [*machine_issues(dataset), *busy_issues(dataset), *serial_correlation_issues(measured.inflation)]
     issues += [*control_issues(dataset, measured.aa_pairs), *short_budget(cells)]
+    issues += [*plain_issues(measured.plain_pairs.values()), *state_issues(measured.states)]
     for cell in cells:
         for check in CELL_CHECKS:
             issues += check(cell)
+        if cell.cell not in with_states:
+            issues += rounds_in_clusters(cell)
         if cell.cell in compared:
             issues += few_rounds(cell)
     return tuple(
@@ -90,6 +99,7 @@ def annotate(comparison: Comparison, issues_by_run: Mapping[str, Sequence[Qualit
 
 def _compared_cells(dataset: Dataset) -> set[str]:
     """Return the ids of cells whose case and phase were planned for several environments."""
-    running = [planned.cell for planned in dataset.plan if planned.verdict == "run"]
+    planned_cells = (planned.cell for planned in dataset.plan if planned.verdict == "run")
+    running = [cell for cell in planned_cells if not is_plain(cell.environment)]
     by_work = grouped(((cell.case_id, cell.phase, cell.precision), cell) for cell in running)
     return {cell.id for cells in by_work.values() if len({each.environment for each in cells}) > 1 for cell in cells}

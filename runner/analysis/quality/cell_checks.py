@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue
 from runner.analysis.model_checks import UNCHECKED, why_unchecked
+from runner.analysis.process_states import TWO_STATES
 from runner.core import units
 from runner.core.facts import QUALITY_FACTS
 from runner.core.grouping import grouped
@@ -127,12 +128,15 @@ def few_rounds(cell: CellSamples) -> Iterator[QualityIssue]:
         yield cell.issue("few-rounds", text, serious=True, extent=MIN_ROUNDS - count)
 
 
-def _two_modes(cell: CellSamples) -> Iterator[QualityIssue]:
+def rounds_in_clusters(cell: CellSamples) -> Iterator[QualityIssue]:
+    """Check the medians of ten rounds or more, in a cell whose processes have no two states that are far apart."""
     if cell.clusters:
         share, above = cell.clusters.share, cell.clusters.above
         text = f"the rounds fall in two clusters, {share:.0%} of them {above:.0%} above the rest"
-        yield cell.issue("two-modes", text, serious=not cell.took_turns, extent=above)
-        return
+        yield cell.issue(TWO_STATES, text, serious=not cell.took_turns, extent=above)
+
+
+def _two_modes(cell: CellSamples) -> Iterator[QualityIssue]:
     modes = [shape.modes for shape in cell.shapes if shape.modes]
     if modes:
         worst = max(modes)

@@ -13,7 +13,7 @@ from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.controls import canary_by_host, different_pairs
 from runner.analysis.model import LEVELS, Dataset, Figures, Grade, QualityIssue, Reason
 from runner.analysis.quality.run import knows_cpus, online_cpus, others_busy
-from runner.core.model.cells import is_control
+from runner.core.model.cells import environment_of, is_control, is_plain
 
 FAIR_AA_MEDIAN, POOR_AA_MEDIAN = 0.03, 0.10
 """Relative difference of an environment from itself, in the median A/A pair. With a normal noise of standard deviation
@@ -66,7 +66,7 @@ def _figures(run: MeasuredRun, issues: Sequence[QualityIssue], comparisons: Sequ
     far = {pair.twin for pair, change in zip(pairs, changes, strict=True) if change > FAR_AA_PAIR}
     rows = [row for each in comparisons for row in each.rows if row.ratio and not is_control(row.environment)]
     rounds_by_cell = dataset.rounds["cell"].value_counts()
-    cells = set(rounds_by_cell[rounds_by_cell > 0].index)
+    cells = {name for name in rounds_by_cell[rounds_by_cell > 0].index if not is_plain(environment_of(name))}
     serious = {issue.cell for issue in issues if issue.serious and issue.code not in ELSEWHERE_COUNTED}
     ranges = map(canary_range, canary_by_host(dataset).values())
     busy = None if not knows_cpus(dataset) else others_busy(dataset)
@@ -82,6 +82,8 @@ def _figures(run: MeasuredRun, issues: Sequence[QualityIssue], comparisons: Sequ
         rounds=median([row.rounds for row in rows] or rounds_by_cell[rounds_by_cell > 0].tolist()),
         comparisons=len(rows),
         decided=sum(map(_is_decided, rows)),
+        plain_pairs=len(run.plain_pairs),
+        plain_differing=sum(pair.differs for pair in run.plain_pairs.values()),
     )
 
 

@@ -22,7 +22,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from runner.analysis.model import Dataset
-from runner.core.model.cells import TWIN
+from runner.core.model import Cell
+from runner.core.model.cells import origin
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
 from runner.nights.anchors_file import device_of, read_anchors, write_anchors
@@ -200,7 +201,7 @@ def _pace(totals: Totals, first: Prepared) -> float:
     planned = first.plan
     seconds = {cell.cell.id: cell.seconds / planned.measurement.rounds for cell in planned.cells}
     journal = totals.run.journal()
-    estimated = sum(seconds.get(entry.cell.replace(TWIN, ""), 0.0) for entry in journal.entries)
+    estimated = sum(seconds.get(origin(Cell.parse(entry.cell)).id, 0.0) for entry in journal.entries)
     return journal.elapsed / estimated if estimated and journal.elapsed else 1.0
 
 

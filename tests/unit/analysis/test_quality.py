@@ -97,7 +97,7 @@ def test_rounds_that_fall_in_two_clusters(tmp_path: Path) -> None:
     rounds = [samples(number, middle=1e-3 * (1.04 if number % 2 else 1.0)) for number in range(12)]
     rounds = [times * (1.04 if number % 2 else 1.0) for number, times in enumerate(rounds)]
     issue = planted(tmp_path, rounds)
-    assert (issue.code, issue.serious) == ("two-modes", True)
+    assert (issue.code, issue.serious) == ("two-states", True)
     assert issue.sentence.startswith("the rounds fall in two clusters, 50% of them 8% above")
 
 

@@ -1,0 +1,106 @@
+"""Verdicts that depend on how a process was started, or on its state, are withheld."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runner.analysis import dataset
+from runner.analysis.analyse import analyse
+from runner.analysis.compare import compare
+from runner.analysis.comparison_model import Row
+from runner.analysis.model import Dataset
+from runner.analysis.tables import TableBuilder
+from runner.core.model import Cell, Record
+from runner.core.model.cells import plain, twin
+from tests.support.fake_runs import cell, good, make, rounds
+
+BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
+FAST, SLOW = 0.5e-3, 2.4e-3
+AROUND = (0.9999, 1.0, 1.0001, 1.0)
+
+
+def near(of: Cell, seconds: float, count: int = 4) -> list[Record]:
+    """Return rounds that differ by little."""
+    return rounds(of, [seconds * AROUND[number] for number in range(count)])
+
+
+def row_of(folder: Path, records: Sequence[Record]) -> Row:
+    (row,) = compare([dataset.load_dataset(make(folder, records))], BASE.environment, [OTHER.environment]).rows
+    return row
+
+
+def test_no_verdict_where_plain_processes_show_another_ratio(tmp_path: Path) -> None:
+    records = near(BASE, 0.79e-3) + near(OTHER, 0.55e-3)
+    assert row_of(tmp_path / "before", records).verdict == "faster"
+    records += near(plain(BASE), 2.1e-3, 3) + near(plain(OTHER), 0.55e-3, 3)
+    row = row_of(tmp_path / "after", records)
+    assert (row.verdict, row.code, row.more_rounds) == ("inconclusive", "differs-from-plain", 0)
+    assert row.ratio == pytest.approx(0.55 / 0.79, rel=1e-3)
+    assert row.reason == (
+        "plain processes take 2.66 times for torch-1.0 and 1.00 times for torch-2.x what was measured: "
+        "with them the ratio is 0.262, not 0.696; measure with --process plain"
+    )
+
+
+def test_a_verdict_stays_where_both_sides_differ_alike(tmp_path: Path) -> None:
+    records = near(BASE, 0.79e-3) + near(OTHER, 0.55e-3)
+    records += near(plain(BASE), 1.58e-3, 3) + near(plain(OTHER), 1.1e-3, 3)
+    analysis = analyse(dataset.load_dataset(make(tmp_path, records)))
+    ((row,),) = (comparison.rows for comparison in analysis.comparisons)
+    assert row.verdict == "faster"
+    assert [issue.code for issue in row.quality_issues if issue.serious] == ["differs-from-plain"] * 2
+
+
+def test_a_verdict_stays_where_only_one_side_has_a_control(tmp_path: Path) -> None:
+    records = near(BASE, 0.79e-3) + near(OTHER, 0.55e-3) + near(plain(BASE), 2.1e-3, 3)
+    assert row_of(tmp_path, records).verdict == "faster"
+
+
+def test_a_control_is_neither_a_release_nor_a_comparison(tmp_path: Path) -> None:
+    records = near(BASE, 1.0) + near(twin(BASE), 1.0) + near(OTHER, 2.0) + near(plain(BASE), 1.0, 3)
+    analysis = analyse(dataset.load_dataset(make(tmp_path, records + near(plain(OTHER), 2.0, 3))))
+    assert [each.others for each in analysis.comparisons] == [("torch-2.x",), ("torch-1.0@twin",)]
+    assert analysis.grade is not None
+    assert (analysis.grade.figures.comparisons, analysis.grade.figures.cells) == (1, 3)
+
+
+def test_no_verdict_where_the_state_decides_which_side_is_faster(tmp_path: Path) -> None:
+    records = near(BASE, 0.55e-3) + near(OTHER, SLOW) + rounds(plain(OTHER), [SLOW, FAST, SLOW])
+    row = row_of(tmp_path, records)
+    assert (row.verdict, row.code, row.more_rounds) == ("inconclusive", "two-states", 0)
+    assert row.reason == (
+        "torch-2.x takes in 6 of 7 processes 2.40 ms, else 0.500 ms: "
+        "the state of a process decides which side is faster"
+    )
+
+
+def test_a_verdict_stays_where_both_states_say_the_same(tmp_path: Path) -> None:
+    records = near(BASE, 0.1e-3) + near(OTHER, SLOW) + rounds(plain(OTHER), [SLOW, FAST, SLOW])
+    assert row_of(tmp_path, records).verdict == "slower"
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(("count", "share"), [(3, 5 / 6), (5, 5 / 6), (20, 5 / 6), (5, 2 / 3), (20, 1 / 2)])
+def test_a_program_of_two_states_is_withheld_or_right_in_100_of_100(count: int, share: float) -> None:
+    """Most processes are slower than the other side, so that is what a verdict may say."""
+    draw = np.random.default_rng(count)
+
+    def record(of: Cell, number: int) -> Record:
+        state = SLOW if draw.random() < share else FAST
+        seconds = (state if "torch-2" in of.environment else 0.55e-3) * draw.lognormal(0, 0.02)
+        return good(of, number, seconds * draw.lognormal(0, 0.01, 9))
+
+    verdicts = Counter[str]()
+    for _ in range(100):
+        builder = TableBuilder()
+        for number in range(count):
+            for of in (BASE, OTHER, twin(BASE), *((plain(BASE), plain(OTHER)) if number < 3 else ())):
+                builder.add(record(of, number))
+        run = Dataset(run="run", plan=(), looks=(count,), **builder.tables()._asdict())
+        (row,) = compare([run], BASE.environment, [OTHER.environment]).rows
+        verdicts[row.code if row.verdict == "inconclusive" else row.verdict] += 1
+    assert verdicts.keys() <= {"slower", "two-states", "differs-from-plain"}, verdicts
+    assert verdicts["two-states"] >= (60 if count == 3 else 75), verdicts
