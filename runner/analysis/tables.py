@@ -3,6 +3,7 @@
 import json
 from array import array
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -100,10 +101,8 @@ class TableBuilder:
 
     def _turns(self, times: "npt.NDArray[np.float64]") -> list[TurnMedians | None]:
         """Return the turns of each good record; of a record without turns, all samples are one segment."""
-        sizes = array("q")
-        for turns, count in zip(self.turns, self.counts, strict=True):
-            sizes.extend(turns[1] if turns else (count,))
-        medians = segment_medians(times, np.array(sizes, dtype=np.int64)).tolist()
+        sizes = (turns[1] if turns else (count,) for turns, count in zip(self.turns, self.counts, strict=True))
+        medians = segment_medians(times, np.fromiter(chain.from_iterable(sizes), dtype=np.int64)).tolist()
         of_records, end = list[TurnMedians | None](), 0
         for turns in self.turns:
             begin, end = end, end + (len(turns[1]) if turns else 1)
@@ -202,7 +201,7 @@ def _table(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
 
 def _categories(values: Sequence[object]) -> "pd.Categorical[Any]":
     """Return facts as text, with sorted categories."""
-    if {*map(type, values)} <= {str, type(None)}:  # each distinct value is converted once; 1 and True are equal, too
+    if {*map(type, values)} <= {str, int, type(None)}:  # each distinct value is converted once; 1.0 and True equal 1
         text_of: dict[Any, str] = {value: _text(value) for value in set(values)}
     else:
         texts = [_text(value) for value in values]

@@ -42,7 +42,8 @@ class SerialCorrelation(NamedTuple):
     Attributes:
         correlation: pooled lag-1 correlation of the residuals; for independent rounds about -1/R.
         p_value: of independent rounds, against neighbours that are alike.
-        phi: coefficient of the AR(1) process whose rows have this correlation, from 0 to 0.95.
+        phi: coefficient of the AR(1) process whose rows have this correlation, from 0 to 0.95; 0 where chance may
+            explain the correlation.
         rows: how many rows of MIN_ROUNDS or more there are.
         rounds: the largest number of rounds of a row.
     """
@@ -92,11 +93,11 @@ def serial_correlation(rows: Iterable[Mapping[int, float]]) -> SerialCorrelation
         pooled += float((standardised[:, 1:] * standardised[:, :-1]).sum())
         degrees += len(standardised) * (count - 1)
         rows_by_rounds[count] = rows_by_rounds.get(count, 0) + len(standardised)
-    correlation = pooled / degrees
+    correlation, p_value = pooled / degrees, _p_value(tables)
     return SerialCorrelation(
         correlation=correlation,
-        p_value=_p_value(tables),
-        phi=estimate_phi(correlation, rows_by_rounds),
+        p_value=p_value,
+        phi=estimate_phi(correlation, rows_by_rounds) if p_value <= MAX_P_VALUE else 0.0,  # of 60 rounds in half a second
         rows=sum(rows_by_rounds.values()),
         rounds=max(rows_by_rounds),
     )

@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
-from runner.core.bounds import CellId
+from runner.core.bounds import CellId, Integer, Number
 from runner.core.fact_types import TYPED_FACTS, typed_facts
 from runner.core.facts import FACTS
 from runner.core.json import parse_object
@@ -20,7 +20,10 @@ from runner.store.quick_shapes import quick_object, quick_struct
 from runner.store.shapes import UNBOUNDED, is_bounded, value_of
 
 RECORD = TypeAdapter(Record)
-Json = str | bool | int | float | list[Any] | dict[str, Any] | None
+Scalar = str | bool | Integer | Number | None
+Flat = Scalar | list[Scalar] | dict[str, Scalar]
+Json = Scalar | list[Flat] | dict[str, Flat]
+"""A value that ``is_bounded`` accepts; a fact that is nested deeper is read by pydantic."""
 KNOWN_FACTS = (
     *(fact.name for fact in FACTS),
     *("environment", "framework", "version", "precision", "memory_clock_mhz", "idle_watts", "discarded"),
@@ -83,8 +86,8 @@ def decode(content: bytes, path: str, entry: Entry) -> Record:
     if record.failure is not None and record.failure not in FAILURE_CLASSES:
         message = f"there is no failure class {record.failure!r:.40}"
         raise ValueError(message)
-    for name in ("cell", "round", "attempt", "status"):
-        value = record.cell.id if name == "cell" else getattr(record, name)
+    named = {"cell": record.cell.id, "round": record.round, "attempt": record.attempt, "status": record.status}
+    for name, value in named.items():
         if value != getattr(entry, name):
             message = f"its {name} is {value!r:.200}, but the journal has {getattr(entry, name)!r:.200}"
             raise ValueError(message)
@@ -100,8 +103,8 @@ def _parse(content: bytes, path: str) -> Record:
         with suppress(ValueError, RecursionError):
             return quick_record(content)
         with suppress(ValidationError):  # a fact of a newer program
-            return RECORD.validate_json(content)
-    return value_of(upgrade(parse_object(content, path, 1), path, "record"), RECORD)
+            return _bounded(RECORD.validate_json(content))
+    return _bounded(value_of(upgrade(parse_object(content, path, 1), path, "record"), RECORD))
 
 
 def quick_record(content: bytes) -> Record:
@@ -113,17 +116,21 @@ def quick_record(content: bytes) -> Record:
 
 
 def _check(record: Record) -> None:
-    """Raise ValueError for a record that contradicts itself, or has a fact that no table can hold."""
+    """Raise ValueError for a record that contradicts itself."""
     message = ""
     if record.status == "ok" and not record.seconds:
         message = "the record is ok but has no seconds"
     if record.status == "failed" and record.failure is None:
         message = "the record failed, but has no failure class"
-    others = map(record.facts.__getitem__, record.facts.keys() - TYPED_FACTS)
-    if not all(type(value) is str or is_bounded(value) for value in others):
-        message = UNBOUNDED
     if message:
         raise ValueError(message)
+
+
+def _bounded(record: Record) -> Record:
+    """Return a record that pydantic read; raises ValueError if it has a fact that no table can hold."""
+    if not all(map(is_bounded, map(record.facts.__getitem__, record.facts.keys() - TYPED_FACTS))):
+        raise ValueError(UNBOUNDED)
+    return record
 
 
 def _held_clock(pinned: object) -> dict[str, float]:
