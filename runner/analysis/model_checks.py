@@ -1,8 +1,8 @@
 """How user networks were verified: which cells, and which pairs of cells, are not known to compute the same.
 
 A record of a user's network says by what the harness verified it, in the fact ``model_check``: ``by`` (``weights``,
-``state`` or ``shapes``), ``base``, the environment that made the reference, ``fp64``, whether results in float64 were
-compared, too, and ``reason``, why by shapes alone.
+``state``, ``outputs`` or ``shapes``), ``base``, the environment that made the reference, ``fp64``, whether results in
+float64 were compared, too, and ``reason``, why by outputs or by shapes alone.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,9 @@ from runner.analysis.model import QualityIssue
 from runner.core.model import Cell
 
 UNCHECKED = "unchecked"
-"""The code of the quality issue of a cell or a pair whose results were compared with nothing."""
+"""The code of the quality issue of a cell or a pair whose results agree with nothing."""
+SOURCES = {"weights": "weights of the file, results", "state": "state and results", "outputs": "outputs, without a state,"}
+"""By what a cell was verified -> what it has of the base, in a table."""
 
 
 def why_unchecked(check: object) -> str:
@@ -23,7 +25,7 @@ def why_unchecked(check: object) -> str:
     if not isinstance(check, Mapping) or check.get("by") != "shapes":
         return ""
     reason = f": {check['reason']}" if check.get("reason") else ""
-    return f"nothing but shapes and finiteness was compared with {check.get('base')}{reason}"
+    return f"nothing but shapes and finiteness is known to agree with {check.get('base')}{reason}"
 
 
 def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, ...]:
@@ -63,5 +65,5 @@ def in_words(check: Mapping[str, object], environment: str = "") -> str:
     in_float64 = ", in float64 too" if check.get("fp64") else ""
     if check.get("base") == environment:
         return f"the base of the others: computes its own results again{in_float64}"
-    source = "weights of the file, results" if check.get("by") == "weights" else "state and results"
+    source = SOURCES.get(str(check.get("by")), SOURCES["state"])
     return f"{source} of {check.get('base')}{in_float64}"

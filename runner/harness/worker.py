@@ -8,7 +8,8 @@ import traceback
 from . import adapters, cases, compile_cache, cpu, device_time, profiling, queueing, timing
 from .errors import CellFailure
 from .model import blob, mistakes
-from .model.reference import Builder, compute
+from .model.builder import Builder
+from .model.reference import compute
 from .model.trial import ModelTrial
 from .other_load import OtherLoad
 from .supervisor import BUILT, TIMED

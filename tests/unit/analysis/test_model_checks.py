@@ -40,7 +40,7 @@ def test_cells_that_were_verified_against_the_same_reference_are_checked(tmp_pat
 
 
 def test_a_cell_whose_shapes_alone_were_compared_is_unchecked_and_says_why(tmp_path: Path) -> None:
-    sentence = "nothing but shapes and finiteness was compared with torch-1.12: TorchModel has no state()"
+    sentence = "nothing but shapes and finiteness is known to agree with torch-1.12: TorchModel has no state()"
     assert unchecked(compared(tmp_path, STATE, SHAPES)) == [sentence]
 
 
