@@ -2,7 +2,8 @@
 
 A record of a user's network says by what the harness verified it, in the fact ``model_check``: ``by`` (``weights``,
 ``state``, ``outputs`` or ``shapes``), ``base``, the environment that made the reference, ``fp64``, whether results in
-float64 were compared, too, and ``reason``, why by outputs or by shapes alone.
+float64 were compared, too, ``reason``, why by outputs or by shapes alone, ``differs``, whether results were compared and
+disagree, and ``doubt``, what is odd about outputs that agree.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from runner.core.model import Cell
 
 UNCHECKED = "unchecked"
 """The code of the quality issue of a cell or a pair whose results agree with nothing."""
+LOOSELY_CHECKED = "loosely-checked"
+"""The code of the quality issue of a cell whose outputs agree, and yet differ by more than rounding."""
 SOURCES = {"weights": "weights of the file, results", "state": "state and results", "outputs": "outputs, without a state,"}
 """By what a cell was verified -> what it has of the base, in a table."""
 
@@ -26,6 +29,17 @@ def why_unchecked(check: object) -> str:
         return ""
     reason = f": {check['reason']}" if check.get("reason") else ""
     return f"nothing but shapes and finiteness is known to agree with {check.get('base')}{reason}"
+
+
+def doubt_of(check: object) -> str:
+    """Return what is odd about the results of a cell that agree with its base, as a sentence; empty if nothing is.
+
+    Args:
+        check: the fact ``model_check`` of a record; None in those of other workloads.
+    """
+    if not isinstance(check, Mapping) or not check.get("doubt"):
+        return ""
+    return f"checked by its outputs alone, and {check['doubt']}"
 
 
 def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, ...]:

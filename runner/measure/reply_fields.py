@@ -91,6 +91,8 @@ class ModelCheck(BaseModel):
     base: Text
     reason: Text
     fp64: bool
+    differs: bool = False
+    doubt: Text = ""
     tolerance: Annotated[dict[Text, Number], LIMITED]
 
 

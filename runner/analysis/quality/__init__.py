@@ -36,6 +36,7 @@ CODES = (
     "unsteady",
     "short-budget",
     "spread",
+    "loosely-checked",
     "load",
     "governor",
     "unpinned",

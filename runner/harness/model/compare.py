@@ -98,6 +98,28 @@ def is_double(array: "object") -> "bool":
         return bool((array.astype(numpy.float32) != array).mean() > 0.5)
 
 
+def doubts(values: "list", expected: "list", limits: "dict", base: "str", facts: "dict") -> "str":
+    """Return what is odd about outputs that agree: other types, or an error that rounding rarely gives; else nothing.
+
+    Args:
+        values: [(name, array)].
+        expected: the same of the base.
+        limits: see ``limits``; rounding moves outputs less than ``loss``, measured as docs/same-computation.md says.
+        base: the base environment.
+        facts: those that ``outputs`` has added.
+    """
+    found = []
+    for (name, value), (_, reference) in zip(values, expected):
+        if value.dtype != reference.dtype and value.dtype.kind == reference.dtype.kind == "f":
+            text = "{} has numbers of {}, and of {} in {}"
+            found.append(text.format(arrays.label(name), value.dtype.name, reference.dtype.name, base))
+    error = facts["forward_error"]
+    if error > limits["loss"]:
+        text = "the results agree within {:.0e}, and are off by {:.1e}, more than rounding usually gives"
+        found.append(text.format(limits["forward"], error))
+    return "; ".join(found)
+
+
 def same_shapes(values: "list", expected: "list", base: "str", facts: "dict", when: "str" = "") -> "None":
     """Raise CellFailure where outputs have other names or shapes than those of the base."""
     names, base_names = [name for name, _ in values], [name for name, _ in expected]

@@ -5,6 +5,9 @@ import traceback
 from . import blob, compare, evidence
 from .builder import results
 
+BOTH = "{}, and {}"  # why no state is loaded, and why the outputs alone say nothing
+
+
 def compute(build: "Builder", precision: "str") -> "tuple":
     """Return (facts, groups of arrays) of the reference.
 
@@ -36,8 +39,9 @@ def compute(build: "Builder", precision: "str") -> "tuple":
     if by == "outputs":
         varies, facts["restores"] = evidence.repeats(build, precision, outputs, trace, limits)
         if varies:
-            return dict(facts, by="shapes", reason="{}, and {}".format(reason, varies)), groups
-        facts["silent"] = evidence.silent(build, precision, outputs, trace, limits)
+            return dict(facts, by="shapes", reason=BOTH.format(reason, varies)), groups
+        silent = evidence.silent(build, precision, outputs, trace, limits)
+        facts["silent"] = {phase: BOTH.format(reason, silent[phase]) for phase in silent}
     facts["random"] = depends_on_generators(build, precision, groups, facts, limits)
     if build.implementation.framework in case["takes_precision"] and not facts["random"]:
         outputs, facts["losses64"] = in_float64(build, groups)

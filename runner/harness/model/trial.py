@@ -62,12 +62,15 @@ class ModelTrial(Trial):
     def described(self):
         """Return how this cell is verified, for its record."""
         limits = {kind: self.limits[kind] for kind in ("loss", "forward")}
+        unverified = self.check["by"] == "shapes"
         return {
             "by": self.check["by"],
             "base": self.base,
             "reason": self.check["reason"],
-            "fp64": self.float64_verified,
-            "tolerance": {} if self.check["by"] == "shapes" else limits,
+            "fp64": self.float64_verified and not unverified,
+            "differs": False,
+            "doubt": "",
+            "tolerance": {} if unverified else limits,
         }
 
     def verify(self, program, facts, again_later):
@@ -98,7 +101,10 @@ class ModelTrial(Trial):
             return
         if self.check["by"] == "outputs":
             compare.same_shapes(outputs, expected, self.base, facts, when)
-        self.agree(facts, lambda: compare.outputs(outputs, expected, self.limits, self.base, facts, when))
+        agree = self.agree(facts, lambda: compare.outputs(outputs, expected, self.limits, self.base, facts, when))
+        if agree and self.check["by"] == "outputs" and not self.float64_verified:
+            doubt = compare.doubts(outputs, expected, self.limits, self.base, facts)
+            facts["model_check"] = dict(facts["model_check"], doubt=doubt)
 
     def trained(self, program, when):
         """Return whether steps or timed calls came before the outputs that are compared now."""
@@ -118,8 +124,9 @@ class ModelTrial(Trial):
             reason = RANDOM.format(failure.reason)
             if not self.check["random"]:
                 reason = NO_STATE.format(self.check["reason"], failure.reason)
-            if facts["model_check"]["by"] != "shapes":  # the first disagreement is named
-                facts["model_check"] = dict(facts["model_check"], by="shapes", reason=reason, tolerance={})
+            if not facts["model_check"]["differs"]:  # the first disagreement is named
+                changes = {"by": "shapes", "reason": reason, "fp64": False, "differs": True, "doubt": "", "tolerance": {}}
+                facts["model_check"] = dict(facts["model_check"], **changes)
             return False
         if limit is not None and facts["model_check"]["tolerance"]:
             facts["model_check"]["tolerance"]["forward"] = limit
@@ -159,6 +166,6 @@ class ModelTrial(Trial):
                 compare.losses(losses, self.check["losses64"], limits["loss"], self.base, facts, " in float64")
 
         if self.agree(facts, comparison):
-            facts["model_check"] = dict(facts["model_check"], fp64=True)
+            facts["model_check"] = dict(facts["model_check"], fp64=True, doubt="")
 
 
