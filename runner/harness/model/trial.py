@@ -102,7 +102,7 @@ class ModelTrial(Trial):
         if self.check["by"] == "outputs":
             compare.same_shapes(outputs, expected, self.base, facts, when)
         agree = self.agree(facts, lambda: compare.outputs(outputs, expected, self.limits, self.base, facts, when))
-        if agree and self.check["by"] == "outputs" and not self.float64_verified:
+        if agree and self.check["by"] == "outputs" and not (self.float64_verified or facts["model_check"]["differs"]):
             doubt = compare.doubts(outputs, expected, self.limits, self.base, facts)
             facts["model_check"] = dict(facts["model_check"], doubt=doubt)
 
@@ -141,7 +141,7 @@ class ModelTrial(Trial):
         """See Trial; in the first measurement of an environment, a program in float64 is verified as well."""
         program.reset()
         self.verify_outputs(program, facts, " after the timing")
-        if self.checks_float64:
+        if self.checks_float64 and not facts["model_check"]["differs"]:
             self.verify_float64(facts)
 
     def verify_float64(self, facts):
