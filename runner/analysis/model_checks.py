@@ -3,7 +3,7 @@
 A record of a user's network says by what the harness verified it, in the fact ``model_check``: ``by`` (``weights``,
 ``state``, ``outputs`` or ``shapes``), ``base``, the environment that made the reference, ``fp64``, whether results in
 float64 were compared, too, ``reason``, why by outputs or by shapes alone, ``differs``, whether results were compared and
-disagree, and ``doubt``, what is odd about outputs that agree.
+disagree, and ``types``, which outputs that agree have numbers of another type.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from runner.core.model import Cell
 
 UNCHECKED = "unchecked"
 """The code of the quality issue of a cell or a pair whose results agree with nothing."""
-LOOSELY_CHECKED = "loosely-checked"
-"""The code of the quality issue of a cell whose outputs agree, and yet differ by more than rounding."""
+OTHER_TYPES = "other-types"
+"""The code of the quality issue of a cell whose outputs agree, and have numbers of another type."""
 SOURCES = {"weights": "weights of the file, results", "state": "state and results", "outputs": "outputs, without a state,"}
 """By what a cell was verified -> what it has of the base, in a table."""
 
@@ -31,15 +31,13 @@ def why_unchecked(check: object) -> str:
     return f"nothing but shapes and finiteness is known to agree with {check.get('base')}{reason}"
 
 
-def doubt_of(check: object) -> str:
-    """Return what is odd about the results of a cell that agree with its base, as a sentence; empty if nothing is.
+def other_types(check: object) -> str:
+    """Return which outputs of a cell have numbers of another type than its base's, as a sentence; empty if none has.
 
     Args:
         check: the fact ``model_check`` of a record; None in those of other workloads.
     """
-    if not isinstance(check, Mapping) or not check.get("doubt"):
-        return ""
-    return f"checked by its outputs alone, and {check['doubt']}"
+    return str(check.get("types", "")) if isinstance(check, Mapping) else ""
 
 
 def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, ...]:

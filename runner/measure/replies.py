@@ -92,6 +92,7 @@ class Trace(BaseModel):
     losses64: Annotated[list[Number], Field(max_length=MAX_STEPS)] | None
     random: bool
     restores: bool
+    forward_limit: Number | None
     silent: Annotated[dict[Literal["forward", "train"], Text], LIMITED]
 
 

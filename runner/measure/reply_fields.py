@@ -92,7 +92,7 @@ class ModelCheck(BaseModel):
     reason: Text
     fp64: bool
     differs: bool = False
-    doubt: Text = ""
+    types: Text = ""
     tolerance: Annotated[dict[Text, Number], LIMITED]
 
 

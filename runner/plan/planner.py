@@ -214,7 +214,8 @@ class _Decision:
     def _missing_package(self, cell: Cell, implementation: type[Implementation]) -> Skip | None:
         """Return why an implementation lacks a package beside the framework; None where the packages are not known."""
         if cell.environment in self.locked:
-            for name in set(implementation.packages) - self.locked[cell.environment]:
+            needed = frozenset[str](implementation.packages)
+            for name in sorted(needed - self.locked[cell.environment]):
                 reason = f"{cell.implementation} needs {name}, which the lock of {cell.environment} has not"
                 return Skip("framework-lacks", f"{reason}: add {name} to its requirements")
         return None

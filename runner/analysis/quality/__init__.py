@@ -36,7 +36,7 @@ CODES = (
     "unsteady",
     "short-budget",
     "spread",
-    "loosely-checked",
+    "other-types",
     "load",
     "governor",
     "unpinned",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue
-from runner.analysis.model_checks import LOOSELY_CHECKED, UNCHECKED, doubt_of, why_unchecked
+from runner.analysis.model_checks import OTHER_TYPES, UNCHECKED, other_types, why_unchecked
 from runner.core import units
 from runner.core.facts import QUALITY_FACTS
 from runner.core.grouping import grouped
@@ -232,16 +232,16 @@ def _unchecked(cell: CellSamples) -> Iterator[QualityIssue]:
             return
 
 
-def _loosely_checked(cell: CellSamples) -> Iterator[QualityIssue]:
+def _other_types(cell: CellSamples) -> Iterator[QualityIssue]:
     for check in cell.known_values("model_check"):
-        if doubt := doubt_of(check):
-            yield cell.issue(LOOSELY_CHECKED, doubt, serious=False)
+        if types := other_types(check):
+            yield cell.issue(OTHER_TYPES, types, serious=False)
             return
 
 
 CELL_CHECKS: tuple[Callable[[CellSamples], Iterator[QualityIssue]], ...] = (
     _unchecked,
-    _loosely_checked,
+    _other_types,
     _two_modes,
     _trend,
     _interference,

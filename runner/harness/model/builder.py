@@ -18,7 +18,7 @@ class Builder(object):
         """Return a new program."""
         return self.implementation(self.case, self.module, self.weights, self.device, precision)
 
-    def with_other_generators(self, precision: "str") -> "object":
+    def with_other_generators(self, precision):
         """Return a new program whose framework was seeded with another number; ``random`` draws the same numbers."""
         implementation = self.implementation
 
@@ -33,6 +33,11 @@ class Builder(object):
     def with_other_data(self, precision: "str") -> "object":
         """Return a new program whose ``random``, and whose framework, draw other numbers."""
         case = dict(self.case, seed=self.case["seed"] + OTHER_SEED)
+        return self.implementation(case, self.module, self.weights, self.device, precision)
+
+    def with_moved_data(self, precision: "str", share: "float") -> "object":
+        """Return a new program whose ``random`` draws floats that are moved by a share of them."""
+        case = dict(self.case, moved=share)
         return self.implementation(case, self.module, self.weights, self.device, precision)
 
     def takes(self, name: "str") -> "bool":

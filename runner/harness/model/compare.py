@@ -98,26 +98,14 @@ def is_double(array: "object") -> "bool":
         return bool((array.astype(numpy.float32) != array).mean() > 0.5)
 
 
-def doubts(values: "list", expected: "list", limits: "dict", base: "str", facts: "dict") -> "str":
-    """Return what is odd about outputs that agree: other types, or an error that rounding rarely gives; else nothing.
-
-    Args:
-        values: [(name, array)].
-        expected: the same of the base.
-        limits: see ``limits``; rounding moves outputs less than ``loss``, measured as docs/same-computation.md says.
-        base: the base environment.
-        facts: those that ``outputs`` has added.
-    """
-    found = []
-    for (name, value), (_, reference) in zip(values, expected):
-        if value.dtype != reference.dtype and value.dtype.kind == reference.dtype.kind == "f":
-            text = "{} has numbers of {}, and of {} in {}"
-            found.append(text.format(arrays.label(name), value.dtype.name, reference.dtype.name, base))
-    error = facts["forward_error"]
-    if error > limits["loss"]:
-        text = "the results agree within {:.0e}, and are off by {:.1e}, more than rounding usually gives"
-        found.append(text.format(limits["forward"], error))
-    return "; ".join(found)
+def other_types(values: "list", expected: "list", base: "str") -> "str":
+    """Return which outputs have floats of another type than those of the base, as a sentence; empty where none has."""
+    text = "{} has numbers of {}, and of {} in {}"
+    return "; ".join(
+        text.format(arrays.label(name), value.dtype.name, reference.dtype.name, base)
+        for (name, value), (_, reference) in zip(values, expected)
+        if value.dtype != reference.dtype and value.dtype.kind == reference.dtype.kind == "f"
+    )
 
 
 def same_shapes(values: "list", expected: "list", base: "str", facts: "dict", when: "str" = "") -> "None":

@@ -8,8 +8,9 @@ import traceback
 
 import numpy
 
-from . import builder, compare
+from . import builder, compare, moved
 
+ROUNDINGS = 100  # times as far as a rounding of the data may results be moved by all roundings of a computation
 FIRST_CALL = "the first call"
 VARIES = "its results differ from call to call in the base itself (dropout, a state that the object carries, or sums in another "
 VARIES += "order): {}"
@@ -20,6 +21,35 @@ FEW_NUMBERS += "numbers (draw the data from it)"
 SAME_LOSSES = "its losses show nothing of what was computed: with other numbers from `random` they are the same within the "
 SAME_LOSSES += "tolerance"
 NO_UPDATE = "its losses are the same in each step within the tolerance, so they show nothing of an update"
+
+
+def forward_limit(build: "object", precision: "str", expected: "list", limits: "dict") -> "object":
+    """Return the largest error that is allowed for outputs: what rounding explains, and no more than ``limits`` allow.
+
+    The base computes from data that are moved by a rounding. Rounding within the computation moves results about as far
+    (Higham 2002, Accuracy and Stability of Numerical Algorithms, section 1.5: forward errors are bounded by condition
+    times backward error). ``loss`` is the least, which is 7 times what correct results were seen to be off by.
+
+    Args:
+        build: a Builder.
+        precision: of the program.
+        expected: its outputs.
+        limits: see ``compare.limits_by_type``; where the file states a tolerance, that counts.
+
+    Returns:
+        The limit; None where ``limits`` count.
+    """
+    if not expected or not limits.get("by_type"):
+        return None
+    try:
+        outputs = build.with_moved_data(precision, moved.ROUNDING[precision]).outputs()
+        compare.same_shapes(outputs, expected, "", {})
+    except Exception:  # a rounding of the data may change the shapes of what is found in them
+        traceback.print_exc()
+        return limits["forward"]
+    pairs = [(value, reference) for (_, value), (_, reference) in zip(outputs, expected)]
+    errors = [compare.error_of(*pair, limits=limits) for pair in pairs if not compare.is_exact(*pair, limits=limits)]
+    return min(limits["forward"], max([limits["loss"]] + [ROUNDINGS * error for error in errors]))
 
 
 def repeats(build: "object", precision: "str", expected: "list", trace: "list", limits: "dict") -> "tuple":

@@ -3,7 +3,7 @@
 import traceback
 
 from . import blob, compare, evidence
-from .builder import results
+from .builder import Builder, results
 
 BOTH = "{}, and {}"  # why no state is loaded, and why the outputs alone say nothing
 
@@ -13,8 +13,8 @@ def compute(build: "Builder", precision: "str") -> "tuple":
 
     Facts: ``by``, ``reason``, ``losses``, ``losses64`` (None without float64), ``random``, whether the results depend on
     generators that releases may draw differently from, ``restores``, whether the first state, or what a program without
-    a state does, brings the first outputs back after steps, and ``silent``: where results alone are compared, why those
-    of a phase show nothing. Groups: ``state``, ``outputs`` and ``outputs64``.
+    a state does, brings the first outputs back after steps; and where results alone are compared, ``silent``, why those
+    of a phase show nothing, and ``forward_limit``, see ``evidence``. Groups: ``state``, ``outputs`` and ``outputs64``.
 
     Raises:
         CellFailure: the user's code does not keep to what it should return, or its numbers are not finite.
@@ -25,7 +25,8 @@ def compute(build: "Builder", precision: "str") -> "tuple":
     compare.finite(outputs, {})
     compare.finite_losses(trace, {})
     by, reason = method(build, state, {"state": state, "outputs": outputs})
-    facts = {"by": by, "reason": reason, "losses": trace, "losses64": None, "random": False, "restores": False, "silent": {}}
+    facts = {"by": by, "reason": reason, "losses": trace, "losses64": None, "random": False, "restores": False}
+    facts.update(silent={}, forward_limit=None)
     groups = {"outputs": outputs}
     if by == "shapes":
         return facts, groups
@@ -37,6 +38,8 @@ def compute(build: "Builder", precision: "str") -> "tuple":
         groups["state"] = state
     del program
     if by == "outputs":
+        facts["forward_limit"] = evidence.forward_limit(build, precision, outputs, limits)
+        limits = dict(limits, forward=facts["forward_limit"] or limits["forward"])
         varies, facts["restores"] = evidence.repeats(build, precision, outputs, trace, limits)
         if varies:
             return dict(facts, by="shapes", reason=BOTH.format(reason, varies)), groups

@@ -31,6 +31,8 @@ class ModelTrial(Trial):
             self.check = dict(self.check, by="shapes", reason=self.check["silent"][self.first_method], losses64=None)
         self.groups = blob.read(reference["path"], reference["arrays"])
         self.limits = limits_of(self.check["by"], self.case, self.precision)
+        if self.check["forward_limit"] is not None:
+            self.limits = dict(self.limits, forward=self.check["forward_limit"])
         self.checks_float64 = bool(request.get("check_float64")) and self.check["losses64"] is not None
         self.float64_verified = bool(request.get("float64_verified"))
         self.module = reference["files"].load()
@@ -69,7 +71,7 @@ class ModelTrial(Trial):
             "reason": self.check["reason"],
             "fp64": self.float64_verified and not unverified,
             "differs": False,
-            "doubt": "",
+            "types": "",
             "tolerance": {} if unverified else limits,
         }
 
@@ -102,9 +104,8 @@ class ModelTrial(Trial):
         if self.check["by"] == "outputs":
             compare.same_shapes(outputs, expected, self.base, facts, when)
         agree = self.agree(facts, lambda: compare.outputs(outputs, expected, self.limits, self.base, facts, when))
-        if agree and self.check["by"] == "outputs" and not (self.float64_verified or facts["model_check"]["differs"]):
-            doubt = compare.doubts(outputs, expected, self.limits, self.base, facts)
-            facts["model_check"] = dict(facts["model_check"], doubt=doubt)
+        if agree and self.check["by"] == "outputs":
+            facts["model_check"]["types"] = compare.other_types(outputs, expected, self.base)
 
     def trained(self, program, when):
         """Return whether steps or timed calls came before the outputs that are compared now."""
@@ -125,7 +126,7 @@ class ModelTrial(Trial):
             if not self.check["random"]:
                 reason = NO_STATE.format(self.check["reason"], failure.reason)
             if not facts["model_check"]["differs"]:  # the first disagreement is named
-                changes = {"by": "shapes", "reason": reason, "fp64": False, "differs": True, "doubt": "", "tolerance": {}}
+                changes = {"by": "shapes", "reason": reason, "fp64": False, "differs": True, "types": "", "tolerance": {}}
                 facts["model_check"] = dict(facts["model_check"], **changes)
             return False
         if limit is not None and facts["model_check"]["tolerance"]:
@@ -166,6 +167,6 @@ class ModelTrial(Trial):
                 compare.losses(losses, self.check["losses64"], limits["loss"], self.base, facts, " in float64")
 
         if self.agree(facts, comparison):
-            facts["model_check"] = dict(facts["model_check"], fp64=True, doubt="")
+            facts["model_check"] = dict(facts["model_check"], fp64=True)
 
 
