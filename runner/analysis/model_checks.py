@@ -1,8 +1,9 @@
 """How user networks were verified: which cells, and which pairs of cells, are not known to compute the same.
 
 A record of a user's network says by what the harness verified it, in the fact ``model_check``: ``by`` (``weights``,
-``state`` or ``shapes``), ``base``, the environment that made the reference, ``fp64``, whether results in float64 were
-compared, too, and ``reason``, why by shapes alone.
+``state``, ``outputs`` or ``shapes``), ``base``, the environment that made the reference, ``fp64``, whether results in
+float64 were compared, too, ``reason``, why by outputs or by shapes alone, ``differs``, whether results were compared and
+disagree, and ``types``, which outputs that agree have numbers of another type.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,11 @@ from runner.analysis.model import QualityIssue
 from runner.core.model import Cell
 
 UNCHECKED = "unchecked"
-"""The code of the quality issue of a cell or a pair whose results were compared with nothing."""
+"""The code of the quality issue of a cell or a pair whose results agree with nothing."""
+OTHER_TYPES = "other-types"
+"""The code of the quality issue of a cell whose outputs agree, and have numbers of another type."""
+SOURCES = {"weights": "weights of the file, results", "state": "state and results", "outputs": "outputs, without a state,"}
+"""By what a cell was verified -> what it has of the base, in a table."""
 
 
 def why_unchecked(check: object) -> str:
@@ -23,7 +28,16 @@ def why_unchecked(check: object) -> str:
     if not isinstance(check, Mapping) or check.get("by") != "shapes":
         return ""
     reason = f": {check['reason']}" if check.get("reason") else ""
-    return f"nothing but shapes and finiteness was compared with {check.get('base')}{reason}"
+    return f"nothing but shapes and finiteness is known to agree with {check.get('base')}{reason}"
+
+
+def other_types(check: object) -> str:
+    """Return which outputs of a cell have numbers of another type than its base's, as a sentence; empty if none has.
+
+    Args:
+        check: the fact ``model_check`` of a record; None in those of other workloads.
+    """
+    return str(check.get("types", "")) if isinstance(check, Mapping) else ""
 
 
 def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, ...]:
@@ -63,5 +77,5 @@ def in_words(check: Mapping[str, object], environment: str = "") -> str:
     in_float64 = ", in float64 too" if check.get("fp64") else ""
     if check.get("base") == environment:
         return f"the base of the others: computes its own results again{in_float64}"
-    source = "weights of the file, results" if check.get("by") == "weights" else "state and results"
+    source = SOURCES.get(str(check.get("by")), SOURCES["state"])
     return f"{source} of {check.get('base')}{in_float64}"

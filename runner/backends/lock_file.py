@@ -1,6 +1,8 @@
 """Read locks: packages by version and hash, and nothing that pip would take for an option."""
 
+import contextlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +74,16 @@ def read_lock(path: Path) -> tuple[bytes, LockFile]:
         problem = Problem(f"cannot read the lock {path}: {error.strerror}", hint=LOCK_AGAIN)
         raise ProvisionError("image-build", problem, passing=is_passing_error(error)) from error
     return content, parse_lock(content, str(path))
+
+
+def locked_packages(specs: Iterable[Spec]) -> dict[str, frozenset[str]]:
+    """Return environment -> the normalized names in its lock, of those whose lock can be read."""
+    found = {}
+    for spec in specs:
+        with contextlib.suppress(ProvisionError):  # ``lock_skip`` says why
+            if spec.lock is not None:
+                found[spec.environment] = frozenset(package.key for package in read_lock(spec.lock)[1].packages)
+    return found
 
 
 def lock_skip(spec: Spec) -> Skip | None:

@@ -9,7 +9,8 @@ from . import adapters, cases, compile_cache, cpu, device_time, profiling, queue
 from .errors import CellFailure
 from .link import BUILT, FORK, TIMED
 from .model import blob, mistakes
-from .model.reference import Builder, compute
+from .model.builder import Builder
+from .model.reference import compute
 from .model.trial import ModelTrial
 from .other_load import OtherLoad
 from .verify.trial import METHODS, KernelTrial, Trial

@@ -35,6 +35,7 @@ from runner.measure.reply_fields import (
     Samples,
     Seconds,
     Text,
+    VerifiedBy,
 )
 
 MAX_VALUES = 1_500_000  # in a line: as Python objects these take 260 MB at most
@@ -85,12 +86,14 @@ class Trace(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    by: Literal["weights", "state", "shapes"]
+    by: VerifiedBy
     reason: Text
     losses: Annotated[list[Number], Field(max_length=MAX_STEPS)]
     losses64: Annotated[list[Number], Field(max_length=MAX_STEPS)] | None
     random: bool
     restores: bool
+    forward_limit: Number | None
+    silent: Annotated[dict[Literal["forward", "train"], Text], LIMITED]
 
 
 class ArrayLine(BaseModel):

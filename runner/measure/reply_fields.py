@@ -78,15 +78,21 @@ Json = Annotated[object, AfterValidator(_small)]
 ReportedFacts = Annotated[dict[str, Any], LIMITED, AfterValidator(_small), AfterValidator(_with_version)]
 
 
+VerifiedBy = Literal["weights", "state", "outputs", "shapes"]
+"""By what a user's network is compared with the base."""
+
+
 class ModelCheck(BaseModel):
     """How a user's network was verified."""
 
     model_config = ConfigDict(strict=True)
 
-    by: Literal["weights", "state", "shapes"]
+    by: VerifiedBy
     base: Text
     reason: Text
     fp64: bool
+    differs: bool = False
+    types: Text = ""
     tolerance: Annotated[dict[Text, Number], LIMITED]
 
 

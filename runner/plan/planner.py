@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from runner.catalog.cases import CASES, is_network_of_user
@@ -20,7 +21,14 @@ from runner.plan.rates import Rates, fastest_rates, rates
 from runner.plan.verdicts import implementation_class, selected_cells
 
 
-def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu: Gpu | None = None) -> Plan:
+def plan(
+    matrix: Matrix,
+    request: Request,
+    unavailable: Mapping[str, Skip],
+    gpu: Gpu | None = None,
+    *,
+    locked: Mapping[str, frozenset[str]] = MappingProxyType({}),
+) -> Plan:
     """Return the selected cells with their verdicts, and the cells that run as blocks of one case each.
 
     Args:
@@ -28,6 +36,8 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
         request: what was asked for.
         unavailable: the environments that cannot be built on this machine, and why.
         gpu: stands for all GPUs of the run, with their architecture and driver; None on a CPU.
+        locked: environment -> the packages of its lock, see ``backends.lock_file``; those whose packages are not known
+            are missing.
 
     Raises:
         NothingSelectedError: the request selects no cell.
@@ -37,7 +47,8 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
     measurement = _measurement(matrix, request)
     judged = _judgements(matrix, request, unavailable, gpu)
     start = replace(measurement, seconds=0.0)
-    decision = _Decision(matrix, request, measurement, start, unavailable, judged, gpu, rates(gpu, measurement.threads))
+    speed = rates(gpu, measurement.threads)
+    decision = _Decision(matrix, request, measurement, start, unavailable, judged, gpu, speed, locked)
     planned = tuple(decision.planned_cell(cell) for cell in selected_cells(matrix, request))
     planned = estimate.defer_over_budget(planned, measurement, request.devices)
     if not planned:
@@ -124,6 +135,7 @@ class _Decision:
         judgements: environment -> what it does on the GPU; empty on a CPU.
         gpu: stands for all GPUs of the run; None on a CPU.
         rates: how fast the device computes.
+        locked: environment -> the packages of its lock.
     """
 
     matrix: Matrix
@@ -134,6 +146,7 @@ class _Decision:
     judgements: Mapping[str, Judgement]
     gpu: Gpu | None
     rates: Rates
+    locked: Mapping[str, frozenset[str]]
 
     def planned_cell(self, cell: Cell) -> PlannedCell:
         """Return a cell with its verdict and its estimated cost."""
@@ -192,11 +205,21 @@ class _Decision:
         gpus = self.request.devices if self.request.device == "cuda" else 0
         return (
             lacks
+            or self._missing_package(cell, implementation)
             or self._precision_refusal(cell, implementation)
             or on_gpu
             or self.unavailable.get(cell.environment)
             or estimate.resource_skip(cell, min_seconds, self.measurement, self.request.memory, gpus)
         )
+
+    def _missing_package(self, cell: Cell, implementation: type[Implementation]) -> Skip | None:
+        """Return why an implementation lacks a package beside the framework; None where the packages are not known."""
+        if cell.environment in self.locked:
+            needed = frozenset[str](implementation.packages)
+            for name in sorted(needed - self.locked[cell.environment]):
+                reason = f"{cell.implementation} needs {name}, which the lock of {cell.environment} has not"
+                return Skip("framework-lacks", f"{reason}: add {name} to its requirements")
+        return None
 
     def _precision_refusal(self, cell: Cell, implementation: type[Implementation]) -> Skip | None:
         """Return why the GPU, or the library on this GPU, does not compute in the precision of a cell."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from runner.backends.lock_file import locked_packages
 from runner.core.errors import EngineError, Problem, UsageError
 from runner.core.machine import Capacity
 from runner.core.model import Gpu, Plan, Skip, Spec
@@ -56,7 +57,8 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
         if name in reasons:
             say(reasons[name])
     complete, incomplete = specs(matrix, request.environments, device, options.matrix.parent)
-    return plan(matrix, request, {**unavailable(complete, machine, backend), **incomplete}, gpu)
+    skips = {**unavailable(complete, machine, backend), **incomplete}
+    return plan(matrix, request, skips, gpu, locked=locked_packages(complete))
 
 
 def _say_what_happens_to_clocks(gpu: Gpu, policy: ClockPolicy, say: Callable[[str], None]) -> None:

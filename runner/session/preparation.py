@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.backends import Backend, Installed
+from runner.backends.lock_file import locked_packages
 from runner.core.model import Gpu, Plan, Provisioned, Request, Spec, Survey
 from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.matrix import Matrix
@@ -108,6 +109,7 @@ def prepare(
     complete, incomplete = specs(matrix, request.environments, request.device, settings.matrix)
     complete = with_locks(complete, settings.locks)
     survey = backend.survey(complete)
-    planned = plan(matrix, request, {**survey.skips, **incomplete}, gpu)
+    unavailable = {**survey.skips, **incomplete}
+    planned = plan(matrix, request, unavailable, gpu, locked=locked_packages(complete))
     needed = {cell.environment for block in planned.blocks for cell in block.cells}
     return Prepared(plan=planned, specs=tuple(spec for spec in complete if spec.environment in needed), survey=survey)

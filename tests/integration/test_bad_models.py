@@ -130,7 +130,8 @@ def test_a_network_that_forks_is_measured(outcomes: dict[str, tuple[Record, str]
     assert (record.status, record.reason) == ("ok", None)
 
 
-def test_a_network_without_a_state_is_unchecked(outcomes: dict[str, tuple[Record, str]]) -> None:
+def test_a_network_that_returns_a_constant_is_unchecked(outcomes: dict[str, tuple[Record, str]]) -> None:
     check = outcomes["prints"][0].facts["model_check"]
     assert check["by"] == "shapes"
-    assert check["reason"] == "NumpyModel has no state(), and no attribute is an array of floats"
+    assert check["reason"].startswith("NumpyModel has no state(), and no attribute is an array of floats, and its outputs")
+    assert "show nothing of what was computed: no data are drawn from `random`" in check["reason"]

@@ -41,6 +41,7 @@ CODES = (
     "unsteady",
     "short-budget",
     "spread",
+    "other-types",
     "load",
     "governor",
     "unpinned",

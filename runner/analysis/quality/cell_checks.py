@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue
-from runner.analysis.model_checks import UNCHECKED, why_unchecked
+from runner.analysis.model_checks import OTHER_TYPES, UNCHECKED, other_types, why_unchecked
 from runner.analysis.process_states import TWO_STATES
 from runner.core import units
 from runner.core.facts import QUALITY_FACTS
@@ -232,12 +232,20 @@ def _spread(cell: CellSamples) -> Iterator[QualityIssue]:
 def _unchecked(cell: CellSamples) -> Iterator[QualityIssue]:
     for check in cell.known_values("model_check"):
         if reason := why_unchecked(check):
-            yield cell.issue(UNCHECKED, reason, serious=True)
+            yield cell.issue(UNCHECKED, reason, serious=True, extent=float(bool(check.get("differs"))))
+            return
+
+
+def _other_types(cell: CellSamples) -> Iterator[QualityIssue]:
+    for check in cell.known_values("model_check"):
+        if types := other_types(check):
+            yield cell.issue(OTHER_TYPES, types, serious=False)
             return
 
 
 CELL_CHECKS: tuple[Callable[[CellSamples], Iterator[QualityIssue]], ...] = (
     _unchecked,
+    _other_types,
     _two_modes,
     _trend,
     _interference,

@@ -81,6 +81,7 @@ class Implementation(object):
     bidirectional = True
     originals = ()  # workloads whose original program ``original`` repeats, quirks and all
     waits_for_device = False  # a call on a GPU returns only when the GPU has finished it
+    packages = ()  # that it imports beside the framework, by their names in a lock
     compile_seconds = (1.0, 1.0)  # of one layer on two cores of 2024: with empty caches and with warm ones; estimates
 
     @classmethod

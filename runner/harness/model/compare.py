@@ -8,6 +8,8 @@ from ..verify import tolerance
 
 EXACT = {"loss": 1e-10, "forward": 1e-9}
 """The largest errors in float64. See docs/same-computation.md for what was measured."""
+MANY = 16
+"""Different numbers in an output that is more than a shape, a few constants or a few measures in Python's floats."""
 
 
 def limits(case: "dict", precision: "str") -> "dict":
@@ -20,35 +22,90 @@ def limits(case: "dict", precision: "str") -> "dict":
     return {kind: tolerance.allowed(kind, precision) for kind in ("loss", "forward")}
 
 
+def limits_by_type(case: "dict", precision: "str") -> "dict":
+    """Return ``limits``, and where the file states none, ``by_type``: an output is compared as its type allows."""
+    found = limits(case, precision)
+    stated = case["tolerance"] or {}
+    return found if precision in stated or "*" in stated else dict(found, by_type=True)
+
+
 def outputs(
-    values: "list", expected: "list", limit: "float", base: "str", facts: "dict", when: "str" = "", bits: "str" = ""
-) -> "None":
+    values: "list", expected: "list", limits: "dict", base: "str", facts: "dict", when: "str" = "", bits: "str" = ""
+) -> "float":
     """Compare outputs; add ``output_errors`` by name, and the largest as ``forward_error``, to the facts.
 
     Args:
         values: [(name, array)].
         expected: the same of the base.
-        limit: the largest norm of a difference, as a share of the norm of the base's output.
+        limits: see ``limits`` and ``limits_by_type``; ``forward`` is the largest norm of a difference, as a share of
+            the norm of the base's output.
         base: the base environment, for messages.
         facts: go into a failure.
         when: goes into its reason, `` after the timing`` for example.
         bits: likewise, `` in float64`` for example.
+
+    Returns:
+        The largest error that was allowed for an output.
 
     Raises:
         CellFailure: ``nan`` where an output is not finite; ``wrong-result`` for the first that differs.
     """
     same_shapes(values, expected, base, facts, when)
     finite(values, facts, when)
-    errors = {}
-    for (name, value), (_, reference) in zip(values, expected):
-        errors[name or "output"] = tolerance.relative(value, reference)
+    pairs = [(name, value, reference) for (name, value), (_, reference) in zip(values, expected)]
+    errors = {name or "output": error_of(value, reference, limits) for name, value, reference in pairs}
+    allowed = {name or "output": limit_of(value, reference, limits) for name, value, reference in pairs}
     if not bits:
         facts.update(output_errors=errors, forward_error=max(errors.values()))
-    for name, _ in values:
-        error = errors[name or "output"]
+    for name, value, reference in pairs:
+        error, limit = errors[name or "output"], allowed[name or "output"]
         if not error <= limit:
             text = "{} is off by {:.1e} of its norm{}{}, {:.0e} allowed; the base is {}"
-            raise CellFailure("wrong-result", text.format(arrays.label(name), error, bits, when, limit, base), facts)
+            reason = text.format(arrays.label(name), error, bits, when, limit, base)
+            if is_exact(value, reference, limits):
+                text = "{} has other values at {} of its {} places{}; the base is {}"
+                reason = text.format(arrays.label(name), int((value != reference).sum()), value.size, when, base)
+            raise CellFailure("wrong-result", reason, facts)
+    return max(allowed.values())
+
+
+def error_of(value: "object", reference: "object", limits: "dict") -> "float":
+    """Return the relative error of an output; of one that has to be equal, the share of its places that are not."""
+    if is_exact(value, reference, limits):
+        return float((value != reference).mean()) if value.size else 0.0
+    return tolerance.relative(value, reference)
+
+
+def limit_of(value: "object", reference: "object", limits: "dict") -> "float":
+    """Return the largest error that is allowed for an output; by type, float64 has that of float64 in each precision."""
+    if is_exact(value, reference, limits):
+        return 0.0
+    if limits.get("by_type") and is_double(value) and is_double(reference):
+        return min(limits["forward"], EXACT["forward"])
+    return limits["forward"]
+
+
+def is_exact(value: "object", reference: "object", limits: "dict") -> "bool":
+    """Return whether an output has to be equal: one of integers or booleans is, by type."""
+    return bool(limits.get("by_type")) and value.dtype.kind in "bui" and reference.dtype.kind in "bui"
+
+
+def is_double(array: "object") -> "bool":
+    """Return whether an output was computed in float64: it has more than a few numbers, and not those of float32."""
+    if array.dtype != numpy.float64 or array.size < MANY:
+        return False  # Python's floats are of float64, too, whatever they were computed from
+    with numpy.errstate(over="ignore"):
+        return bool((array.astype(numpy.float32) != array).mean() > 0.5)
+
+
+def other_types(values: "list", expected: "list", base: "str") -> "str":
+    """Return which outputs have floats of another type than those of the base, as a sentence; empty where none has."""
+    text = "{} has numbers of {}, and of {} in {}"
+    return "; ".join(
+        text.format(arrays.label(name), value.dtype.name, reference.dtype.name, base)
+        for (name, value), (_, reference) in zip(values, expected)
+        if value.dtype != reference.dtype and value.dtype.kind == reference.dtype.kind == "f"
+    )
 
 
 def same_shapes(values: "list", expected: "list", base: "str", facts: "dict", when: "str" = "") -> "None":
@@ -107,11 +164,19 @@ def losses(values: "list", expected: "list", limit: "float", base: "str", facts:
             raise CellFailure("wrong-result", reason, facts)
 
 
-def within(kind: "str", values: "list", expected: "list", limits: "dict") -> "bool":
-    """Return whether outputs (``forward``) or losses (``loss``) of the same environment agree."""
-    facts = {}
+def loss_difference(values: "list", expected: "list", limits: "dict", base: "str" = "") -> "str":
+    """Return how losses of one environment differ, as a sentence; empty where they agree."""
     try:
-        (losses if kind == "loss" else outputs)(values, expected, limits[kind], "", facts)
-    except CellFailure:
-        return False
-    return True
+        losses(values, expected, limits["loss"], base, {})
+    except CellFailure as failure:
+        return failure.reason
+    return ""
+
+
+def output_difference(values: "list", expected: "list", limits: "dict", base: "str" = "") -> "str":
+    """Return how outputs of one environment differ, as a sentence; empty where they agree."""
+    try:
+        outputs(values, expected, limits, base, {})
+    except CellFailure as failure:
+        return failure.reason
+    return ""

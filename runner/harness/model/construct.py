@@ -38,12 +38,19 @@ def weights(module: "object", case: "dict", framework: "str") -> "object":
     return module.weights(**taken(module.weights, arguments))
 
 
+def generator(case: "dict") -> "object":
+    """Return the ``random`` of a case; its numbers are moved by ``moved``, a share of them, where the case has that."""
+    from .moved import MovedRandom  # here, for the runner reads this module without NumPy
+
+    return MovedRandom.of(case["seed"], case.get("moved", 0.0))
+
+
 def build(module: "object", case: "dict", framework: "str", weights: "object", device: "str", precision: "str") -> "object":
     """Return the user's object."""
     import numpy
 
     make = getattr(module, case["classes"][framework])
-    arguments = dict(case["sizes"], random=numpy.random.RandomState(case["seed"]), device=device, precision=precision)
+    arguments = dict(case["sizes"], random=generator(case), device=device, precision=precision)
     if framework in case["takes_weights"]:
         arguments["weights"] = {name: numpy.array(weights[name]) for name in weights}
     return make(**taken(make, arguments))

@@ -2,77 +2,64 @@
 
 import traceback
 
-from . import blob, compare, construct
-from ..verify.reference import STEPS
+from . import blob, compare, evidence
+from .builder import Builder, results
 
-OTHER_SEED = 7919  # is added to the seed of the generators, to see whether the results depend on them
-
-
-class Builder(object):
-    """Builds programs of a user's class; ``weights`` are drawn once."""
-
-    def __init__(self, implementation: "type", module: "object", case: "dict", device: "str") -> "None":
-        """Take the class ``UserModel`` of an adapter, the user's module, the case and the device."""
-        self.implementation, self.module, self.case, self.device = implementation, module, case, device
-        self.weights = construct.weights(module, case, implementation.framework)
-
-    def __call__(self, precision: "str") -> "object":
-        """Return a new program."""
-        return self.implementation(self.case, self.module, self.weights, self.device, precision)
-
-
-def losses(program: "object", values: "tuple" = ()) -> "list":
-    """Return the losses of STEPS steps, given those that were made already."""
-    values = list(values)
-    while len(values) < STEPS:
-        values.append(program.read_loss(program.train()))
-    return values
-
-
-def results(program: "object", case: "dict") -> "tuple":
-    """Return (outputs, losses of the first steps) of a program that stands at its first state."""
-    outputs = program.outputs() if program.has_outputs() else []
-    return outputs, losses(program) if "train" in case["phases"] else []
+BOTH = "{}, and {}"  # why no state is loaded, and why the outputs alone say nothing
 
 
 def compute(build: "Builder", precision: "str") -> "tuple":
     """Return (facts, groups of arrays) of the reference.
 
     Facts: ``by``, ``reason``, ``losses``, ``losses64`` (None without float64), ``random``, whether the results depend on
-    generators that releases may draw differently from, and ``restores``, whether loading the first state brings the first
-    outputs back. Groups: ``state``, ``outputs`` and ``outputs64``.
+    generators that releases may draw differently from, ``restores``, whether the first state, or what a program without
+    a state does, brings the first outputs back after steps; and where results alone are compared, ``silent``, why those
+    of a phase show nothing, and ``forward_limit``, see ``evidence``. Groups: ``state``, ``outputs`` and ``outputs64``.
 
     Raises:
         CellFailure: the user's code does not keep to what it should return, or its numbers are not finite.
     """
     case, program = build.case, build(precision)
-    framework = build.implementation.framework
     state = program.state()
     outputs, trace = results(program, case)
     compare.finite(outputs, {})
     compare.finite_losses(trace, {})
     by, reason = method(build, state, {"state": state, "outputs": outputs})
     facts = {"by": by, "reason": reason, "losses": trace, "losses64": None, "random": False, "restores": False}
+    facts.update(silent={}, forward_limit=None)
     groups = {"outputs": outputs}
     if by == "shapes":
         return facts, groups
-    limits = compare.limits(case, precision)
+    limits = limits_of(by, case, precision)
     if state and outputs:
         program.load_state(state)
-        facts["restores"] = compare.within("forward", program.outputs(), outputs, limits)
+        facts["restores"] = compare.output_difference(program.outputs(), outputs, limits) == ""
     if by == "state":
         groups["state"] = state
     del program
+    if by == "outputs":
+        facts["forward_limit"] = evidence.forward_limit(build, precision, outputs, limits)
+        limits = dict(limits, forward=facts["forward_limit"] or limits["forward"])
+        varies, facts["restores"] = evidence.repeats(build, precision, outputs, trace, limits)
+        if varies:
+            return dict(facts, by="shapes", reason=BOTH.format(reason, varies)), groups
+        silent = evidence.silent(build, precision, outputs, trace, limits)
+        facts["silent"] = {phase: BOTH.format(reason, silent[phase]) for phase in silent}
     facts["random"] = depends_on_generators(build, precision, groups, facts, limits)
-    if framework in case["takes_precision"] and not facts["random"]:
+    if build.implementation.framework in case["takes_precision"] and not facts["random"]:
         outputs, facts["losses64"] = in_float64(build, groups)
         if outputs:
             groups["outputs64"] = outputs
     return facts, groups
 
 
+def limits_of(by: "str", case: "dict", precision: "str") -> "dict":
+    """Return the limits of results that are verified in a way: without a state, those by the types of the outputs."""
+    return (compare.limits_by_type if by == "outputs" else compare.limits)(case, precision)
+
+
 def method(build: "Builder", state: "list", groups: "dict") -> "tuple":
-    """Return (how the others are verified, why by shapes alone)."""
+    """Return (how the others are verified, why no state is loaded)."""
     implementation = build.implementation
     name = build.case["classes"][implementation.framework]
     size = blob.size(groups)
@@ -83,29 +70,18 @@ def method(build: "Builder", state: "list", groups: "dict") -> "tuple":
         return "weights", ""
     if state:
         return "state", ""
-    return "shapes", "{} has no state(), and {}".format(name, implementation.stateful)
+    return "outputs", "{} has no state(), and {}".format(name, implementation.stateful)
 
 
 def depends_on_generators(build, precision, groups, facts, limits):
     """Return whether a program with the same state, and with the generators seeded otherwise, gives other results."""
-    program = other_program(build, precision)
+    program = build.with_other_generators(precision)
     if "state" in groups:
         program.load_state(groups["state"])
     outputs, trace = results(program, build.case)
-    same = compare.within("forward", outputs, groups["outputs"], limits) if outputs else True
-    return not (same and (not trace or compare.within("loss", trace, facts["losses"], limits)))
-
-
-def other_program(build, precision):
-    """Return a new program whose framework was seeded with another number; ``random`` draws the same numbers."""
-
-    class OtherSeed(build.implementation):
-        """Seeds the framework otherwise."""
-
-        def seed(self, number):
-            build.implementation.seed(self, number + OTHER_SEED)
-
-    return OtherSeed(build.case, build.module, build.weights, build.device, precision)
+    if outputs and compare.output_difference(outputs, groups["outputs"], limits):
+        return True
+    return bool(trace and compare.loss_difference(trace, facts["losses"], limits))
 
 
 def in_float64(build: "Builder", groups: "dict") -> "tuple":

@@ -3,10 +3,14 @@
 import time
 import traceback
 
-from . import blob, compare, reference as references
+from . import blob, builder, compare
+from .reference import limits_of
 from ..errors import CellFailure
 from ..verify.trial import Trial
 
+NO_STATE = "no state could be loaded ({}), and the results differ: {}"
+RANDOM = "results depend on random numbers that the framework draws (dropout, or data that is not drawn from `random`), and "
+RANDOM += "differ: {}"
 WHY_NOT_64 = "it computes in float64 in {}, and raises here: {}"
 
 
@@ -23,8 +27,12 @@ class ModelTrial(Trial):
             self.first_method = "forward"
         implementation.keeps_compiled = request["phase"] == "compile-warm"
         self.base, self.check = reference["base"], reference["facts"]
+        if self.first_method in self.check["silent"]:
+            self.check = dict(self.check, by="shapes", reason=self.check["silent"][self.first_method], losses64=None)
         self.groups = blob.read(reference["path"], reference["arrays"])
-        self.limits = compare.limits(self.case, self.precision)
+        self.limits = limits_of(self.check["by"], self.case, self.precision)
+        if self.check["forward_limit"] is not None:
+            self.limits = dict(self.limits, forward=self.check["forward_limit"])
         self.checks_float64 = bool(request.get("check_float64")) and self.check["losses64"] is not None
         self.float64_verified = bool(request.get("float64_verified"))
         self.module = reference["files"].load()
@@ -33,7 +41,7 @@ class ModelTrial(Trial):
 
     def build_verified(self, case):
         """See Trial; ``case`` is that of the request."""
-        self.builder = references.Builder(self.implementation, self.module, case, self.device)
+        self.builder = builder.Builder(self.implementation, self.module, case, self.device)
         start = time.perf_counter()
         program = self.builder(self.precision)
         seconds = time.perf_counter() - start
@@ -55,19 +63,22 @@ class ModelTrial(Trial):
 
     def described(self):
         """Return how this cell is verified, for its record."""
+        limits = {kind: self.limits[kind] for kind in ("loss", "forward")}
         unverified = self.check["by"] == "shapes"
         return {
             "by": self.check["by"],
             "base": self.base,
             "reason": self.check["reason"],
-            "fp64": self.float64_verified,
-            "tolerance": {} if unverified else self.limits,
+            "fp64": self.float64_verified and not unverified,
+            "differs": False,
+            "types": "",
+            "tolerance": {} if unverified else limits,
         }
 
     def verify(self, program, facts, again_later):
         """See Trial: the losses of the first steps, then the outputs at the first state."""
         if self.first_method == "train":
-            losses = references.losses(program, self.losses)
+            losses = builder.losses(program, self.losses)
             facts["loss"] = losses
             if self.check["by"] == "shapes":
                 compare.finite_losses(losses, facts)
@@ -90,25 +101,37 @@ class ModelTrial(Trial):
             compare.same_shapes(outputs, expected, self.base, facts, when)
             compare.finite(outputs, facts, when)
             return
-        self.agree(facts, lambda: compare.outputs(outputs, expected, self.limits["forward"], self.base, facts, when))
+        if self.check["by"] == "outputs":
+            compare.same_shapes(outputs, expected, self.base, facts, when)
+        agree = self.agree(facts, lambda: compare.outputs(outputs, expected, self.limits, self.base, facts, when))
+        if agree and self.check["by"] == "outputs":
+            facts["model_check"]["types"] = compare.other_types(outputs, expected, self.base)
 
     def trained(self, program, when):
         """Return whether steps or timed calls came before the outputs that are compared now."""
         return bool(self.losses or when)
 
     def agree(self, facts, comparison):
-        """Compare; a disagreement of results that depend on the framework's generators is no wrong result.
+        """Compare; return whether results agree. A disagreement is no wrong result where others may be right, too.
 
-        Releases may draw other numbers from the same seed. So results that agree have been verified, and others not.
+        Releases may draw other numbers from the same seed, and a network whose state cannot be loaded may have started
+        from another one. So results that agree have been verified, and others not.
         """
         try:
-            comparison()
+            limit = comparison()
         except CellFailure as failure:
-            if failure.kind != "wrong-result" or not self.check["random"]:
+            if failure.kind != "wrong-result" or not (self.check["random"] or self.check["by"] == "outputs"):
                 raise
-            reason = "results depend on random numbers that the framework draws (dropout, or data that is not drawn from "
-            reason += "`random`), and differ: " + failure.reason
-            facts["model_check"] = dict(facts["model_check"], by="shapes", reason=reason, tolerance={})
+            reason = RANDOM.format(failure.reason)
+            if not self.check["random"]:
+                reason = NO_STATE.format(self.check["reason"], failure.reason)
+            if not facts["model_check"]["differs"]:  # the first disagreement is named
+                changes = {"by": "shapes", "reason": reason, "fp64": False, "differs": True, "types": "", "tolerance": {}}
+                facts["model_check"] = dict(facts["model_check"], **changes)
+            return False
+        if limit is not None and facts["model_check"]["tolerance"]:
+            facts["model_check"]["tolerance"]["forward"] = limit
+        return True
 
     def check_step(self, program, facts, step):
         """See Trial; not where the class has no forward pass to compare with."""
@@ -119,7 +142,7 @@ class ModelTrial(Trial):
         """See Trial; in the first measurement of an environment, a program in float64 is verified as well."""
         program.reset()
         self.verify_outputs(program, facts, " after the timing")
-        if self.checks_float64:
+        if self.checks_float64 and not facts["model_check"]["differs"]:
             self.verify_float64(facts)
 
     def verify_float64(self, facts):
@@ -128,18 +151,22 @@ class ModelTrial(Trial):
             program = self.builder("fp64")
             if "state" in self.groups:
                 program.load_state(self.groups["state"])
-            outputs, losses = references.results(program, self.case)
+            outputs, losses = builder.results(program, self.case)
         except Exception as error:  # whatever a framework raises where it has no such kernel
             traceback.print_exc()
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             reason = WHY_NOT_64.format(self.base, lines[-1] if lines else type(error).__name__)  # Keras begins with its frames
             facts["model_check"] = dict(facts["model_check"], reason=reason)
             return
-        limits = compare.limits(self.case, "fp64")
-        if "outputs64" in self.groups:
-            compare.outputs(outputs, self.groups["outputs64"], limits["forward"], self.base, facts, bits=" in float64")
-        if losses:
-            compare.losses(losses, self.check["losses64"], limits["loss"], self.base, facts, " in float64")
-        facts["model_check"] = dict(facts["model_check"], fp64=True)
+        limits = limits_of(self.check["by"], self.case, "fp64")
+
+        def comparison():
+            if "outputs64" in self.groups:
+                compare.outputs(outputs, self.groups["outputs64"], limits, self.base, facts, bits=" in float64")
+            if losses:
+                compare.losses(losses, self.check["losses64"], limits["loss"], self.base, facts, " in float64")
+
+        if self.agree(facts, comparison):
+            facts["model_check"] = dict(facts["model_check"], fp64=True)
 
 

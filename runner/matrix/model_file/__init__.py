@@ -1,7 +1,7 @@
 """Read a model file, a user's network, without running it: its classes, its cases, and the files that it needs.
 
 ``source`` parses Python files, ``files`` collects what travels, ``classes`` finds parameters and methods, ``literals``
-reads the plain values. The page ``docs/how-to/measure-your-network.md`` says what a model file is.
+reads the plain values, ``methods`` and ``wrapping`` find what an environment would stumble over. The page ``docs/how-to/measure-your-network.md`` says what a model file is.
 """
 
 import re
@@ -15,6 +15,8 @@ from runner.core.model import ModelFiles
 from runner.matrix.model_file.classes import CLASS_NAMES, METHODS, Definitions, ModelClass, model_problems
 from runner.matrix.model_file.files import FileMistakeError, Folder
 from runner.matrix.model_file.literals import GIVEN, Literals
+from runner.matrix.model_file.methods import method_problems
+from runner.matrix.model_file.wrapping import no_class
 
 __all__ = ["CLASS_NAMES", "LONGEST_NAME", "NETWORK_NAME", "Network", "network_name", "read_network"]
 
@@ -120,13 +122,13 @@ def _network(entry: Path) -> Network:
             problems.append(source.problem(None, *mistake.args))
     models = [model for framework, name in CLASS_NAMES.items() if (model := definitions.model_class(framework, name))]
     if not models:
-        names = ", ".join(CLASS_NAMES.values())
-        problems.append(source.problem(None, f"{entry.name} has no class of a framework", f"define one of {names}"))
+        problems.append(no_class(source, definitions))
     has_weights = definitions.find("weights") is not None
     given = tuple(name for name in GIVEN if name != "weights" or has_weights)
     for model in models:
         problems += model_problems(model, source, cases, given)
         problems += _size_problems(model, literals, cases)
+        problems += method_problems(model, definitions, source)
     if problems:
         raise MatrixError(*_ordered(problems))
     return Network(

@@ -95,7 +95,7 @@ class Definitions:
 
         A base class of a framework is taken to have none, for ``nn.Module.train`` is no step, unless nothing is seen.
         """
-        family = list(self._family(node, set()))
+        family = list(self.family(node, set()))
         members = {member for each in family if isinstance(each, ast.ClassDef) for member in member_names(each)}
         methods = tuple(method for method in METHODS if method in members)
         is_open = not methods and (None in family or bool(node.decorator_list))
@@ -103,14 +103,14 @@ class Definitions:
             methods = METHODS
         return ModelClass(framework, name, _constructor(family), methods, node)
 
-    def _family(self, node: ast.ClassDef, met: set[ast.AST]) -> Iterator[ast.AST | None]:
+    def family(self, node: ast.ClassDef, met: set[ast.AST]) -> Iterator[ast.AST | None]:
         """Yield a class and its base classes, depth first; what is no class of the file as its import, or None."""
         met.add(node)
         yield node
         for base in node.bases:
             definition = self.find(base.id) if isinstance(base, ast.Name) else None
             if isinstance(definition, ast.ClassDef) and definition not in met:
-                yield from self._family(definition, met)
+                yield from self.family(definition, met)
             elif not (isinstance(base, ast.Name) and base.id == "object"):
                 yield definition if definition in self.from_folder else None
 

@@ -17,6 +17,7 @@ from tests.support.fake_runs import cell, good, make, times
 FILE = {"workload": "my-network", "case": "small", "implementation": "model", "phase": "forward"}
 STATE = {"by": "state", "base": "torch-1.12", "fp64": True, "tolerance": {"loss": 1e-3, "forward": 5e-4}, "reason": ""}
 SHAPES = {"by": "shapes", "base": "torch-1.12", "fp64": False, "tolerance": {}, "reason": "TorchModel has no state()"}
+OUTPUTS = {**STATE, "by": "outputs", "fp64": False, "differs": False, "types": "", "reason": "TorchModel has no state()"}
 
 
 def compared(folder: Path, base: dict[str, Any], other: dict[str, Any], name: str = "torch-2.x") -> Comparison:
@@ -40,8 +41,29 @@ def test_cells_that_were_verified_against_the_same_reference_are_checked(tmp_pat
 
 
 def test_a_cell_whose_shapes_alone_were_compared_is_unchecked_and_says_why(tmp_path: Path) -> None:
-    sentence = "nothing but shapes and finiteness was compared with torch-1.12: TorchModel has no state()"
+    sentence = "nothing but shapes and finiteness is known to agree with torch-1.12: TorchModel has no state()"
     assert unchecked(compared(tmp_path, STATE, SHAPES)) == [sentence]
+
+
+def test_a_cell_whose_outputs_agree_is_checked(tmp_path: Path) -> None:
+    assert unchecked(compared(tmp_path, OUTPUTS, OUTPUTS)) == []
+    assert [row.checks for row in accuracy(load_dataset(next((tmp_path / "runs").iterdir())))] == [
+        ("the base of the others: computes its own results again",),
+        ("outputs, without a state, of torch-1.12",),
+    ]
+
+
+def test_outputs_of_another_type_are_a_minor_issue(tmp_path: Path) -> None:
+    other = {**OUTPUTS, "types": "the output has numbers of float64, and of float32 in torch-1.12"}
+    issues = [issue for row in compared(tmp_path, OUTPUTS, other).rows for issue in row.quality_issues]
+    assert [(each.sentence, each.serious) for each in issues if each.code == "other-types"] == [(other["types"], False)]
+
+
+def test_a_disagreement_is_named_before_what_could_not_be_compared(tmp_path: Path) -> None:
+    differs = {**SHAPES, "differs": True, "reason": "the output is off"}
+    compared(tmp_path, SHAPES, differs)
+    issues = quality_issues(load_dataset(next((tmp_path / "runs").iterdir())))
+    assert [issue.sentence.endswith("the output is off") for issue in issues if issue.code == "unchecked"] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,34 @@ MISTAKES = {
     "class TorchModel:\n    def __init__(self, weights): ...\n    def train(self): ...": "has no function weights",
     f"é = 'é'; CASES = 1\n{TORCH}": "1:18: error: CASES must be a dictionary",
     f"if x:\n    CASES = 1\n{TORCH}": "2:13: error: CASES must be a dictionary",
+    "class TorchModel:\n    def forward(self, x): ...": "2:9: error: TorchModel.forward() needs the parameter 'x', and is",
+    "class Base:\n    def train(self, *, x): ...\nclass TorchModel(Base): ...": "TorchModel.train() needs the parameter 'x'",
+    "class TorchModel:\n    @torch.no_grad()\n    def forward(self, x): ...": "hint: write `def forward(self)`, and keep the",
+    f"{TORCH}    def state(self, x): ...": "hint: rename it: a method of this name is called as `def state(self)`",
+    f"{TORCH}    def train(self): ...\n    def loss(self, x): ...": "TorchModel.loss() needs the parameter 'x'",
+    f"{TORCH}    def load_state(self): ...": "4:9: error: TorchModel.load_state() takes no arrays",
+    "from torch import nn\nclass Net(nn.Module): ...": "2:7: error: my_network.py has no class of a framework",
+    "import numpy, flax.linen as nn\nclass Net(nn.Module): ...": "hint: add `class JaxModel:`, whose `def __init__(self",
+    "import numpy as np\nimport torch\nx = torch.ones(3)": "hint: put the program into `class TorchModel:`: what runs once",
 }
+
+
+CALLABLE = {
+    "a default": "class TorchModel:\n    def forward(self, x=1, *, y=2, **more): ...",
+    "any arguments": "class TorchModel:\n    def forward(*args): ...",
+    "a decorator that gives arguments": "class TorchModel:\n    @given(x=1)\n    def forward(self, x): ...",
+    "a value of the object": "class TorchModel:\n    def __init__(self):\n        self.forward = bind(self.forward)\n"
+    "    def forward(self, x): ...",
+    "a value of the class": "class TorchModel:\n    def forward(self, x): ...\n    forward = bind(forward)",
+    "a helper that is not called": f"{TORCH}    def loss(self, x, y): ...",
+    "a state with a default": f"{TORCH}    def load_state(self, arrays, strict=True): ...",
+    "one that is not known": "import layers\nclass TorchModel(layers.Net):\n    def train(self): ...",
+}
+
+
+@pytest.mark.parametrize("name", CALLABLE)
+def test_a_method_that_may_be_called_without_arguments_is_no_mistake(tmp_path: Path, name: str) -> None:
+    assert read_network(write_model(tmp_path, CALLABLE[name])).methods["torch"]
 
 
 @pytest.mark.parametrize("source", MISTAKES)

@@ -11,6 +11,7 @@ JAX caches every compiled program in JAX_COMPILATION_CACHE_DIR, whatever its siz
 starts cold and ``compile-warm`` loads from the cache.
 """
 
+import importlib.util
 import os
 
 from . import profile  # noqa: F401  see ``harness.profiling``
@@ -26,24 +27,36 @@ IMPLEMENTATIONS = (Scan, CudnnLSTM) + OPERATIONS + (UserModel,)
 
 
 def load(threads: "int") -> "str":
-    """Import JAX and Optax and set the size of XLA's thread pool; touches no device; returns the version."""
+    """Import JAX, and Optax where it is installed, and set the size of XLA's thread pool; returns the version.
+
+    This touches no device. Only the built-in networks need Optax.
+    """
     os.environ["NPROC"] = str(threads)
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # by default a process allocates 75% of a GPU's memory
     import jax
+
+    optax_version()
+    return jax.__version__
+
+
+def optax_version() -> "object":
+    """Return the version of Optax; None where it is not installed."""
+    if importlib.util.find_spec("optax") is None:
+        return None
     import optax
 
-    assert optax
-    return jax.__version__
+    return optax.__version__
 
 
 def facts(device: "str") -> "dict":
     """Return versions and the size of XLA's thread pool, and on cuda XLA's CUDA version and the name of the GPU."""
     import jax
     import jaxlib
-    import optax
 
-    selected = select(device)
-    described = {"version": jax.__version__, "jaxlib": jaxlib.__version__, "optimizers": "optax " + optax.__version__}
+    selected, optax = select(device), optax_version()
+    described = {"version": jax.__version__, "jaxlib": jaxlib.__version__}
+    if optax is not None:
+        described["optimizers"] = "optax " + optax
     described.update(xla_threads=int(os.environ["NPROC"]), xla_flags=os.environ.get("XLA_FLAGS", ""))
     if device == "cuda":
         described.update(gpu=selected.device_kind, platform=selected.client.platform_version)

@@ -20,6 +20,7 @@ class Scan(Implementation):
     mixed = {"cpu": SINCE, "cuda": SINCE}
     pure = mixed
     compile_seconds = (1.5, 0.4)
+    packages = ("optax",)
     rows = {}  # name -> blocks of an array that has several canonical ones: see ``tensorflow.layouts``
 
     def __init__(self, case, data, weights, device, precision):

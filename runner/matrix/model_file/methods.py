@@ -1,0 +1,91 @@
+"""Whether the methods of a class can be called as the program calls them, read without running the file."""
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from runner.core.errors import Problem
+from runner.matrix.model_file.classes import METHODS, Definitions, ModelClass
+from runner.matrix.model_file.source import PythonSource, statements
+
+ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    "forward": (),
+    "train": (),
+    "outputs": (),
+    "loss": (),
+    "state": (),
+    "load_state": ("arrays",),
+}
+"""Method -> what the program gives it, by position; see ``harness.adapters.user_model``."""
+HARMLESS = frozenset({"no_grad", "inference_mode", "enable_grad", "function", "jit", "compile", "override", "typechecked"})
+"""Decorators that take what the method takes; others may give it arguments."""
+
+
+def method_problems(model: ModelClass, definitions: Definitions, source: PythonSource) -> Iterator[Problem]:
+    """Yield a problem for each method that does not take what the program gives it.
+
+    Args:
+        model: the class of a framework.
+        definitions: those of its file.
+        source: the file.
+    """
+    if not isinstance(model.node, ast.ClassDef):
+        return
+    for name, given in ARGUMENTS.items():
+        method = _method(definitions, model.node, name)
+        if method is None or (name == "loss" and "train" not in model.methods):
+            continue
+        needed, called = _needed(method), f"def {name}({', '.join(('self', *given))})"
+        if len(needed) > len(given):
+            message = f"{model.name}.{name}() needs the parameter {needed[len(given)]!r}, and is called without it"
+            hint = f"write `{called}`, and keep the data on the object: self.x = ..."
+            if name not in METHODS:
+                hint = f"rename it: a method of this name is called as `{called}`"
+            yield source.problem(method, message, hint)
+        elif len(given) > _most(method):
+            message = f"{model.name}.{name}() takes no {given[0]}, and is called with them"
+            yield source.problem(method, message, f"write `{called}`")
+
+
+def _method(definitions: Definitions, node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+    """Return a method as it is defined in the file; None where another one, or a value, may be called in its place."""
+    for member in definitions.family(node, set()):
+        if not isinstance(member, ast.ClassDef) or _sets(member, name):
+            return None
+        for statement in reversed(list(statements(member.body))):
+            if isinstance(statement, ast.FunctionDef) and statement.name == name:
+                return statement if all(map(_is_harmless, statement.decorator_list)) else None
+    return None
+
+
+def _sets(node: ast.ClassDef, name: str) -> bool:
+    """Return whether anything in a class sets an attribute of a name, or binds the name in its body to a value."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store) and inner.attr == name:
+            return True
+    return any(
+        isinstance(inner, ast.Name) and inner.id == name
+        for statement in statements(node.body)
+        if isinstance(statement, (ast.Assign, ast.AnnAssign))
+        for inner in ast.walk(statement)
+        if isinstance(getattr(inner, "ctx", None), ast.Store)
+    )
+
+
+def _is_harmless(decorator: ast.expr) -> bool:
+    node = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return getattr(node, "attr", getattr(node, "id", "")) in HARMLESS
+
+
+def _needed(method: ast.FunctionDef) -> list[str]:
+    """Return the parameters without a default, those by name last; without ``self``."""
+    arguments = method.args
+    positional = [parameter.arg for parameter in [*arguments.posonlyargs, *arguments.args]]
+    required = positional[: len(positional) - len(arguments.defaults)]
+    by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return [*required[1:], *(parameter.arg for parameter, default in by_name if default is None)]
+
+
+def _most(method: ast.FunctionDef) -> float:
+    """Return how many arguments a method takes by position, beside ``self``."""
+    arguments = method.args
+    return float("inf") if arguments.vararg else len([*arguments.posonlyargs, *arguments.args]) - 1
