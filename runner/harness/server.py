@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 
-from . import compile_cache, cpu, leftovers, procfs, protocol
+from . import compile_cache, cpu, leftovers, loaded_libraries, procfs, protocol
 from .model.store import ModelStore
 from .supervisor import ChildSupervisor
 
@@ -112,21 +112,24 @@ class Server(object):
         answer.update(protocol=protocol.PROTOCOL, packages=packages(), import_seconds=seconds)
         return dict(answer, bytes=procfs.resident_bytes(os.getpid()), python=sys.version.split()[0])
 
-    def load(self) -> "None":
-        """Import the framework, here or in a child; a second call costs nothing."""
-        self.adapter.load(self.settings["threads"])
+    def load(self) -> "str":
+        """Import the framework, here or in a child, and return its version; a second call costs nothing."""
+        return self.adapter.load(self.settings["threads"])
 
     def facts(self) -> "dict":
-        """Return versions and names of devices; runs in a child, since it may touch the device.
+        """Return versions, libraries and names of devices; runs in a child, since it may touch the device.
 
         Making the first context may compile all GPU code of a build: the result has to stay in the cache.
         """
         if self.settings.get("cache"):
             compile_cache.use(self.settings["cache"])
-        self.load()
+        version = self.load()
         import numpy
 
-        return dict(self.adapter.facts(self.settings["device"]), numpy=numpy.__version__)
+        from .adapters import described
+
+        facts = described.of(self.adapter, version, self.settings["device"])
+        return dict(loaded_libraries.facts(), numpy=numpy.__version__, **facts)
 
     def cold(self, request: "dict") -> "dict":
         """Return which cells a compiler will work on for long."""

@@ -43,7 +43,7 @@ def test_record_has_the_facts_of_its_cpus(ask: Ask, open_session: Open, python: 
     for reply in (ask("sound", session), ask("sound", session, turns=False, phase="forward")):
         assert reply["cpus"] == [first]
         record, _ = collect(Outcome(cell=CELL, round=1, reply=reply, facts={}, ready=READY), "run", {})
-        assert {"cpus", "load", "os_threads", "preempted"} <= set(record.facts)
+        assert {"cpus", "load", "os_threads"} <= set(record.facts)
         assert 0 <= record.facts["others_busy"] <= (os.cpu_count() or 1) + 1  # a tick of 10 ms more or less
     assert ask("sound")["cpus"] == sorted(os.sched_getaffinity(0))
     assert "ended" not in reply

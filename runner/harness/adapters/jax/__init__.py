@@ -13,6 +13,7 @@ starts cold and ``compile-warm`` loads from the cache.
 
 import os
 
+from ..described import known
 from . import profile  # noqa: F401  see ``harness.profiling``
 from .cudnn import CudnnLSTM
 from .device import select
@@ -39,12 +40,18 @@ def load(threads: "int") -> "str":
 def facts(device: "str") -> "dict":
     """Return versions and the size of XLA's thread pool, and on cuda XLA's CUDA version and the name of the GPU."""
     import jax
+
+    selected = select(device)
+    described = dict(known(libraries), version=jax.__version__)
+    described.update(xla_threads=int(os.environ["NPROC"]), xla_flags=os.environ.get("XLA_FLAGS", ""))
+    if device == "cuda":
+        described.update(gpu=selected.device_kind, **known(lambda: {"platform": selected.client.platform_version}))
+    return described
+
+
+def libraries() -> "dict":
+    """Return the versions of jaxlib and Optax."""
     import jaxlib
     import optax
 
-    selected = select(device)
-    described = {"version": jax.__version__, "jaxlib": jaxlib.__version__, "optimizers": "optax " + optax.__version__}
-    described.update(xla_threads=int(os.environ["NPROC"]), xla_flags=os.environ.get("XLA_FLAGS", ""))
-    if device == "cuda":
-        described.update(gpu=selected.device_kind, platform=selected.client.platform_version)
-    return described
+    return {"jaxlib": jaxlib.__version__, "optimizers": "optax " + optax.__version__}
