@@ -21,11 +21,11 @@ FACT = "minor_faults_per_call"
 MIN_FAULTS = 50
 """Faults a call that differ at least: 200 KiB of memory, some 25 us. Threads and lists that grow cause a few."""
 MIN_FACTOR = 2.0
-"""A call that maps its memory anew has all the faults of its arrays, or none; between releases, sizes change a little."""
+"""A call that maps its memory anew has all faults of its arrays, or none; between releases, sizes change a little."""
 FAULT_SECONDS = 0.5e-6
-"""What a fault costs at least: some 0.25 us in the kernel, and zeros for 4 KiB at 16 GB/s. In a virtual machine it costs
-more: a NumPy call with 257 faults took 0.40 ms and without them 0.12 ms, so 1.1 us each, and in a PyTorch call with
-1247, each took 1.5 us (both on an EPYC, Linux 6)."""
+"""What a fault costs at least: some 0.25 us in the kernel, and zeros for 4 KiB at 16 GB/s. In a virtual machine it
+costs more: a NumPy call with 257 faults took 0.40 ms and without them 0.12 ms, so 1.1 us each (Xeon at 2.8 GHz, Linux
+6.18), and in a PyTorch call with 1247, each took 1.5 us (EPYC)."""
 SERIOUS_SHARE = 0.05
 """Share of the time of a call that the faults of one state may take: with more, the state changes the time by more than
 the noise that rounds may have (``cell_checks.MAX_SPREAD``), and another program sees another time."""
