@@ -13,6 +13,7 @@ CPU_INFO = Path("/proc/cpuinfo")
 MEMORY_INFO = Path("/proc/meminfo")
 GROUP = Path("/sys/fs/cgroup")
 TOPOLOGY = Path("/sys/devices/system/cpu")
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 WSL_GPU = Path("/dev/dxg")
 
 
@@ -161,10 +162,24 @@ def describe(gpus: Sequence[Gpu]) -> dict[str, Any]:
         "online_cpus": os.cpu_count() or 1,
         "memory_bytes": memory()[0],
         "governor": governor.read_text().strip() if governor.exists() else None,
+        "huge_pages": huge_pages(),
         "load_average": list(os.getloadavg()),
         "gpu": boards[0] if boards else None,
         **({"gpus": boards} if len(boards) > 1 else {}),
     }
+
+
+def huge_pages() -> str | None:
+    """Return which memory gets transparent huge pages: ``always``, ``madvise`` or ``never``; None if it is not known.
+
+    References:
+        The kernel's page on transparent huge pages: the setting is the word in brackets.
+    """
+    try:
+        words = HUGE_PAGES.read_text().split()
+    except OSError:
+        return None
+    return next((word[1:-1] for word in words if word.startswith("[")), None)
 
 
 def system() -> dict[str, str | None]:

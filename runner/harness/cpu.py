@@ -1,7 +1,6 @@
 """The CPUs that a step runs on: which they are, and their clocks, throttling and stolen time while it is measured."""
 
 import os
-import resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,13 +45,9 @@ class CpuMonitor(object):
         self.first = self.counters()
 
     def counters(self) -> "dict":
-        """Return what only grows: CPU times by column, throttling events (None where unknown), and preemptions."""
+        """Return what only grows: CPU times by column, and throttling events (None where unknown)."""
         throttled = [read_number(HOT.format(cpu)) for cpu in self.cpus]
-        return {
-            "times": cpu_times(self.cpus),
-            "throttled": None if None in throttled else sum(throttled),
-            "preempted": resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw,
-        }
+        return {"times": cpu_times(self.cpus), "throttled": None if None in throttled else sum(throttled)}
 
     def sample_clock(self) -> "None":
         """Record the clock of the fastest CPU: one of them has just been working."""
@@ -75,8 +70,7 @@ class CpuMonitor(object):
         """Return the observations, under the names that the facts of a GPU have where there is a counterpart.
 
         ``cpus``, the CPUs; ``load``, the running processes of the machine, a mean over a minute; ``os_threads``, the
-        threads of this process; ``preempted``, how often the kernel took a CPU from one of them. Where the machine
-        reports it: ``clock_mhz``, the lowest, the median and the highest clock; ``throttled``, how often a CPU was slowed
+        threads of this process. Where the machine reports it: ``clock_mhz``, the lowest, the median and the highest clock; ``throttled``, how often a CPU was slowed
         for heat, with ``held_back``; ``stolen``, the share of the CPUs' time that a hypervisor gave to others.
         """
         self.sample_clock()
@@ -85,7 +79,6 @@ class CpuMonitor(object):
             "cpus": self.cpus,
             "load": os.getloadavg()[0],
             "os_threads": len(os.listdir("/proc/self/task")),
-            "preempted": last["preempted"] - first["preempted"],
         }
         if self.clocks:
             ranked = sorted(self.clocks)

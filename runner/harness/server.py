@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 
-from . import compile_cache, cpu, leftovers, plain, procfs, protocol
+from . import compile_cache, cpu, leftovers, loaded_libraries, plain, procfs, protocol
 from .model.store import ModelStore
 from .supervisor import ChildSupervisor
 
@@ -113,23 +113,28 @@ class Server(object):
         answer.update(protocol=protocol.PROTOCOL, packages=packages())
         return dict(answer, bytes=procfs.resident_bytes(os.getpid()), python=sys.version.split()[0])
 
-    def load(self) -> "None":
-        """Import the framework, here or in a child; a second call costs nothing."""
-        self.adapter.load(self.settings["threads"])
+    def load(self) -> "str":
+        """Import the framework, here or in a child, and return its version; a second call costs nothing."""
+        return self.adapter.load(self.settings["threads"])
 
     def described(self) -> "dict":
         """Return ``facts``, and ``import_seconds`` where this server has not imported the framework; runs in a child.
+
+        The facts are versions, libraries and names of devices.
 
         Making the first context may compile all GPU code of a build: the result has to stay in the cache.
         """
         if self.settings.get("cache"):
             compile_cache.use(self.settings["cache"])
         begin = time.perf_counter()
-        self.load()
+        version = self.load()
         imported_here = {"import_seconds": time.perf_counter() - begin} if self.settings.get("load_in_child") else {}
         import numpy
 
-        return dict(imported_here, facts=dict(self.adapter.facts(self.settings["device"]), numpy=numpy.__version__))
+        from .adapters import described
+
+        facts = described.of(self.adapter, version, self.settings["device"])
+        return dict(imported_here, facts=dict(loaded_libraries.facts(), numpy=numpy.__version__, **facts))
 
     def cold(self, request: "dict") -> "dict":
         """Return which cells a compiler will work on for long."""

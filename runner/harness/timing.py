@@ -198,7 +198,8 @@ def measure(
     clock: "object",
     seconds: "float",
     wait: "object" = None,
-    rule: "object" = None
+    rule: "object" = None,
+    starts: "object" = None
 ) -> "dict":
     """Return the times of a step in the order in which they were taken, and how they were taken.
 
@@ -215,6 +216,7 @@ def measure(
         seconds: the budget, above 0.
         wait: returns when it is this process's turn; None where nothing else is measured meanwhile.
         rule: a ``queueing.SampleRule``; None where the clock alone decides.
+        starts: called between the warm-up and the samples; None where nobody has to know.
 
     Returns:
         ``seconds``, the samples; with ``wait`` also ``turns``, how many of them each turn had, and ``leads``, the time
@@ -236,6 +238,8 @@ def measure(
         batch, single = rule.fixed(call, synchronize, clock, median(warmup[-LAST:]), wait_cost)
         facts.update(single)
     facts["batch"] = batch
+    if starts is not None:
+        starts()
     if wait is None:
         return dict(facts, seconds=until_precise(call, synchronize, clock, seconds, batch))
     return dict(facts, **in_turns(call, synchronize, clock, seconds, batch, wait))

@@ -13,6 +13,7 @@ from .model.builder import Builder
 from .model.reference import compute
 from .model.trial import ModelTrial
 from .other_load import OtherLoad
+from .sample_usage import SampleUsage
 from .verify.trial import METHODS, KernelTrial, Trial
 
 OUT_OF_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "oom when allocating", "resourceexhausted", "alloc_failed")
@@ -126,16 +127,19 @@ def trial_class(case: "dict") -> "type":
 
 def time_call(program: "object", call: "object", request: "dict", wait: "object") -> "dict":
     """Return the times of a call, from ``timing.measure``, and the facts of its device and of the machine meanwhile."""
-    others = OtherLoad(server=os.getppid())
+    others, usage = OtherLoad(server=os.getppid()), SampleUsage()
+    seconds, clock = request["seconds"], time.perf_counter
     if request["device"] == "cpu":
         monitor = cpu.CpuMonitor()
-        turn = monitor.before_turns(others.during(wait))
-        times = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], turn)
+        turn = usage.outside_turns(monitor.before_turns(others.during(wait)))
+        times = timing.measure(call, program.synchronize, clock, seconds, turn, starts=usage.begin)
+        times.update(usage.facts(times))
         return dict(times, **dict(others.facts(), **monitor.facts()))
-    seconds, clock = request["seconds"], time.perf_counter
     rule = sample_rule(request)
-    times = timing.measure(call, program.synchronize, clock, seconds, others.during(wait), rule)
+    turn = usage.outside_turns(others.during(wait))
+    times = timing.measure(call, program.synchronize, clock, seconds, turn, rule, usage.begin)
     ended = time.monotonic()
+    times.update(usage.facts(times))
     if rule is None:
         times.update(queueing.single_calls(call, program.synchronize, clock, seconds))
     return dict(times, ended=ended, cpus=cpu.allowed(), **others.facts())

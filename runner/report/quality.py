@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import ADVICE, Grade, QualityIssue
+from runner.analysis.quality import page_faults
 from runner.core.grouping import grouped
 from runner.core.model import Cell
 from runner.report import formatting
@@ -146,6 +147,12 @@ def serious_of_rows(rows: Sequence[Row]) -> list[tuple[str, str]]:
             texts.append((code, f"{cell.environment} {cell.implementation} {phase}: {issue.sentence}"))
         texts += [(code, f"and {len(issues) - SHOWN_ISSUES} more")] if len(issues) > SHOWN_ISSUES else []
     return texts
+
+
+def minor_page_faults(rows: Sequence[Row]) -> list[str]:
+    """Return the sentences about page faults of ``rows`` that are not serious: they name their environments."""
+    issues = dict.fromkeys(issue for row in rows for issue in row.quality_issues)
+    return list(dict.fromkeys(each.sentence for each in issues if each.code == page_faults.CODE and not each.serious))
 
 
 def grade_title(grade: Grade) -> str:

@@ -92,6 +92,7 @@ def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int, *,
         for verdict, reason, labels in comparison_notes.reasons(rows)
     ]
     reasons += [Text(f"? {code}: {issue}", style="dim") for code, issue in quality.serious_of_rows(rows)]
+    reasons += [Text(f"note: {issue}", style="dim") for issue in quality.minor_page_faults(rows)]
     return Group(table, Padding(Group(*reasons), (0, 0, 1, 2)))
 
 

@@ -88,6 +88,18 @@ def opening_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return harness_archive.pack(folder)
 
 
+@pytest.fixture(scope="session")
+def silent_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The packed harness, with an adapter that cannot describe its framework, as where a release lacks what it reads."""
+    folder = tmp_path_factory.mktemp("silent") / "harness"
+    shutil.copytree(harness_archive.FOLDER, folder)
+    adapter = (Path(__file__).parent / "faulty.py").read_text("utf-8")
+    old = '    return {"version": "1", '
+    assert old in adapter
+    (folder / "adapters" / "numpy.py").write_text(adapter.replace(old, f"    raise AttributeError('keras')\n{old}"))
+    return harness_archive.pack(folder)
+
+
 @pytest.fixture
 def python() -> str:
     """The interpreter of a venv with NumPy, of the newest installed Python."""

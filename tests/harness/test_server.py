@@ -370,3 +370,11 @@ def command_lines() -> list[str]:
         except OSError:
             continue
     return lines
+
+
+def test_a_description_that_fails_ends_no_measurement(python: str, silent_harness: bytes, tmp_path: Path) -> None:
+    with contextlib.closing(Session(ProcessChannel(python, "cpu", silent_harness), "test#1")) as session:
+        assert session.hello("numpy", 1, "cpu", 60)["status"] == "ok"
+        assert session.facts["version"] == "1"
+        assert session.facts["allocator"]
+        assert request(session, "sound", tmp_path)["status"] == "ok"

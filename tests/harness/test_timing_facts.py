@@ -21,6 +21,10 @@ GPU_FACTS = {
     *("device_seconds", "device_time_method", "peak_bytes"),
 }
 TIMING_FACTS = ("batch", "clock_seconds", "warmup_seconds", "steady")
+USAGE_FACTS = {
+    *("minor_faults_per_call", "major_faults_per_call", "voluntary_switches_per_call", "involuntary_switches_per_call"),
+    "peak_resident_bytes",
+}
 CELL = Cell(environment="numpy", implementation="sound", workload="rnn-step", case="tiny", phase="train")
 READY = Provisioned(environment="numpy", framework="numpy", handle="", digest="d", seconds=0.0, cached=True)
 
@@ -43,7 +47,9 @@ def test_record_has_the_facts_of_its_cpus(ask: Ask, open_session: Open, python: 
     for reply in (ask("sound", session), ask("sound", session, turns=False, phase="forward")):
         assert reply["cpus"] == [first]
         record, _ = collect(Outcome(cell=CELL, round=1, reply=reply, facts={}, ready=READY), "run", {})
-        assert {"cpus", "load", "os_threads", "preempted"} <= set(record.facts)
+        assert {"cpus", "load", "os_threads", *USAGE_FACTS} <= set(record.facts)
+        assert 0 <= record.facts["minor_faults_per_call"] < 1000
+        assert record.facts["peak_resident_bytes"] > 1 << 20
         assert 0 <= record.facts["others_busy"] <= (os.cpu_count() or 1) + 1  # a tick of 10 ms more or less
     assert ask("sound")["cpus"] == sorted(os.sched_getaffinity(0))
     assert "ended" not in reply
@@ -60,7 +66,7 @@ def test_reply_has_the_times_of_host_and_device_on_a_gpu(ask: Ask) -> None:
     assert (reply["waited_after"], reply["host_bound"]) == ("each sample", False)
     assert 0 < time.monotonic() - reply["ended"] < 20
     record, _ = collect(Outcome(cell=CELL, round=1, reply=reply, facts={}, ready=READY), "run", {})
-    assert set(record.facts) >= GPU_FACTS
+    assert set(record.facts) >= GPU_FACTS | USAGE_FACTS
 
 
 def test_a_framework_without_events_has_the_times_of_its_host(ask: Ask) -> None:

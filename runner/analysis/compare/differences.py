@@ -23,6 +23,13 @@ SHOWN_ELSEWHERE = frozenset(
         *("import_seconds", "bytes"),  # measured, and different each time
     }
 )
+COMPANIONS: Mapping[str, frozenset[str]] = {
+    "torch": frozenset({"triton", "pytorch-triton"}),  # compiles the kernels of torch.compile
+    "tensorflow": frozenset({"keras", "tf-keras"}),
+    "jax": frozenset({"jaxlib", "optax"}),
+    "theano": frozenset({"lasagne"}),
+}
+"""Framework -> packages that do a part of its work, so that times depend on them as on its own release."""
 LABELS = {"threads": "threads reported by the framework"}
 SHORTENED = (
     (re.compile(r"^Intel\(R\) (?:oneAPI )?Math Kernel Library Version ([\d.]+).*$"), r"MKL \1"),
@@ -104,7 +111,8 @@ def differences(base: SideFacts, other: SideFacts) -> tuple[Difference, ...]:
     base, other = (replace(side, facts=_normalised(side.facts)) for side in (base, other))
     listed = [*_framework(base, other), *_listed_facts(base, other), *_other_facts(base, other)]
     kind_by_name = {difference.name.lower(): difference.kind for difference in listed}
-    listed += _packages(base.facts.get("packages"), other.facts.get("packages"), kind_by_name)
+    companions = COMPANIONS.get(base.framework, frozenset()) if base.framework == other.framework else frozenset()
+    listed += _packages(base.facts.get("packages"), other.facts.get("packages"), kind_by_name, companions)
     kinds: tuple[Kind, ...] = get_args(Kind)
     return tuple(sorted(listed, key=lambda difference: kinds.index(difference.kind)))
 
@@ -171,11 +179,15 @@ def _framework(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
 
 
 def _listed_facts(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
-    """Yield the differences in the facts that ``runner.core.facts`` lists, in its order, and then in the digest."""
+    """Yield the differences in the facts that ``runner.core.facts`` lists, in its order, and then in the digest.
+
+    NumPy's version is the release where NumPy is the framework, which ``_framework`` yields.
+    """
+    release = base.framework if base.framework == other.framework else ""
     on_cpu = base.rounds.get("device") == other.rounds.get("device") == "cpu"
     for fact in SHOWN_DIFFERENCES:
         of_base, of_other = (side.text(fact.recorder, (fact.name, *fact.other_names)) for side in (base, other))
-        if of_base != of_other:
+        if of_base != of_other and fact.label.lower() != release:
             frameworks_differ = base.framework != other.framework
             of_one_framework = fact.recorder == "framework" and frameworks_differ and None in {of_base, of_other}
             kind: Kind = "rest" if of_one_framework or (on_cpu and fact.gpu_only) else "speed"
@@ -201,7 +213,10 @@ def _other_facts(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
 
 
 def _packages(
-    base: Mapping[str, str] | None, other: Mapping[str, str] | None, kind_by_name: Mapping[str, Kind]
+    base: Mapping[str, str] | None,
+    other: Mapping[str, str] | None,
+    kind_by_name: Mapping[str, Kind],
+    companions: frozenset[str],
 ) -> Iterator[Difference]:
     """Yield the packages that differ or that one side lacks, without those already listed by name and kind."""
     if base is None or other is None:
@@ -213,7 +228,8 @@ def _packages(
     for name in sorted(in_base.keys() | in_other.keys()):
         spelling = (in_base.get(name) or in_other[name])[0]
         of_base, of_other = (side[name][1] if name in side else None for side in (in_base, in_other))
-        kind: Kind = "alone" if of_base is None or of_other is None else "package"
+        kind: Kind = "speed" if name in companions else "package"
+        kind = "alone" if of_base is None or of_other is None else kind
         listed = kind_by_name.get(re.sub(r"-[cg]pu$", "", name))
         if of_base != of_other and (listed is None or (listed == "framework" and kind == "alone")):
             yield Difference(name=spelling, base=of_base, other=of_other, kind=kind)

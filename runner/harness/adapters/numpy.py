@@ -1,8 +1,11 @@
 """NumPy itself as a framework: the reference in float32, for machines and tests that have nothing else."""
 
+import sys
+
 from ..verify import reference
 from . import kernel
 from .base import Implementation
+from .described import known
 from .user_model import UserModel as Base
 
 FRAMEWORK = "numpy"
@@ -17,10 +20,23 @@ def load(threads: "int") -> "str":
 
 
 def facts(device: "str") -> "dict":
-    """Return the version."""
+    """Return the version, what compiled the wheel, and the instructions that its kernels use on this processor."""
     import numpy
 
-    return {"version": numpy.__version__}
+    return dict(known(compiler, numpy), version=numpy.__version__, **known(cpu_kernels))
+
+
+def compiler(numpy: "object") -> "dict":
+    """Return the compiler of the wheel; NumPy tells it since 1.25."""
+    description = numpy.show_config(mode="dicts")["Compilers"]["c"]
+    return {"compiler": "{name} {version}".format(**description)}
+
+
+def cpu_kernels() -> "dict":
+    """Return the sets of instructions that NumPy has kernels for, and that this processor has; since 1.19."""
+    core = sys.modules.get("numpy._core._multiarray_umath") or sys.modules["numpy.core._multiarray_umath"]
+    has = core.__cpu_features__
+    return {"cpu": " ".join(name for name in core.__cpu_dispatch__ if has.get(name))}
 
 
 class NumpyLoop(Implementation):

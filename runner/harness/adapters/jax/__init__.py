@@ -14,6 +14,7 @@ starts cold and ``compile-warm`` loads from the cache.
 import importlib.util
 import os
 
+from ..described import known
 from . import profile  # noqa: F401  see ``harness.profiling``
 from .cudnn import CudnnLSTM
 from .device import select
@@ -51,13 +52,18 @@ def optax_version() -> "object":
 def facts(device: "str") -> "dict":
     """Return versions and the size of XLA's thread pool, and on cuda XLA's CUDA version and the name of the GPU."""
     import jax
-    import jaxlib
 
-    selected, optax = select(device), optax_version()
-    described = {"version": jax.__version__, "jaxlib": jaxlib.__version__}
-    if optax is not None:
-        described["optimizers"] = "optax " + optax
+    selected = select(device)
+    described = dict(known(libraries), version=jax.__version__)
     described.update(xla_threads=int(os.environ["NPROC"]), xla_flags=os.environ.get("XLA_FLAGS", ""))
     if device == "cuda":
-        described.update(gpu=selected.device_kind, platform=selected.client.platform_version)
+        described.update(gpu=selected.device_kind, **known(lambda: {"platform": selected.client.platform_version}))
     return described
+
+
+def libraries() -> "dict":
+    """Return the versions of jaxlib and Optax."""
+    import jaxlib
+
+    optax = optax_version()
+    return dict({"jaxlib": jaxlib.__version__}, **({} if optax is None else {"optimizers": "optax " + optax}))

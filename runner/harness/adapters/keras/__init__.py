@@ -13,6 +13,7 @@ import os
 import tempfile
 
 from .. import theano
+from ..described import known
 from ..tensorflow.optimizers import EPSILON
 from ..tensorflow.runtime import quiet
 from . import graph, profile, published, runtime  # noqa: F401  ``profile``: see ``harness.profiling``
@@ -48,7 +49,7 @@ def facts(device: "str") -> "dict":
 
     threads, module = runtime.SETTINGS["threads"], runtime.engine_module()
     described = {"version": keras.__version__, "backend": BACKEND}
-    described["backend_version"] = importlib.import_module(BACKEND).__version__
+    described.update(known(lambda: {"backend_version": importlib.import_module(BACKEND).__version__}))
     described.update(adam_epsilon_hat=EPSILON, recurrent_activation="sigmoid")
     described.update(module.facts(device, threads))
     if module is graph:

@@ -13,6 +13,7 @@ import glob
 import os
 import tempfile
 
+from ..described import known
 from . import cudnn
 from . import lasagne
 from . import network as networks
@@ -95,6 +96,13 @@ def linked(ldflags: "str") -> "str":
     return " ".join(flag[2:] for flag in ldflags.split() if flag.startswith("-l")) or "NumPy's, through NumPy"
 
 
+def lasagne_version() -> "dict":
+    """Return the version of Lasagne; raises ImportError where it is not installed."""
+    import lasagne
+
+    return {"lasagne": str(lasagne.__version__)}
+
+
 def facts(device: "str") -> "dict":
     """Return versions, the compiler, the linked BLAS, and the flags that times depend on."""
     import theano
@@ -103,19 +111,14 @@ def facts(device: "str") -> "dict":
         networks.use_cuda()
     described = {
         "version": str(theano.__version__),
-        "compiler": theano.gof.cmodule.gcc_version(),
         "blas": linked(theano.config.blas.ldflags),
         "openmp": bool(theano.config.openmp),
         "optimizer": str(theano.config.optimizer),
         "floatX": str(theano.config.floatX),
         "adam": "written out",
     }
-    try:
-        import lasagne
-
-        described["lasagne"] = str(lasagne.__version__)
-    except ImportError:
-        described["lasagne"] = None
+    described.update(known(lambda: {"compiler": theano.gof.cmodule.gcc_version()}))
+    described.update(known(lasagne_version) or {"lasagne": None})
     if device == "cuda":
         context = theano.gpuarray.type.get_context(None)
         described.update(device=context.devname, cudnn=theano.gpuarray.dnn.version())

@@ -8,7 +8,9 @@ versions at run time: ``compat`` looks at the interfaces that are there.
 
 import importlib
 import os
+import re
 
+from ..described import known
 from . import compat
 from . import profile  # noqa: F401  see ``harness.profiling``
 from . import steps
@@ -20,6 +22,9 @@ from .model import UserModel
 from .modules import MODULES
 
 FRAMEWORK = "torch"
+CXX_FLAGS = re.compile(r"CXX_FLAGS=([^,]*)")
+OPTIMISATION = re.compile(r"-(O|m|f\S*math)")
+"""The flags of a compiler that change the instructions that it writes; most of the others are about warnings."""
 FORK_AFTER_IMPORT = True
 IMPLEMENTATIONS = CELLS + MODULES + COMPILED_CELLS + GRAPHS + OPERATIONS + SUMS + (UserModel,)
 
@@ -43,25 +48,32 @@ def facts(device: "str") -> "dict":
     """Return the versions, the name of the device, the libraries used, and the defaults that times depend on."""
     import torch
 
-    cudnn = torch.backends.cudnn
-    matmul = getattr(getattr(torch.backends, "cuda", None), "matmul", None)
     described = {
         "version": str(torch.__version__),
-        "cuda": getattr(getattr(torch, "version", None), "cuda", None),
-        "cudnn": cudnn.version() if device == "cuda" else None,
         "threads": torch.get_num_threads(),  # 1.0.0 always returns 1
         "zero_grad": "none",
         "zero_grad_published": "as the library has it",
         "adam_epsilon": "corrected at each step" if compat.early_epsilon() else "as the library has it",
         "optimizer_loop": "foreach" if device == "cuda" and _foreach_by_default() else "parameter by parameter",
-        "tf32_default_matmul": getattr(matmul, "allow_tf32", None),
-        "tf32_default_cudnn": getattr(cudnn, "allow_tf32", None),
     }
+    described.update(known(cuda_facts, torch, device))
     if device == "cuda":
         described["device"] = torch.cuda.get_device_name(0)
     if hasattr(torch, "__config__"):
-        described.update(libraries(torch.__config__.show()))
+        described.update(known(lambda: libraries(torch.__config__.show())))
     return described
+
+
+def cuda_facts(torch: "object", device: "str") -> "dict":
+    """Return the versions of CUDA and cuDNN, and whether products and convolutions round to TF32 by default."""
+    cudnn = torch.backends.cudnn
+    matmul = getattr(getattr(torch.backends, "cuda", None), "matmul", None)
+    return {
+        "cuda": getattr(getattr(torch, "version", None), "cuda", None),
+        "cudnn": cudnn.version() if device == "cuda" else None,
+        "tf32_default_matmul": getattr(matmul, "allow_tf32", None),
+        "tf32_default_cudnn": getattr(cudnn, "allow_tf32", None),
+    }
 
 
 def _foreach_by_default():
@@ -69,13 +81,18 @@ def _foreach_by_default():
 
 
 def libraries(text: "str") -> "dict":
-    """Return the BLAS, oneDNN, OpenMP and CPU lines of ``torch.__config__.show()``, shortened.
+    """Return the lines of ``torch.__config__.show()`` about libraries, the compiler and its optimisation, shortened.
 
     >>> sorted(libraries("built with:\\n  - Intel(R) MKL-DNN v2.6.0 (Git Hash 52b5)\\n  - OpenMP 201511").items())
     [('onednn', 'Intel(R) MKL-DNN v2.6.0'), ('openmp', 'OpenMP 201511')]
+    >>> sorted(libraries("  - GCC 7.3\\n  - Build settings: CXX_FLAGS= -Wall -O2 -fPIC -march=native, USE_MKL=ON").items())
+    [('compiler', 'GCC 7.3'), ('compiler_flags', '-O2 -march=native')]
     """
     signs = (("onednn", "MKL-DNN"), ("blas", "Math Kernel Library"), ("openmp", "OpenMP"), ("cpu", "CPU capability"))
-    lines = {}
+    signs += (("compiler", "- GCC "), ("compiler", "- clang "))
+    settings = CXX_FLAGS.search(text)
+    flags = [flag for flag in settings.group(1).split() if OPTIMISATION.match(flag)] if settings else []
+    lines = {"compiler_flags": " ".join(flags)} if settings else {}
     for line in text.splitlines():
         for name, sign in signs:
             if sign in line and line.startswith("  - "):

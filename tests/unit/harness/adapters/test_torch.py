@@ -152,10 +152,13 @@ def test_libraries_returns_the_shortened_lines() -> None:
         "PyTorch built with:\n  - GCC 7.3\n"
         "  - Intel(R) Math Kernel Library Version 2020.0.0 Product Build 20191122 for Intel(R) 64 architecture\n"
         "  - Intel(R) MKL-DNN v2.6.0 (Git Hash 52b5f1)\n  - OpenMP 201511 (a.k.a. OpenMP 4.5)\n"
-        "  - CPU capability usage: AVX2\n  - Build settings: BLAS_INFO=mkl, USE_OPENMP=ON\n"
+        "  - CPU capability usage: AVX2\n  - Build settings: BLAS_INFO=mkl, "
+        "CXX_FLAGS= -Wno-deprecated -fopenmp -O2 -fPIC -mavx2 -fno-math-errno -Wall, USE_OPENMP=ON\n"
     )
     assert torch.libraries(text) == {
         "blas": "Intel(R) Math Kernel Library Version 2020.0.0",
+        "compiler": "GCC 7.3",
+        "compiler_flags": "-O2 -mavx2 -fno-math-errno",
         "cpu": "CPU capability usage: AVX2",
         "onednn": "Intel(R) MKL-DNN v2.6.0",
         "openmp": "OpenMP 201511",

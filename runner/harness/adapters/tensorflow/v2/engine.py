@@ -5,7 +5,8 @@
 
 from .. import layouts, losses, optimizers
 from ... import mixed
-from ..facts import build_facts_v2, gpu_facts_v2
+from ...described import known
+from ..facts import build_facts_v2, gpu_facts_v2, keras_version
 from .device import OnTf2Device, set_threads
 
 
@@ -19,10 +20,7 @@ def load(threads: "int") -> "None":
 
 def facts(device: "str", threads: "int") -> "dict":
     """Return what the wheel was built for, the library of the optimisers, and the GPU's name on cuda."""
-    import tensorflow as tf
-
-    described = dict(build_facts_v2(), variables="resource")
-    described.update(optimizers="tf.keras", keras=tf.keras.__version__)
+    described = dict(build_facts_v2(), variables="resource", optimizers="tf.keras", **known(keras_version))
     if device == "cuda":
         described.update(gpu_facts_v2("TensorFlow"))
     return described
