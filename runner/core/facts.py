@@ -29,6 +29,7 @@ FactType = Literal[
     "server",
     "text",
     "texts",
+    "texts by name",
 ]
 """The type of a fact: ``core.fact_types.STORED`` says what a record may have, ``measure.reply_fields.SENT`` a reply."""
 
@@ -91,6 +92,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("inter_op_threads", "framework", "inter-op threads"),
     Fact("xla_threads", "framework", "XLA threads"),
     Fact("xla_flags", "framework", "XLA flags"),
+    Fact("env", "environment", type="texts by name"),
     Fact("host", "machine", "host"),
     Fact("cpu", "machine", "processor"),
     Fact("cores", "machine", "cores"),
@@ -112,6 +114,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("gradient_errors", "harness", type="errors"),
     Fact("output_errors", "harness", type="errors"),
     Fact("model_check", "harness", column="value", quality=True, type="check"),
+    Fact("set_too_late", "harness", column="value", quality=True, type="texts"),
     Fact("data_digest", "harness", other_names=("digest",), type="text"),
     Fact("checked_case", "harness"),
     Fact("trained_weights", "harness"),

@@ -6,9 +6,11 @@ environment, ``ENVIRONMENT@twin``, is the same image with a server of its own: n
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from runner.core.model import Block, Cell, Past, Plan, PlannedCell, Provisioned
 from runner.core.model.cells import is_twin, twin, without_control
+from runner.core.variables import content_digest, digest_with
 
 MAX_ROUNDS_IN_TURNS = 20
 """The limit of rounds in turns, while the verdict is open."""
@@ -64,6 +66,7 @@ def in_turns(before: Plan, now: Plan, earlier: str, min_rounds: int) -> Plan:
         cells=tuple(each for each in cells if each.cell in in_blocks),
         blocks=blocks,
         frameworks={earlier: next(iter(before.frameworks.values())), **now.frameworks},
+        starts={earlier: before.start_of(next(iter(before.frameworks))), **now.starts},
         past=Past(),
     )
 
@@ -94,3 +97,34 @@ def add_twins(plan: Plan, ready: Mapping[str, Provisioned]) -> dict[str, Provisi
     """Return the provisioned environments, with those of the plan's twins added; a twin shares its original's image."""
     twins = [name for name in plan.frameworks if is_twin(name) and without_control(name) in ready]
     return {**ready, **{name: replace(ready[without_control(name)], environment=name) for name in twins}}
+
+
+T = TypeVar("T")
+
+
+def with_starts(
+    plan: Plan, ready: Mapping[str, Provisioned], also: Collection[str] = ()
+) -> dict[str, Provisioned]:
+    """Return the provisioned environments of a plan as they are started: with their variables, which identify them too.
+
+    Environments that differ in those alone share what was provisioned. Those in ``also`` have their variables already.
+    """
+    started = dict(ready)
+    for name, image in _of_images(plan, ready).items():
+        if name in also:
+            continue
+        variables = plan.start_of(name).variables
+        digest = digest_with(content_digest(image.digest), variables)
+        started[name] = replace(image, environment=name, variables=variables, digest=digest)
+    return {name: environment for name, environment in started.items() if name in plan.frameworks}
+
+
+def failed_starts(plan: Plan, failed: Mapping[str, T]) -> dict[str, T]:
+    """Return what failed, also for the environments of a plan that share what could not be provisioned."""
+    return {**failed, **_of_images(plan, failed)}
+
+
+def _of_images(plan: Plan, by_image: Mapping[str, T]) -> dict[str, T]:
+    """Return what is known of an image for each environment that is started in a way of its own."""
+    images = {name: start.image or name for name, start in plan.starts.items()}
+    return {name: by_image[image] for name, image in images.items() if image in by_image}

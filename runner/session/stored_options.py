@@ -16,7 +16,7 @@ from runner.session.options import Options
 from runner.store.header import RunHeader
 
 IN_THE_PLAN = frozenset(
-    ["workload", "model", "preset", "precision", "rounds", "max_rounds", "budget", "seconds", "seed", "corpus"]
+    ["workload", "model", "preset", "precision", "rounds", "max_rounds", "budget", "seconds", "seed", "threads", "corpus"]
 )
 """Options whose effect a stored plan has: they are not asked for again, for their files may be gone by now."""
 

@@ -6,6 +6,8 @@ import os
 import shutil
 import sys
 
+from .. import variables
+
 
 class ModelFiles(object):
     """The files of a network.
@@ -49,5 +51,6 @@ class ModelFiles(object):
         specification = importlib.util.spec_from_file_location(name, os.path.join(self.folder, self.entry))
         module = importlib.util.module_from_spec(specification)
         sys.modules[name] = module
-        specification.loader.exec_module(module)
+        with variables.watched():
+            specification.loader.exec_module(module)
         return module

@@ -16,7 +16,7 @@ from runner.core.model import Plan, Provisioned, Skip
 from runner.core.progress import Progress
 from runner.gpu.device import recover
 from runner.measure.round_plan import reopened_cases
-from runner.plan.pairs import with_twins
+from runner.plan.pairs import failed_starts, with_starts, with_twins
 from runner.plan.specs import announce
 from runner.session.context import PlannedRun
 from runner.session.execution import header
@@ -51,7 +51,8 @@ def run(work: PlannedRun, progress: Progress) -> Totals:
     recover(settings.clocks, progress.note)
     plan = prepared.plan if resumed or not settings.controls else with_twins(prepared.plan)
     assignment = assign_devices(plan, work.context.gpus, settings, progress)
-    ready, failed = build(prepared, backend, progress)
+    built, unbuilt = build(prepared, backend, progress)
+    ready, failed = with_starts(plan, built, prepared.also), failed_starts(plan, unbuilt)
     with contextlib.ExitStack() as stack:
         if resumed:
             stored, entries = resumed, _continued(resumed, plan, ready, failed)

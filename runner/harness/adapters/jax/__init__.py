@@ -19,6 +19,7 @@ from .device import select
 from .kernels import OPERATIONS
 from .model import UserModel
 from .scan import Scan
+from ... import variables
 
 FRAMEWORK = "jax"
 FORK_AFTER_IMPORT = False  # JAX starts threads, and warns that a fork is likely to end in a deadlock
@@ -28,7 +29,7 @@ IMPLEMENTATIONS = (Scan, CudnnLSTM) + OPERATIONS + (UserModel,)
 def load(threads: "int") -> "str":
     """Import JAX and Optax and set the size of XLA's thread pool; touches no device; returns the version."""
     os.environ["NPROC"] = str(threads)
-    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # by default a process allocates 75% of a GPU's memory
+    variables.default("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # by default a process allocates 75% of a GPU's memory
     import jax
     import optax
 
