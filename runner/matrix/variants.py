@@ -22,7 +22,7 @@ def read_variables(assignments: Iterable[str], option: str) -> dict[str, str]:
 
     Args:
         assignments: as they were typed.
-        option: where, for messages.
+        option: what they were typed behind, for messages; empty in a selector.
 
     Raises:
         UsageError: one is not written so, is given twice, or has a name or a value that no environment may have.
@@ -50,15 +50,19 @@ def read_variables(assignments: Iterable[str], option: str) -> dict[str, str]:
 def read_threads(text: str, option: str) -> tuple[int, ...]:
     """Return thread counts with commas between them, such as ``1,2,4``.
 
+    Args:
+        text: as it was typed.
+        option: what it was typed behind, for messages.
+
     Raises:
         UsageError: it is none, or a count is given twice.
     """
     words = text.split(",")
     counts = tuple(int(word) for word in words if _COUNT.fullmatch(word) and int(word) <= MAX_COUNT)
     if len(counts) != len(words):
-        raise UsageError(Problem(f"{option} {text} is no number of threads", hint=f"write {option} 4, or {option} 1,2,4"))
+        raise UsageError(Problem(f"{option}{text} is no number of threads", hint=f"write {option}4"))
     if len(set(counts)) != len(counts):
-        raise UsageError(Problem(f"{option} {text} has a number twice", hint="keep one of the two"))
+        raise UsageError(Problem(f"{option}{text} has a number twice", hint="keep one of the two"))
     return counts
 
 
@@ -102,6 +106,17 @@ def with_variants(matrix: Matrix, selectors: Sequence[str]) -> tuple[Matrix, lis
         matrix = _added(matrix, bases, variables, threads[0])
         words += [f"{mark}{variant_name(base, variables, threads[0])}{slash}{cells}" for base in bases]
     return matrix, words
+
+
+def canonical(name: str) -> str:
+    """Return the id of a variant as records have it, from one that may be typed in other words.
+
+    Raises:
+        UsageError: a variable or a thread count is wrong.
+    """
+    environment, text, count = split_variant(name)
+    (threads,) = read_threads(count, THREADS)[:1] if THREADS in name else (0,)
+    return variant_name(environment, _typed_variables(text, name), threads)
 
 
 def _typed_variables(text: str, selector: str) -> dict[str, str]:

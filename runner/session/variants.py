@@ -20,4 +20,4 @@ def with_typed_variants(matrix: Matrix, options: Options) -> tuple[Matrix, Optio
 
 def typed_threads(options: Options) -> tuple[int, ...]:
     """Return the thread counts of ``--threads``, the run's first; none without the option. Raises UsageError."""
-    return read_threads(options.threads, "--threads") if options.threads is not None else ()
+    return read_threads(options.threads, "--threads ") if options.threads is not None else ()

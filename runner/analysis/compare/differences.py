@@ -28,6 +28,8 @@ SHOWN_ELSEWHERE = frozenset(
         "env",  # a line for each variable
     }
 )
+FROM_VARIABLES = {"xla_flags": "XLA_FLAGS"}
+"""Fact -> the variable that it is the value of, which is listed where the user has set it."""
 LABELS = {"threads": "threads reported by the framework"}
 SHORTENED = (
     (re.compile(r"^Intel\(R\) (?:oneAPI )?Math Kernel Library Version ([\d.]+).*$"), r"MKL \1"),
@@ -193,7 +195,10 @@ def _value_of_variable(value: str | None) -> str:
 def _listed_facts(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
     """Yield the differences in the facts that ``runner.core.facts`` lists, in its order, and then in the digest."""
     on_cpu = base.rounds.get("device") == other.rounds.get("device") == "cpu"
+    variables = {name for side in (base, other) for name in side.facts.get("env") or {}}
     for fact in SHOWN_DIFFERENCES:
+        if FROM_VARIABLES.get(fact.name) in variables:
+            continue
         of_base, of_other = (side.text(fact.recorder, (fact.name, *fact.other_names)) for side in (base, other))
         if of_base != of_other:
             frameworks_differ = base.framework != other.framework

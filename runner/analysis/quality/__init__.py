@@ -20,6 +20,7 @@ __all__ = ["CODES", "annotate", "quality_issues"]
 
 CODES = (
     "unchecked",
+    "set-too-late",
     "few-rounds",
     "serial-correlation",
     "busy",

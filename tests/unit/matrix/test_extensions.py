@@ -141,7 +141,7 @@ MISTAKES = {
     ),
     "no packages": (
         "{extends: torch-1.12}",
-        ("22:9", "new extends torch-1.12 and adds no package", "name packages: add: [torchvision]"),
+        ("22:9", "new extends torch-1.12 and adds neither packages nor variables", 'name packages, or variables: add: [torchvision], env: {OMP_WAIT_POLICY: "passive"}'),
     ),
     "packages without an environment": (
         '{framework: torch, release: "1", image: a, add: [x]}',
