@@ -24,7 +24,6 @@ STORED: Mapping[FactType, Any] = {
     "server": Annotated[str, Field(pattern=r"^[^#]*(#[0-9]{1,9})?$")],
     "text": str,
     "texts": list[str],
-    "texts by name": dict[str, str],
 }
 """Type of a fact -> its values in a record, where each may be null as well; without ``any``."""
 

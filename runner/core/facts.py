@@ -29,7 +29,6 @@ FactType = Literal[
     "server",
     "text",
     "texts",
-    "texts by name",
 ]
 """The type of a fact: ``core.fact_types.STORED`` says what a record may have, ``measure.reply_fields.SENT`` a reply."""
 
@@ -92,7 +91,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("inter_op_threads", "framework", "inter-op threads"),
     Fact("xla_threads", "framework", "XLA threads"),
     Fact("xla_flags", "framework", "XLA flags"),
-    Fact("env", "environment", type="texts by name"),
+    Fact("env", "environment"),
     Fact("host", "machine", "host"),
     Fact("cpu", "machine", "processor"),
     Fact("cores", "machine", "cores"),
