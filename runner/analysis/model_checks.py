@@ -15,7 +15,11 @@ UNCHECKED = "unchecked"
 """The code of the quality issue of a cell or a pair whose results agree with nothing."""
 OTHER_TYPES = "other-types"
 """The code of the quality issue of a cell whose outputs agree, and have numbers of another type."""
-SOURCES = {"weights": "weights of the file, results", "state": "state and results", "outputs": "outputs, without a state,"}
+SOURCES = {
+    "weights": "weights of the file, results",
+    "state": "state and results",
+    "outputs": "outputs, without a state,",
+}
 """By what a cell was verified -> what it has of the base, in a table."""
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from runner.analysis.model import Dataset
 from runner.core.model.cells import is_control, without_environment
+from runner.core.model.variants import is_variant
 
 SEPARATOR = "@"
 
@@ -17,9 +18,12 @@ def split(name: str) -> tuple[str, str]:
 
     >>> split("torch-2.x@20261120-104500-ab12"), split("torch-2.x"), split("torch-2.x@twin")
     (('torch-2.x', '20261120-104500-ab12'), ('torch-2.x', ''), ('torch-2.x@twin', ''))
+    >>> split("jax@env:A=1"), split("jax@env:A=1@20261120-104500-ab12")
+    (('jax@env:A=1', ''), ('jax@env:A=1', '20261120-104500-ab12'))
     """
     environment, separator, run = name.rpartition(SEPARATOR)
-    return (environment, run) if separator and not is_control(name) else (name, "")
+    is_run = separator and not is_control(name) and not is_variant(f"{SEPARATOR}{run}")
+    return (environment, run) if is_run else (name, "")
 
 
 def of_run(dataset: Dataset, environments: Collection[str]) -> Dataset:

@@ -18,7 +18,9 @@ from typing import Any, Protocol
 
 from runner.core.errors import Problem, ProvisionError, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
+from runner.core.model.variants import without_variant
 from runner.core.progress import Progress
+from runner.core.variables import content_digest
 
 BACKENDS: Mapping[str, str] = {
     "docker": "runner.backends.docker.backend:DockerBackend",
@@ -189,7 +191,7 @@ def restored(backend: Backend, environment: str, digest: str, facts: Mapping[str
     Raises:
         EngineError: the engine stopped answering.
     """
-    handle = backend.restore(environment, digest) if digest else None
+    handle = backend.restore(without_variant(environment), content_digest(digest)) if digest else None
     if handle is None:
         return None
     return Provisioned(
@@ -200,6 +202,7 @@ def restored(backend: Backend, environment: str, digest: str, facts: Mapping[str
         seconds=0.0,
         cached=True,
         facts=facts,
+        variables=facts.get("env") or {},
     )
 
 

@@ -136,12 +136,12 @@ class HostBackend(Backend):
 
     @override
     def cache(self, ready: Provisioned) -> str:
-        """See Backend; a twin is the same interpreter."""
+        """See Backend; a twin is the same interpreter, and compilers' results depend on variables."""
         return str(self.caches / without_control(ready.environment))
 
     @override
     def open(self, ready: Provisioned, limits: Limits) -> ProcessChannel:
-        return ProcessChannel(ready.handle, limits.device, isolated=False)
+        return ProcessChannel(ready.handle, limits.device, isolated=False, variables=ready.variables)
 
     @override
     def answers(self) -> bool:

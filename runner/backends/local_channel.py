@@ -11,7 +11,9 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 from typing_extensions import override
@@ -33,7 +35,15 @@ SEND_SECONDS = 60.0
 class ProcessChannel(Channel):
     """A server with its own session and temporary folder; both are gone after ``close``."""
 
-    def __init__(self, python: str, device: str, harness: bytes | None = None, *, isolated: bool = True) -> None:
+    def __init__(
+        self,
+        python: str,
+        device: str,
+        harness: bytes | None = None,
+        *,
+        isolated: bool = True,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Start ``python`` and send it the harness.
 
         Args:
@@ -41,6 +51,7 @@ class ProcessChannel(Channel):
             device: ``cpu``, or the UUIDs of the GPUs that it may see, with commas between them.
             harness: see ``harness_archive.pack``; the shipped harness by default.
             isolated: ignore packages of the user and of ``PYTHONPATH``.
+            variables: name -> value, those of the environment.
 
         Raises:
             OSError: the interpreter cannot be started.
@@ -48,6 +59,7 @@ class ProcessChannel(Channel):
         self.folder = Path(tempfile.mkdtemp(prefix="matrix-runner-"))
         kept = KEPT if isolated else (*KEPT, *KEPT_BY_HOST)
         environment = {name: os.environ[name] for name in kept if name in os.environ}
+        environment |= variables
         environment["TMPDIR"] = str(self.folder)
         environment |= in_process(device)
         try:

@@ -237,7 +237,7 @@ class VenvBackend(Backend):
 
     @override
     def open(self, ready: Provisioned, limits: Limits) -> ProcessChannel:
-        return ProcessChannel(ready.handle, limits.device)
+        return ProcessChannel(ready.handle, limits.device, variables=ready.variables)
 
     @override
     def answers(self) -> bool:

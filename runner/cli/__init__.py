@@ -3,7 +3,7 @@
 Each module holds a group of commands: ``measure`` (plan, build, run, nightly), ``results`` (compare, check, report,
 accuracy, export, import), ``history_commands`` (trends of stored runs), ``this_machine`` (doctor, tune,
 clocks, clean), ``matrix_file`` (lock, schema), ``alerts`` and ``schedule``. ``params`` declares the options that they
-share, ``console`` prints and sets the exit code, ``signals`` handles Ctrl-C.
+share, ``commands`` how each reads its own, ``console`` prints and sets the exit code, ``signals`` handles Ctrl-C.
 
 A command imports what it needs inside its function, so that ``runner --help`` starts as fast as a help text should.
 """
@@ -24,10 +24,11 @@ from runner.cli import (
     this_machine,
     worker,
 )
+from runner.cli.commands import CommandGroup
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(
+app = CommandGroup(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Is this release of a framework faster or slower than that one, on this device, for these networks?",

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from runner.cli import console
+from runner.cli.commands import CommandGroup
 from runner.cli.params import Output, Reports, TableOrJson, Traceback
 from runner.core.errors import Problem, UsageError
 
-app = typer.Typer()
+app = CommandGroup()
 
 
 @app.command(short_help="Show the open alerts, or test who gets them")

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from runner.cli import completion, console
+from runner.cli.commands import CommandGroup
 from runner.cli.params import Device, MatrixFile, Output, Reports, TableOrJson, Traceback, planning
 
 if TYPE_CHECKING:
     from runner.session.options import Options
 
-app = typer.Typer()
+app = CommandGroup()
 
 
 @app.command(short_help="Search the release in which a cell became slower or faster")

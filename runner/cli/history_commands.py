@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from typer.core import TyperGroup
 
 from runner.cli import console
+from runner.cli.commands import CommandGroup, CommandsBelow
 from runner.cli.params import HistoryUrl, MatrixFile, Output, Reports, Traceback
 
 
-class GroupWithDefault(TyperGroup):
+class GroupWithDefault(CommandsBelow):
     """A group that shows the history where its first word names no command: `runner history 'torch-2.x/*'`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  its class differs between versions
@@ -21,7 +21,7 @@ class GroupWithDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
+app = CommandGroup(
     cls=GroupWithDefault,
     short_help="Show how cells changed over all stored runs",
     help="The history of all stored runs. `runner history CELL` is short for `runner history show CELL`.",

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from runner.cli import console
+from runner.cli.commands import CommandGroup
 from runner.cli.params import Environments, MatrixFile, Output, Traceback
 from runner.core.errors import Problem, UsageError
 
-app = typer.Typer()
+app = CommandGroup()
 
 
 @app.command(short_help="Write the locks of environments, or pin the images; or check both")

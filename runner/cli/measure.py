@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from runner.cli import console
+from runner.cli.commands import CommandGroup
 from runner.cli.params import Certificates, HistoryUrl, Output, TableOrJson, planning
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from runner.session.flow import RunSession
     from runner.session.options import Options
 
-app = typer.Typer()
+app = CommandGroup()
 
 
 @app.command(short_help="Show what would run, and why the rest would not")

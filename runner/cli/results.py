@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 import typer
 
 from runner.cli import completion, console
+from runner.cli.commands import CommandGroup
 from runner.cli.params import HistoryUrl, MatrixFile, Output, Reports, RunName, TableOrJson, Traceback
 
-app = typer.Typer()
+app = CommandGroup()
 
 Format = Annotated[
     Literal["table", "md", "json", "csv", "html"], typer.Option("--format", help="how to print the comparison")

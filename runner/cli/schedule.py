@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 import typer
 
 from runner.cli import console, measure
+from runner.cli.commands import CommandGroup
 from runner.cli.params import Traceback
 from runner.core.errors import Problem, UsageError, file_problem
 
-app = typer.Typer()
+app = CommandGroup()
 
 
 @app.command(short_help="Print a timer, crontab lines or a CI workflow for `runner nightly`")

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 import typer
 
 from runner.cli import console
+from runner.cli.commands import CommandGroup
 from runner.cli.params import Device, Environments, MatrixFile, Output, Reports, TableOrJson, Traceback
 from runner.core.errors import Problem, UsageError
 
-app = typer.Typer()
+app = CommandGroup()
 
 
 @app.command(short_help="Show what this machine can run, and what to fix")

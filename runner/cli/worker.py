@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from runner.cli import console
+from runner.cli.commands import CommandGroup
 from runner.cli.params import Certificates, Device, Traceback
 from runner.core.errors import Problem, UsageError
 
-app = typer.Typer()
+app = CommandGroup()
 
 
 @app.command(short_help="Offer the devices of this host to `runner run --executor`")

@@ -6,6 +6,8 @@ An environment has one folder for each device. A cell that times a cold start ge
 import hashlib
 import os
 
+from . import variables
+
 FOLDER_VARIABLES = (
     "TORCHINDUCTOR_CACHE_DIR",
     "TRITON_CACHE_DIR",
@@ -32,7 +34,8 @@ def use(folder: "str", driver_folder: "object" = None) -> "None":
         os.environ[name] = path
     os.environ["CUDA_CACHE_MAXSIZE"] = str(4 << 30)
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # no worker processes that outlive a child
-    os.environ["THEANO_FLAGS"] = "base_compiledir=" + os.path.join(folder, "theano")
+    flags = [os.environ.get("THEANO_FLAGS", "")] if "THEANO_FLAGS" in variables.CHOSEN else []
+    os.environ["THEANO_FLAGS"] = ",".join(flags + ["base_compiledir=" + os.path.join(folder, "theano")])
 
 
 def cold_cells(implementations: "dict", folder: "str", threads: "int", cells: "list") -> "dict":

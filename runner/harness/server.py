@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 
-from . import compile_cache, cpu, leftovers, loaded_libraries, plain, procfs, protocol
+from . import compile_cache, cpu, leftovers, loaded_libraries, plain, procfs, protocol, variables
 from .model.store import ModelStore
 from .supervisor import ChildSupervisor
 
@@ -83,8 +83,9 @@ class Server(object):
         """Pin CPUs, set thread counts and import the framework; return its facts, which a child reads from the device."""
         for name in FORK_SAFE_CHECKS:
             os.environ[name] = "1"
-        for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM"):
-            os.environ[name + "_NUM_THREADS"] = str(request["threads"])
+        variables.CHOSEN.update(request.get("variables") or ())
+        for name in variables.THREADS:
+            variables.default(name, str(request["threads"]))
         cpu.pin(request.get("cpus") or [])  # before the import: libraries count the CPUs that they may use
         self.settings = request
         begin = time.perf_counter()
@@ -98,6 +99,10 @@ class Server(object):
             traceback.print_exc()
             return {"status": "failed", "class": "import", "reason": "{}: {}".format(type(error).__name__, error)}
         import_seconds = time.perf_counter() - begin
+        missing = variables.unloaded()
+        if missing:
+            reason = "LD_PRELOAD names {}, and this environment has no such library".format(missing)
+            return {"status": "failed", "class": "import", "reason": reason}
         opened = procfs.open_devices()
         if opened:
             reason = "the import of {} opens {}".format(request["framework"], opened)

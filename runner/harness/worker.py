@@ -5,7 +5,7 @@ import tempfile
 import time
 import traceback
 
-from . import adapters, cases, compile_cache, cpu, device_time, profiling, queueing, timing
+from . import adapters, cases, compile_cache, cpu, device_time, profiling, queueing, timing, variables
 from .errors import CellFailure
 from .link import BUILT, FORK, TIMED
 from .model import blob, mistakes
@@ -114,6 +114,8 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
         facts.update(times, check_seconds=time.perf_counter() - checking)
         if request["device"] != "cpu":
             facts.update(device_time.facts(program, call, request["seconds"], times.get("batch", 1)))
+    if variables.SET_TOO_LATE:
+        facts["set_too_late"] = sorted(variables.SET_TOO_LATE)
     facts["child_seconds"] = time.perf_counter() - begin
     return facts
 

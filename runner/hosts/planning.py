@@ -9,6 +9,7 @@ from typing import Any
 from runner.core.errors import NothingSelectedError, Problem
 from runner.core.model import Block, Measurement, ModelFiles, Past, Plan, PlannedCell
 from runner.core.model.cells import without_control
+from runner.core.model.variants import Start
 from runner.hosts.tasks import BlockTask, Offer
 from runner.hosts.waiting import QueuedBlock, runnable_by_kind
 from runner.plan.document import plan_document, read_plan
@@ -94,12 +95,14 @@ def _merged(by_kind: Mapping[str, Plan], chosen: Mapping[str, str], blocks: tupl
     first = next(iter(by_kind.values()))
     planned: dict[str, PlannedCell] = {}
     frameworks: dict[str, str] = {}
+    starts: dict[str, Start] = {}
     for kind, plan in by_kind.items():
         frameworks.update(plan.frameworks)
+        starts.update(plan.starts)
         for cell in plan.cells:
             if cell.cell.id not in planned or chosen.get(cell.cell.case_id) == kind:
                 planned[cell.cell.id] = cell
-    return replace(first, cells=tuple(planned.values()), blocks=blocks, frameworks=frameworks)
+    return replace(first, cells=tuple(planned.values()), blocks=blocks, frameworks=frameworks, starts=starts)
 
 
 def new_lease(case_id: str, number: int, offer: Offer) -> BlockLease:

@@ -17,7 +17,9 @@ from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError
 from runner.core.locks import try_exclusive
 from runner.core.model import Leftover, Spec
+from runner.core.model.variants import without_variant
 from runner.core.units import disk_size
+from runner.core.variables import content_digest
 from runner.matrix import load
 from runner.measure.references import code_hash
 from runner.nights.anchors_file import Anchor, anchor_digests
@@ -92,7 +94,7 @@ def _on_engine(
     from runner.backends.docker.cleanup import abandoned_containers, unneeded_images_and_volumes
     from runner.backends.docker.client import connect, talking
 
-    backend, kept = DockerBackend(folder), {anchor.digest for anchor in anchors}
+    backend, kept = DockerBackend(folder), {content_digest(anchor.digest) for anchor in anchors}
     with closing(connect()) as client, talking("the container engine stopped answering"):
         leftovers = [*abandoned_containers(client)]
         if alone:
@@ -105,7 +107,7 @@ def _in_cache(
 ) -> Iterator[Leftover]:
     venvs = VenvBackend(cache)
     needed_names = {venvs.home(spec).name for spec in needed if spec.lock and spec.python}
-    needed_names |= {venvs.home_of(anchor.environment, anchor.digest).name for anchor in anchors}
+    needed_names |= {venvs.home_of(without_variant(anchor.environment), anchor.digest).name for anchor in anchors}
     removable = {
         leftover.name: leftover for leftover in _venvs(venvs.folder, needed_names, needed, everything=everything)
     }

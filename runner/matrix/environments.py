@@ -20,6 +20,8 @@ from runner.matrix.fields import (
     Part,
     PythonVersion,
     Text,
+    VariableName,
+    VariableValue,
     VariantName,
     WebAddress,
 )
@@ -170,10 +172,14 @@ class Environment(_Source):
     variants: dict[VariantName, Variant] = Field(default={})
     """An entry for cpu and one for cuda, if the two need different packages; or cuda-12.6 and cuda-13.0, of which the
     plan takes the newest that the GPU and its driver run."""
+    env: dict[VariableName, VariableValue] = Field(default={})
+    """The environment variables of its processes, set before the interpreter starts: OMP_WAIT_POLICY: "passive". Values
+    are text, in quotes where they are numbers, and are kept in records."""
     note: Text | None = None
     """A remark for people."""
     extends: EnvironmentId | None = None
-    """The id of an environment that gives this one all other keys: only `add` and `note` are written with it."""
+    """The id of an environment that gives this one all other keys: only `add`, `env` and `note` are written with it.
+    The variables of `env` are added to those of the other; without `add`, both have the same image."""
     add: Annotated[tuple[PackageRequirement, ...], Field(strict=False)] = ()
     """The packages that it has in addition (PEP 508); `runner lock` resolves them together with the `requirements` of
     the other, into a lock beside that of the other, with the name of this environment."""

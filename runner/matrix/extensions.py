@@ -1,4 +1,4 @@
-"""Environments that add packages to another: ``extends: torch-2.x`` with ``add: [torchvision]``.
+"""Environments that add packages or variables to another: ``extends: torch-2.x`` with ``add: [torchvision]``.
 
 They are written out before the models check the matrix, so that the rest of the program knows one kind of environment.
 """
@@ -12,7 +12,7 @@ from runner.matrix.environments import Environment, package_name
 from runner.matrix.patterns import nearest_name
 from runner.matrix.yaml_tree import Path, Tree
 
-KEYS = ("extends", "add", "note")
+KEYS = ("extends", "add", "env", "note")
 """The keys of an environment that extends another; all others come from that environment."""
 
 LOCKS = "docker/locks"
@@ -44,8 +44,8 @@ def write_out(tree: Tree) -> tuple[dict[str, Any], list[Problem]]:
         problems += mistakes
         base = _readable(environments.get(written["extends"]))
         packages = _packages(written)
-        if not mistakes and base and packages and all(packages):
-            complete[name] = _with_packages(name, written, base)
+        if not mistakes and base and all(packages):
+            complete[name] = _with_variables(_with_packages(name, written, base) if packages else written, base)
     return {**tree.data, "environments": complete}, problems
 
 
@@ -62,7 +62,7 @@ def _mistakes_in_base(tree: Tree, name: str, environments: Mapping[str, Any]) ->
     elif is_extension(base):
         hint = "extend an environment that extends none, and list all packages in add:"
         yield Problem(f"{name} extends {extends}, which extends {base['extends']}", where, hint)
-    elif readable := _readable(base):
+    elif (readable := _readable(base)) and environments[name].get("add"):
         sources = readable.get("variants") or {"": readable}
         if all(source.get("image") for source in sources.values()):
             hint = "packages are added to what a lock installs: write an environment with python: and requirements:"
@@ -82,9 +82,10 @@ def _mistakes_in_keys(tree: Tree, name: str, environments: Mapping[str, Any]) ->
         if key in Environment.model_fields and key not in KEYS:
             hint = f"remove {key}:, or write the environment without extends:"
             yield Problem(f"{name} takes {key} from {extends}", tree.source.node(tree.keys[*path, key]), hint)
-    if not written.get("add"):
+    if not written.get("add") and not written.get("env"):
         where = tree.source.node(tree.keys[*path, "add" if "add" in written else "extends"])
-        yield Problem(f"{name} extends {extends} and adds no package", where, "name packages: add: [torchvision]")
+        hint = 'name packages, or variables: add: [torchvision], env: {OMP_WAIT_POLICY: "passive"}'
+        yield Problem(f"{name} extends {extends} and adds neither packages nor variables", where, hint)
     base = _readable(environments.get(extends)) or {}
     sources = [base, *(base.get("variants") or {}).values()]
     required = {package_name(each): each for source in sources for each in source.get("requirements") or ()}
@@ -134,6 +135,13 @@ def _with_packages(name: str, written: Mapping[str, Any], base: Mapping[str, Any
             if not variant.get("image")
         }
     return complete
+
+
+def _with_variables(complete: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an environment with what it lacks from the one it extends, and with the variables of both: its own count."""
+    of_both = [each.get("env") or {} for each in (base, complete)]
+    is_mapping = all(isinstance(each, dict) for each in of_both)
+    return {**base, **complete, **({"env": {**of_both[0], **of_both[1]}} if is_mapping else {})}
 
 
 def _source(stem: str, added: list[str], source: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from runner.core.model import Precision
+from runner.core.text import without_credentials
 from runner.core.units import MAX_COUNT, MAX_SECONDS
+from runner.core.variables import is_name, refusal
 
 Framework = Literal["torch", "tensorflow", "keras", "theano", "jax", "torch7", "numpy"]
 Phase = Literal["compile", "compile-warm", "forward", "gradient", "train", "backward-weights", "backward-inputs"]
@@ -105,6 +107,20 @@ def _check_model_path(value: str) -> str:
     return _check_below(value, "models/my_network.py")
 
 
+def _check_variable(name: str) -> str:
+    if not is_name(name):
+        _refuse("is not the name of a variable", "use letters, digits and underscores, and no digit first")
+    if reason := refusal(name):
+        _refuse(f"cannot be set for an environment: {reason}", "remove it")
+    return name
+
+
+def _check_variable_value(value: str) -> str:
+    if without_credentials(value) != value:
+        _refuse("has a user or a password in an address", "write the address without it: records hold all values")
+    return _check_text(value)
+
+
 def _check_variant(value: str) -> str:
     if not re.fullmatch(r"cpu|cuda(-[0-9]+\.[0-9]+)?", value):
         raise PydanticKnownError("literal_error", {"expected": "'cpu', 'cuda', 'cuda-12.6'"})
@@ -119,6 +135,8 @@ WebAddress = Annotated[Text, AfterValidator(_check_web_address)]
 Image = Annotated[Text, AfterValidator(_check_image)]
 Repository = Annotated[Text, AfterValidator(_check_repository)]
 PackageRequirement = Annotated[Text, AfterValidator(_check_requirement)]
+VariableName = Annotated[str, AfterValidator(_check_variable)]
+VariableValue = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_check_variable_value)]
 WorkloadName = Text  # runner.matrix.workloads checks which
 LockPath = Annotated[Text, AfterValidator(_check_lock)]
 ModelPath = Annotated[Text, AfterValidator(_check_model_path)]

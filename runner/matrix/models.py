@@ -7,6 +7,8 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator
 
 from runner.catalog.cases import CASES, WORKLOADS
 from runner.core.model import Process, Protocol
+from runner.core.model.variants import PLAIN_START, Start, without_variant
+from runner.core.variables import NAME
 from runner.matrix.environments import Environment
 from runner.matrix.fields import (
     Count,
@@ -160,6 +162,8 @@ class Matrix(Part):
     hosts then pull them, by the digests in `docker/images.toml`, instead of building their own."""
     _networks: Mapping[str, Network] = PrivateAttr(default_factory=dict)
     _cases: Mapping[str, Mapping[str, Any]] = PrivateAttr(default=CASES)
+    _threads: Mapping[str, int] = PrivateAttr(default_factory=dict)
+    _follows: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
     @property
     def networks(self) -> Mapping[str, Network]:
@@ -170,6 +174,34 @@ class Matrix(Part):
     def cases(self) -> Mapping[str, Mapping[str, Any]]:
         """``workload/case`` -> the sizes: the cases of the program, and then those of the user's networks."""
         return self._cases
+
+    @property
+    def follows(self) -> Mapping[str, str]:
+        """Variant -> the environment with which it is selected, and excluded: those that ``--threads 1,2`` adds."""
+        return self._follows
+
+    def image_of(self, name: str) -> str:
+        """Return the environment whose image an environment has: that which it extends by variables alone, or itself."""
+        name = without_variant(name)
+        extended = self.environments[name].extends
+        return name if extended not in self.environments or self.environments[name].add else extended
+
+    def start_of(self, name: str) -> Start:
+        """Return how the processes of an environment are started."""
+        image, environment = self.image_of(name), self.environments[name]
+        threads = self._threads.get(name, 0)
+        if image == name and not environment.env and not threads:
+            return PLAIN_START
+        return Start(image="" if image == name else image, variables=environment.env, threads=threads)
+
+    def with_environments(
+        self, environments: Mapping[str, Environment], threads: Mapping[str, int], follows: Mapping[str, str]
+    ) -> "Matrix":
+        """Return a copy with these environments alone; ``threads`` and ``follows`` are of the variants among them."""
+        copy = self.model_copy(update={"environments": dict(environments)})
+        copy._threads = {**self._threads, **threads}  # noqa: SLF001  a new matrix that nobody else has
+        copy._follows = {**self._follows, **follows}  # noqa: SLF001
+        return copy
 
     def with_networks(self, networks: Mapping[str, Network], **update: object) -> "Matrix":
         """Return a copy that has these networks, too; ``update`` replaces keys of the matrix."""
@@ -194,5 +226,7 @@ def schema() -> dict[str, Any]:
     names = [{"enum": list(WORKLOADS)}, {"pattern": f"^{NETWORK_NAME.pattern}$"}]
     model["properties"]["workloads"]["propertyNames"] = {"anyOf": names}
     environment = model["$defs"]["Environment"]
-    environment["anyOf"] = [{"required": environment.pop("required")}, {"required": ["extends", "add"]}]
+    extensions = ({"required": ["extends", key]} for key in ("add", "env"))
+    environment["anyOf"] = [{"required": environment.pop("required")}, *extensions]
+    environment["properties"]["env"]["propertyNames"] = {"pattern": f"^{NAME.pattern}$"}
     return head | model | {"title": "matrix.yaml"}

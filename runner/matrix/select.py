@@ -11,7 +11,7 @@ from functools import cache
 from packaging.version import InvalidVersion, Version
 
 from runner.core.errors import NothingSelectedError, Problem, UsageError
-from runner.core.model.cells import environment_of
+from runner.core.model.cells import environment_of, without_environment
 from runner.matrix.fields import FRAMEWORK_ALIASES, FRAMEWORKS
 from runner.matrix.models import Matrix
 
@@ -43,18 +43,18 @@ def select_environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, 
     """
     included = [selector for selector in selectors if not selector.startswith("!")]
     chosen = (
-        {name for selector in included for name in _environments_named(matrix, selector)}
+        {name for selector in included for name in environments_named(matrix, selector)}
         if included
         else set(matrix.environments)
     )
     for selector in selectors:
         if selector.startswith("!"):
-            named = _environments_named(matrix, selector[1:])
+            named = environments_named(matrix, selector[1:])
             chosen -= set() if "/" in selector else named
     if not chosen:
         message = f"no environment remains of {' '.join(selectors)}"
         raise NothingSelectedError(Problem(message, hint="remove a selector that begins with !"))
-    return tuple(name for name in matrix.environments if name in chosen)
+    return tuple(name for name in matrix.environments if matrix.follows.get(name, name) in chosen)
 
 
 def split_selectors(selectors: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -85,8 +85,9 @@ def choose_cells(matrix: Matrix, selectors: Sequence[str]) -> Callable[[str], bo
 
     def chosen(cell: str) -> bool:
         name = environment_of(cell)
-        named = name in all_of or any(fnmatchcase(cell, glob) for glob in included)
-        return named and name in allowed and not any(fnmatchcase(cell, glob) for glob in excluded)
+        followed = f"{matrix.follows.get(name, name)}/{without_environment(cell)}"
+        named = name in all_of or any(fnmatchcase(followed, glob) for glob in included)
+        return named and name in allowed and not any(fnmatchcase(followed, glob) for glob in excluded)
 
     return chosen
 
@@ -142,8 +143,8 @@ def _cell_glob(glob: str) -> str:
     return f"{glob}*" if glob.endswith("/") else f"{glob}/*"
 
 
-def _environments_named(matrix: Matrix, selector: str) -> set[str]:
-    """Return the ids that a selector names.
+def environments_named(matrix: Matrix, selector: str) -> set[str]:
+    """Return the ids that a selector names; variants that follow other environments are left out.
 
     Raises:
         NothingSelectedError: it names no environment.

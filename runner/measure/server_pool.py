@@ -109,16 +109,25 @@ class ServerPool:
         """Return the server's answer after the import; the session has its facts, and those of this pool."""
         reply = session.hello(
             self.plan.frameworks[name],
-            self.plan.measurement.threads,
+            self.plan.threads_of(name),
             self.plan.device,
             JIT_SECONDS if without_control(name) in self.jit else HELLO_SECONDS,
-            self.limits.cpus,
+            self._cpus(name),
             cache=self.cache(self.ready[name]),
             load_in_child=name in self.opened_by_import or self.process_of(name) == PLAIN,
+            variables=sorted(self.ready[name].variables),
         )
-        facts = {"gpu_affinity": self.limits.affinity, "opened_by_import": self.opened_by_import.get(name)}
+        facts: dict[str, Any] = {"gpu_affinity": self.limits.affinity, "env": dict(self.ready[name].variables)}
+        facts["opened_by_import"] = self.opened_by_import.get(name)
         session.facts = {**session.facts, **{key: fact for key, fact in facts.items() if fact}}
         return reply
+
+    def _cpus(self, name: str) -> Sequence[int]:
+        """Return the CPUs that the server of an environment keeps to: on a CPU, as many as it has threads."""
+        threads, cpus = self.plan.threads_of(name), self.limits.cpus
+        if self.plan.device != "cpu":
+            return cpus
+        return cpus[-threads:] if threads <= len(cpus) else ()  # the last ones: CPU 0 handles most interrupts
 
     def _add(self, name: str, session: Session) -> None:
         """Add a session, unless the pool was closed while its server was starting."""

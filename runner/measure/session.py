@@ -16,7 +16,7 @@ SILENCE = 60.0  # seconds without a heartbeat after which a server counts as hun
 GRACE = 30.0  # seconds beyond the time-out of a child, in which the server has to report it
 STAGE_ORDER = (BUILT, TURN, TIMED)
 EXTRA_TURNS = 10  # beyond those that the time budget has room for: a child takes at least 3 samples, each in a turn
-POOL_FACTS = ("server", "gpu_affinity", "opened_by_import")  # the runner's, whatever a server reports
+POOL_FACTS = ("server", "gpu_affinity", "opened_by_import", "env")  # the runner's, whatever a server reports
 
 
 class Session:
@@ -141,7 +141,7 @@ class Session:
             timeout: seconds for the import and for the first context on the device, above 0.
             cpus: the CPUs that it keeps to; empty for any.
             settings: ``cache``, the folder of the compiler caches, as the server sees it; ``load_in_child``, to import
-                the framework in each child instead.
+                the framework in each child instead; ``variables``, the names of those that the user has set.
         """
         request = {"op": "hello", "framework": framework, "threads": threads, "device": device, "timeout": timeout}
         request |= {"cpus": list(cpus)} | settings

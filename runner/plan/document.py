@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from runner.core.model import Block, Cell, Measurement, ModelFiles, Past, Plan, PlannedCell, Skip
+from runner.core.model.variants import Start
 from runner.plan import estimate
 
 
@@ -26,8 +27,21 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "seconds": measurement.seconds,
         "threads": measurement.threads,
         "seed": measurement.seed,
+        **({"starts": {name: _start(start) for name, start in plan.starts.items()}} if plan.starts else {}),
         "cells": [_cell(planned, plan.frameworks[planned.cell.environment]) for planned in plan.cells],
     }
+
+
+def _start(start: Start) -> dict[str, Any]:
+    """Return how the processes of an environment are started, without what is as everywhere."""
+    fields = {"image": start.image, "env": dict(start.variables), "threads": start.threads}
+    return {name: value for name, value in fields.items() if value}
+
+
+def _read_start(fields: Mapping[str, Any]) -> Start:
+    return Start(
+        image=fields.get("image", ""), variables=dict(fields.get("env", {})), threads=int(fields.get("threads", 0))
+    )
 
 
 def _cell(planned: PlannedCell, framework: str) -> dict[str, Any]:
@@ -102,6 +116,7 @@ def read_plan(
         frameworks={entry["environment"]: entry["framework"] for entry in document["cells"]},
         past=past,
         models=models,
+        starts={name: _read_start(fields) for name, fields in document.get("starts", {}).items()},
     )
 
 

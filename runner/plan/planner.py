@@ -1,6 +1,6 @@
 """Decide which cells run, and why the others do not; nothing is touched."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -11,6 +11,7 @@ from runner.catalog.cases import CASES, is_network_of_user
 from runner.catalog.hardware.versions import format_capability, version_numbers
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
+from runner.core.model.variants import PLAIN_START, Start, without_variant
 from runner.harness.adapters.base import Implementation
 from runner.matrix import Matrix
 from runner.plan import compatibility, estimate
@@ -67,8 +68,15 @@ def plan(
         cells=planned,
         blocks=blocks,
         frameworks={name: matrix.environments[name].framework for name in request.environments},
+        starts=_starts(matrix, request.environments),
         models={of.files.digest: of.files for of in matrix.networks.values() if of.files.digest in digests},
     )
+
+
+def _starts(matrix: Matrix, names: Sequence[str]) -> Mapping[str, Start]:
+    """Return how the processes of environments are started, without those that are started as all others."""
+    starts = {name: matrix.start_of(name) for name in names}
+    return {name: start for name, start in starts.items() if start != PLAIN_START}
 
 
 def _measurement(matrix: Matrix, request: Request) -> Measurement:
@@ -187,9 +195,9 @@ class _Decision:
         The order: a rule of the matrix, what the implementation lacks, the precision on the GPU, the build on the GPU,
         whether it can be made, the cost.
         """
-        cell_id = cell.id
+        names = {cell.id, replace(cell, environment=without_variant(cell.environment)).id}
         for rule in self.matrix.exclude:
-            if fnmatchcase(cell_id, rule.select):
+            if any(fnmatchcase(name, rule.select) for name in names):
                 return Skip("excluded", rule.reason)
         environment = self.matrix.environments[cell.environment]
         protocol, device = cell.protocol, (self.request.device, cell.precision)

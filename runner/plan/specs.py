@@ -19,6 +19,8 @@ def specs(
 ) -> tuple[tuple[Spec, ...], Mapping[str, Skip]]:
     """Return what to build for a device, and the environments that have no build for it with the reason.
 
+    Environments that differ in their variables alone share what is built.
+
     Args:
         matrix: the checked matrix.
         names: environment ids.
@@ -27,7 +29,7 @@ def specs(
     """
     specs_of_device: list[Spec] = []
     skips: dict[str, Skip] = {}
-    for name in names:
+    for name in dict.fromkeys(map(matrix.image_of, names)):
         environment: Environment = matrix.environments[name]
         variant = environment.variant(device)
         if variant is None:
@@ -39,7 +41,12 @@ def specs(
             skips[name] = Skip("framework-lacks", reason)
             continue
         specs_of_device.append(_spec(name, environment, variant, folder))
-    return tuple(specs_of_device), skips
+    return tuple(specs_of_device), of_all(matrix, names, skips)
+
+
+def of_all(matrix: Matrix, names: Sequence[str], skips: Mapping[str, Skip]) -> Mapping[str, Skip]:
+    """Return the reasons why environments cannot be made for all environments that have their images."""
+    return {name: skips[matrix.image_of(name)] for name in names if matrix.image_of(name) in skips}
 
 
 def _no_variant(matrix: Matrix, environment: Environment, device: Device) -> Skip:
@@ -56,6 +63,7 @@ def all_specs(matrix: Matrix, folder: Path) -> tuple[Spec, ...]:
     return tuple(
         _spec(name, environment, variant, folder)
         for name, environment in matrix.environments.items()
+        if matrix.image_of(name) == name
         for variant in environment.all_variants().values()
     )
 

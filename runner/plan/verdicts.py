@@ -9,6 +9,7 @@ from typing import Any
 from runner.catalog.cases import CASES, ORIGINAL_PHASES, PHASES, PUBLISHED, WORKLOADS
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Cell, Protocol, Request
+from runner.core.model.variants import without_variant
 from runner.harness.adapters import implementation, implementations
 from runner.harness.adapters.base import Implementation
 from runner.matrix import Matrix, Selector, WorkloadChoice
@@ -111,7 +112,7 @@ class _Choice:
             fits_phase(selector.cases, self.case_id, phase)
             and (selector.phases is None or phase in selector.phases)
             and precision in (self.preset_precisions if selector.precisions is None else selector.precisions)
-            and fits(selector.environments, environment)
+            and fits(selector.environments, without_variant(environment))
             and fits(selector.implementations, implementation)
             for selector in self.selectors
         )

@@ -65,7 +65,7 @@ def followed_environments(
         RunnerError: the file of the current releases is damaged.
     """
     followed = []
-    for name in names:
+    for name in dict.fromkeys(map(matrix.image_of, names)):
         environment = matrix.environments[name]
         key, variant = next(iter(environment.variants_for(device).items()), ("", None))
         key = key if environment.variants else "cpu"  # as in all_variants, which lock_request reads

@@ -55,7 +55,8 @@ def lock_requests(path: Path, names: Sequence[str], find_links: str | None = Non
     matrix = load(path, networks=False)
     folder_of_wheels = str(Path(find_links).resolve()) if find_links and "://" not in find_links else find_links
     requests = []
-    for name in sorted(select_environments(matrix, names), key=lambda name: bool(matrix.environments[name].extends)):
+    chosen = dict.fromkeys(map(matrix.image_of, select_environments(matrix, names)))
+    for name in sorted(chosen, key=lambda name: bool(matrix.environments[name].extends)):
         environment = matrix.environments[name]
         base = matrix.environments.get(environment.extends or "")
         for key in environment.all_variants():

@@ -29,6 +29,7 @@ from runner.session.host_environment import choice_note, host_matrix
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
 from runner.session.preparation import QUIET_SECONDS, Prepared, RunOrigin, RunSettings, prepare
+from runner.session.variants import typed_threads, with_typed_variants
 from runner.store.run import Run
 
 IN_USE = "in-use.lock"  # in the cache folder: shared by those that use it, exclusive for `runner clean`
@@ -125,6 +126,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     device, gpus = choose_devices(options.device, notes.append)
     if gpus and backend.name == "docker" and is_wsl():
         check_wsl(present())
+    matrix, options = with_typed_variants(matrix, options)
     capacity = _capacity(options, gpus)
     reasons: Mapping[str, str] = {}
     if gpus and installed is None:
@@ -235,7 +237,7 @@ def plan_request(
         max_rounds=options.max_rounds,
         budget=parse_duration(options.budget) if options.budget else None,
         seconds=options.seconds,
-        threads=options.threads or matrix.measure.threads or capacity.each(len(gpus)),
+        threads=next(iter(typed_threads(options)), None) or matrix.measure.threads or capacity.each(len(gpus)),
         devices=max(1, len(gpus)),
         seed=random.randrange(1 << 31) if options.seed is None else options.seed,
         process=options.process,

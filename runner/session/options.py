@@ -13,7 +13,10 @@ from runner.core.model import Process, Protocol
 from runner.core.paths import DEFAULT_REPORTS
 from runner.core.units import MAX_COUNT, MAX_SECONDS
 
-SELECTOR = "an id, a glob (torch-*), a range (torch>=1.0,<2), framework:tf, or a glob over cell ids; !X excludes X"
+SELECTOR = (
+    "an id, a glob (torch-*), a range (torch>=1.0,<2), framework:tf, or a glob over cell ids; !X excludes X; "
+    "X@env:A=1,B=2 and X@threads:4 are X with other variables or threads"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +61,21 @@ class Options:
         float | None,
         typer.Option("--seconds", min=0.01, max=MAX_SECONDS, help="time budget per cell and round, in seconds"),
     ] = None
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--env",
+            metavar="NAME=VALUE",
+            help="a variable of all selected environments, set before their interpreters start; may be repeated",
+        ),
+    ] = None
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, max=MAX_COUNT, help="CPU threads per process; default: all cores")
+        str | None,
+        typer.Option(
+            "--threads",
+            metavar="N[,N...]",
+            help="CPU threads per process; default: all cores. 1,2,4 compares these counts, the first is the base",
+        ),
     ] = None
     protocol: Annotated[
         Protocol | None, typer.Option("--protocol", help="published repeats what the original programs did")

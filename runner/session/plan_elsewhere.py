@@ -13,10 +13,11 @@ from runner.matrix import load
 from runner.plan.compatibility.variants import choose_variants
 from runner.plan.machine_file import MachineDescription
 from runner.plan.planner import plan
-from runner.plan.specs import specs
+from runner.plan.specs import of_all, specs
 from runner.session.context import clocks, plan_request
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
+from runner.session.variants import with_typed_variants
 
 
 def planned(options: Options, machine: MachineDescription, say: Callable[[str], None] = lambda _: None) -> Plan:
@@ -44,6 +45,7 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
     reasons: Mapping[str, str] = {}
     if gpu:
         matrix, reasons = choose_variants(matrix, gpu, backend, machine.glibc)
+    matrix, options = with_typed_variants(matrix, options)
     request = plan_request(options, matrix, backend, (device, gpus), capacity)
     for note in network_notes(matrix, request):
         say(note)
@@ -57,8 +59,8 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
         if name in reasons:
             say(reasons[name])
     complete, incomplete = specs(matrix, request.environments, device, options.matrix.parent)
-    skips = {**unavailable(complete, machine, backend), **incomplete}
-    return plan(matrix, request, skips, gpu, locked=locked_packages(complete))
+    missing = of_all(matrix, request.environments, unavailable(complete, machine, backend))
+    return plan(matrix, request, {**missing, **incomplete}, gpu, locked=locked_packages(complete))
 
 
 def _say_what_happens_to_clocks(gpu: Gpu, policy: ClockPolicy, say: Callable[[str], None]) -> None:

@@ -10,7 +10,7 @@ from runner.core.model import Gpu, Plan, Provisioned, Request, Spec, Survey
 from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.matrix import Matrix
 from runner.plan.planner import plan
-from runner.plan.specs import specs, with_locks
+from runner.plan.specs import of_all, specs, with_locks
 
 QUIET_SECONDS = 60.0
 """How long a run waits for a quiet machine, unless ``--busy-ok`` starts it at once."""
@@ -109,7 +109,7 @@ def prepare(
     complete, incomplete = specs(matrix, request.environments, request.device, settings.matrix)
     complete = with_locks(complete, settings.locks)
     survey = backend.survey(complete)
-    unavailable = {**survey.skips, **incomplete}
+    unavailable = {**of_all(matrix, request.environments, survey.skips), **incomplete}
     planned = plan(matrix, request, unavailable, gpu, locked=locked_packages(complete))
-    needed = {cell.environment for block in planned.blocks for cell in block.cells}
+    needed = {matrix.image_of(cell.environment) for block in planned.blocks for cell in block.cells}
     return Prepared(plan=planned, specs=tuple(spec for spec in complete if spec.environment in needed), survey=survey)

@@ -20,7 +20,9 @@ from runner.core.collector import collector_paused
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
 from runner.core.grouping import grouped
 from runner.core.model.cells import is_control
+from runner.core.model.variants import is_variant
 from runner.matrix import Matrix, load, select_environments
+from runner.matrix.variants import canonical
 from runner.report import report
 from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer
@@ -169,6 +171,9 @@ def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:
     """Return the ids that a name selects; without a matrix file, or without a glob or range in it, a name is an id."""
     if published.is_published(name):
         return published.select_sides(name)
+    if is_variant(name):
+        environment, of = split(name)
+        return ["@".join(filter(None, (canonical(environment), of)))]
     is_id = matrix is None or name in matrix.environments or not any(sign in name for sign in "*?<>=:!")
     return [name] if matrix is None or is_id else select_environments(matrix, [name])
 

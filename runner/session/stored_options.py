@@ -95,10 +95,12 @@ def of_stored_plan(header: RunHeader, environments: Sequence[str], now: Options)
     """
     names = [name for name in environments if not is_control(name)]
     is_host, default = header.backend == "host", Options()
+    options = typed(header.event(), names)
     others: dict[str, Any] = {field.name: field.default for field in fields(Options) if field.name in IN_THE_PLAN}
     return replace(
-        typed(header.event(), names),
+        options,
         **others,
+        threads=options.threads and options.threads.partition(",")[0],  # further counts are among the names
         selectors=None if is_host else names,
         matrix=now.matrix if now.matrix != default.matrix else Path(header.matrix),
         reports=now.reports,

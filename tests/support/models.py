@@ -101,7 +101,7 @@ class LocalBackend(FakeBackend):
         script = self.folder / f"python-{ready.environment}"
         script.write_text(f'#!/bin/sh\nENVIRONMENT={ready.environment} exec {shlex.quote(sys.executable)} "$@"\n')
         script.chmod(0o755)
-        return ProcessChannel(str(script), "cpu")
+        return ProcessChannel(str(script), "cpu", variables=ready.variables)
 
     def cache(self, ready: Provisioned) -> str:
         """See Backend."""

@@ -10,9 +10,13 @@ from runner.analysis.comparison_model import Difference, Kind
 from runner.core import units
 from runner.core.facts import SHOWN_DIFFERENCES, Recorder
 from runner.core.model import Cell
+from runner.core.variables import content_digest
 
 ABSENT = "none"
 """The text of a fact that was recorded as absent; one that was not recorded is not known."""
+
+NOT_SET = "not set"
+"""The text of a variable of one side that the other side does not have."""
 
 SHOWN_ELSEWHERE = frozenset(
     {
@@ -21,6 +25,7 @@ SHOWN_ELSEWHERE = frozenset(
         *("image", "pin", "registry_digests", "pulled", "interpreter"),  # follow from base image and digest
         *("team_image", "not_pulled"),  # likewise
         *("import_seconds", "bytes"),  # measured, and different each time
+        "env",  # a line for each variable
     }
 )
 COMPANIONS: Mapping[str, frozenset[str]] = {
@@ -30,6 +35,8 @@ COMPANIONS: Mapping[str, frozenset[str]] = {
     "theano": frozenset({"lasagne"}),
 }
 """Framework -> packages that do a part of its work, so that times depend on them as on its own release."""
+FROM_VARIABLES = {"xla_flags": "XLA_FLAGS"}
+"""Fact -> the variable that it is the value of, which is listed where the user has set it."""
 LABELS = {"threads": "threads reported by the framework"}
 SHORTENED = (
     (re.compile(r"^Intel\(R\) (?:oneAPI )?Math Kernel Library Version ([\d.]+).*$"), r"MKL \1"),
@@ -109,7 +116,8 @@ def side_facts(side: Side, cells: Iterable[Cell], facts_by_run: Mapping[str, Run
 def differences(base: SideFacts, other: SideFacts) -> tuple[Difference, ...]:
     """Return how two sides differ, facts that times depend on first; equal and unknown facts are left out."""
     base, other = (replace(side, facts=_normalised(side.facts)) for side in (base, other))
-    listed = [*_framework(base, other), *_listed_facts(base, other), *_other_facts(base, other)]
+    listed = [*_framework(base, other), *_variables(base, other)]
+    listed += [*_listed_facts(base, other), *_other_facts(base, other)]
     kind_by_name = {difference.name.lower(): difference.kind for difference in listed}
     companions = COMPANIONS.get(base.framework, frozenset()) if base.framework == other.framework else frozenset()
     listed += _packages(base.facts.get("packages"), other.facts.get("packages"), kind_by_name, companions)
@@ -178,6 +186,20 @@ def _framework(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
         yield Difference(name=name, base=texts[0] or None, other=texts[1] or None, kind="framework")
 
 
+def _variables(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
+    """Yield the variables that the user has set for one environment alone, or to other values."""
+    of_base, of_other = (dict(side.facts.get("env") or {}) for side in (base, other))
+    for name in sorted(of_base.keys() | of_other.keys()):
+        if of_base.get(name) != of_other.get(name):
+            values = (_value_of_variable(side.get(name)) for side in (of_base, of_other))
+            yield Difference(name=f"variable {name}", base=next(values), other=next(values), kind="speed")
+
+
+def _value_of_variable(value: str | None) -> str:
+    """Return the value of a variable as text, so that an empty one is no missing one."""
+    return NOT_SET if value is None else value or "empty"
+
+
 def _listed_facts(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
     """Yield the differences in the facts that ``runner.core.facts`` lists, in its order, and then in the digest.
 
@@ -185,16 +207,24 @@ def _listed_facts(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
     """
     release = base.framework if base.framework == other.framework else ""
     on_cpu = base.rounds.get("device") == other.rounds.get("device") == "cpu"
+    variables = {name for side in (base, other) for name in side.facts.get("env") or {}}
     for fact in SHOWN_DIFFERENCES:
+        if FROM_VARIABLES.get(fact.name) in variables:
+            continue
         of_base, of_other = (side.text(fact.recorder, (fact.name, *fact.other_names)) for side in (base, other))
         if of_base != of_other and fact.label.lower() != release:
             frameworks_differ = base.framework != other.framework
             of_one_framework = fact.recorder == "framework" and frameworks_differ and None in {of_base, of_other}
             kind: Kind = "rest" if of_one_framework or (on_cpu and fact.gpu_only) else "speed"
             yield Difference(name=fact.label, base=of_base, other=of_other, kind=kind)
-    of_base, of_other = (side.text("environment", ("digest",)) for side in (base, other))
+    of_base, of_other = (_content(side.text("environment", ("digest",))) for side in (base, other))
     if of_base != of_other:
         yield Difference(name="digest", base=of_base, other=of_other, kind="digest")
+
+
+def _content(digest: str | None) -> str | None:
+    """Return the digest of what an environment holds, for its variables are listed by themselves."""
+    return None if digest is None else content_digest(digest)
 
 
 def _other_facts(base: SideFacts, other: SideFacts) -> Iterator[Difference]:

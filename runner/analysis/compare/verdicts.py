@@ -19,6 +19,7 @@ from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import Round
 from runner.analysis.model_checks import pair_issues
 from runner.core.facts import COMPARABLE
+from runner.core.model.variants import THREADS
 from runner.stats import intervals, paired_tests
 
 FACT_NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
@@ -92,8 +93,9 @@ def host_difference(base: MeasuredCell, other: MeasuredCell, base_name: str, oth
 def fact_differences(base: MeasuredCell, other: MeasuredCell, base_name: str, other_name: str) -> dict[str, str]:
     """Return code -> sentence for each fact in which the rounds of two cells do not all agree."""
     differences: dict[str, str] = {}
+    asked_for = {"threads"} if THREADS in base_name + other_name else set()  # counts as an axis: compared on purpose
     for fact, code in COMPARABLE.items():
-        if code in differences or len(base.facts[fact] | other.facts[fact]) <= 1:
+        if code in differences or code in asked_for or len(base.facts[fact] | other.facts[fact]) <= 1:
             continue
         if code == "model-files":
             sides = base.facts[fact], other.facts[fact]

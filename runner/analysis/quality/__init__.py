@@ -26,6 +26,7 @@ CODES = (
     "unchecked",
     "differs-from-plain",
     "two-states",
+    "set-too-late",
     "few-rounds",
     "serial-correlation",
     "busy",

@@ -11,6 +11,7 @@ from runner.analysis.process_states import TWO_STATES
 from runner.core import units
 from runner.core.facts import QUALITY_FACTS
 from runner.core.grouping import grouped
+from runner.core.model.variants import without_variant
 from runner.harness.timing import WINDOW, WINDOWS
 
 if TYPE_CHECKING:
@@ -243,9 +244,20 @@ def _other_types(cell: CellSamples) -> Iterator[QualityIssue]:
             return
 
 
+def _set_too_late(cell: CellSamples) -> Iterator[QualityIssue]:
+    names = sorted({name for names in cell.known_values("set_too_late") for name in names})
+    if names:
+        keys = ", ".join(f'{name}: "..."' for name in names)
+        options = " ".join(f"--env {name}=..." for name in names)
+        text = f"the model file sets {' and '.join(names)} after the framework is imported, which may have no effect: "
+        text += f"write env: {{{keys}}} in the environment {without_variant(cell.environment)}, or add {options}"
+        yield cell.issue("set-too-late", text, serious=True)
+
+
 CELL_CHECKS: tuple[Callable[[CellSamples], Iterator[QualityIssue]], ...] = (
     _unchecked,
     _other_types,
+    _set_too_late,
     _two_modes,
     _trend,
     _interference,

@@ -88,6 +88,7 @@ class DockerChannel(Channel):
             owner=owner,
             gpus=gpus,
             image_volumes=frozenset(config.get("Volumes") or ()),
+            variables=ready.variables,
         )
         volume = cache_volume(ready.handle, limits.device)
         create_volume(self._client, volume, ready.environment)

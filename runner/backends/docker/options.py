@@ -7,7 +7,7 @@ import re
 import secrets
 import tarfile
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -94,6 +94,7 @@ class Container:
         gpus: how the engine is asked for the GPUs, see ``gpu_request``.
         image_volumes: the folders that the image declares as volumes. The engine would store each on its disk,
             without a limit; the container gets an empty tmpfs at each path instead.
+        variables: name -> value, those of the environment.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Container:
     owner: str
     gpus: Request = "uuid"
     image_volumes: Collection[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of ``containers.create``."""
@@ -135,7 +137,7 @@ class Container:
     def _environment(self) -> dict[str, str]:
         visible = in_container(self.limits.device, self.gpus)
         folders = {leftovers.FOLDERS_VARIABLE: ":".join((*HARDENED["tmpfs"], "/dev/shm"))}  # noqa: S108  in the container
-        return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **folders, **visible}  # noqa: S108  in the container
+        return {**self.variables, "HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **folders, **visible}  # noqa: S108  in the container
 
 
 IMAGE_VOLUME = "rw,exec,nosuid,nodev,size=1g,mode=1777"

@@ -97,7 +97,7 @@ def without_environment(cell_id: str) -> str:
     return cell_id.partition("/")[2]
 
 
-_PART = r"[A-Za-z0-9_][A-Za-z0-9_.+@=-]*"
+_PART = r"[A-Za-z0-9_][A-Za-z0-9_.+@=:,%-]*"
 _ID = re.compile("/".join([f"({_PART})"] * 6))
 
 

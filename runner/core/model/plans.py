@@ -7,8 +7,9 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from runner.core.bounds import STRICT, Count, Integer, Number, Positive, RoundNumber, Seconds
-from runner.core.model.cells import Cell, Device, PlannedCell, Process, Protocol, is_plain
+from runner.core.model.cells import Cell, Device, PlannedCell, Process, Protocol, is_plain, without_control
 from runner.core.model.model_files import ModelFiles
+from runner.core.model.variants import PLAIN_START, Start
 
 PLAIN_ROUNDS = 3
 """Rounds of a plain-process control: it needs an interval, and each round imports the framework again."""
@@ -134,6 +135,17 @@ class Plan:
     """How many devices share the cases."""
     models: Mapping[str, ModelFiles] = field(default_factory=dict)
     """digest -> the files of a user's network; the ``files`` of a case's specification is such a digest."""
+
+    starts: Mapping[str, Start] = field(default_factory=dict)
+    """environment id -> how its processes are started; without those that are started as all others."""
+
+    def start_of(self, environment: str) -> Start:
+        """Return how the processes of an environment are started; a control is started as what it repeats."""
+        return self.starts.get(without_control(environment), PLAIN_START)
+
+    def threads_of(self, environment: str) -> int:
+        """Return how many CPU threads an environment is given."""
+        return self.start_of(environment).threads or self.measurement.threads
 
     @property
     def seconds(self) -> float:

@@ -92,6 +92,7 @@ class Provisioned:
         how: what was done if it was not: ``built``, ``pulled``, or ``built and pushed``.
         facts: what the records say of it.
         lock: the content of the lock that it was installed from; empty for an image and an installed interpreter.
+        variables: name -> value, set before an interpreter starts; their backend's own variables count besides.
     """
 
     environment: str
@@ -103,3 +104,4 @@ class Provisioned:
     how: str = "built"
     facts: Mapping[str, Any] = field(default_factory=dict)
     lock: bytes = field(default=b"", repr=False)
+    variables: Mapping[str, str] = field(default_factory=dict)

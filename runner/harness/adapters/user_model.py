@@ -4,6 +4,7 @@ The timed calls are the bound methods of the user's object. What differs between
 waited for and read, and where its state is.
 """
 
+from .. import variables
 from ..errors import CellFailure
 from ..model import arrays, construct
 from .base import SIXTEEN_BITS, Implementation
@@ -58,7 +59,8 @@ class UserModel(Implementation):
         self.first_state = None  # what ``reset`` puts back
         self.prepare(device, precision)
         construct.seed_generators(case["seed"], self.seed)
-        self.model = construct.build(data, case, self.framework, weights, device, precision)
+        with variables.watched():
+            self.model = construct.build(data, case, self.framework, weights, device, precision)
         if self.model is None:
             name = case["classes"][self.framework]
             raise CellFailure("crash", "{}() returned None: return an object with forward() or train()".format(name))

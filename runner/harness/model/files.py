@@ -6,6 +6,8 @@ import os
 import shutil
 import sys
 
+from .. import variables
+
 
 class ModelFiles(object):
     """The files of a network.
@@ -54,5 +56,6 @@ def module(folder: "str", entry: "str") -> "object":
     specification = importlib.util.spec_from_file_location(name, os.path.join(folder, entry))
     made = importlib.util.module_from_spec(specification)
     sys.modules[name] = made
-    specification.loader.exec_module(made)
+    with variables.watched():
+        specification.loader.exec_module(made)
     return made

@@ -22,7 +22,9 @@ PACKAGES = {
     "numpy": "numpy",
 }
 """Package -> the framework that a file measures if it imports it; the first one that is imported counts."""
-METHODS = "`def forward(self)`, which returns the outputs, or `def train(self)`, which makes a step and returns the loss"
+METHODS = (
+    "`def forward(self)`, which returns the outputs, or `def train(self)`, which makes a step and returns the loss"
+)
 
 
 def no_class(source: PythonSource, definitions: Definitions) -> Problem:
@@ -36,7 +38,9 @@ def no_class(source: PythonSource, definitions: Definitions) -> Problem:
     if isinstance(network, ast.ClassDef):
         build = f"`def __init__(self, random, device)` makes a {network.name} and the data, drawn from `random`"
         return source.problem(network, message, f"add {wrapper}, whose {build}; give it {METHODS}")
-    hint = f"put the program into {wrapper}: what runs once into `def __init__(self, random, device)`, and into {METHODS}"
+    hint = (
+        f"put the program into {wrapper}: what runs once into `def __init__(self, random, device)`, and into {METHODS}"
+    )
     return source.problem(None, message, f"{hint}, what is timed")
 
 

@@ -12,6 +12,7 @@ from runner.core.files import read_bounded, write_whole
 from runner.core.json import parse_object
 from runner.core.model import Provisioned, Spec
 from runner.core.progress import Progress
+from runner.core.variables import content_digest
 from runner.search.reproduce.stored import Stored
 from runner.session.context import Context
 from runner.session.execution.header import stored_lock
@@ -56,9 +57,13 @@ def _rebuilt(name: str, facts: Mapping[str, Any], stored: Stored, context: Conte
         raise _gone(name, stored, error.problems[0].message) from error
     finally:
         progress.finish(name)
-    same = "with the same digest" if ready.digest == digest else f"with another digest, {ready.digest[:19]}"
+    same = (
+        "with the same digest"
+        if ready.digest == content_digest(digest)
+        else f"with another digest, {ready.digest[:19]}"
+    )
     progress.note(f"{name}: built again from the lock of run {stored.run.id}, {same}")
-    return ready
+    return replace(ready, variables=facts.get("env") or {})
 
 
 def _spec(name: str, facts: Mapping[str, Any], stored: Stored) -> Spec:

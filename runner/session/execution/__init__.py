@@ -18,6 +18,7 @@ from runner.gpu.device import recover
 from runner.measure.round_plan import reopened_cases
 from runner.plan.pairs import with_controls
 from runner.plan.specs import announce
+from runner.plan.starts import failed_starts, with_starts
 from runner.session.context import PlannedRun
 from runner.session.execution import header
 from runner.session.execution.assignment import assign_devices, device_locks
@@ -51,7 +52,8 @@ def run(work: PlannedRun, progress: Progress) -> Totals:
     recover(settings.clocks, progress.note)
     plan = prepared.plan if resumed or not settings.controls else with_controls(prepared.plan)
     assignment = assign_devices(plan, work.context.gpus, settings, progress)
-    ready, failed = build(prepared, backend, progress)
+    built, unbuilt = build(prepared, backend, progress)
+    ready, failed = with_starts(plan, built, prepared.also), failed_starts(plan, unbuilt)
     with contextlib.ExitStack() as stack:
         if resumed:
             stored, entries = resumed, _continued(resumed, plan, ready, failed)

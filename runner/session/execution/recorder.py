@@ -218,7 +218,7 @@ class RunRecorder:
             "device": gpu.name if gpu else "cpu",
             "device_uuid": gpu.uuid if gpu else None,
             "driver": gpu.driver if gpu else None,
-            "threads": self.plan.measurement.threads,
+            "threads": self.plan.threads_of(cell.environment),
             "precision": cell.precision,
             "protocol": cell.protocol,
             **(outcome.device if "clocks" in outcome.device else {**clocks.facts(), **outcome.device}),

@@ -129,9 +129,11 @@ def _workers(
 
 def _cpus(parts: Sequence[tuple[Plan, DeviceSession]], *, pin: bool, near: Near) -> Sequence[ServerCpus]:
     """Return the processors that the servers of each part keep to."""
-    threads = parts[0][0].measurement.threads
+    counts = sorted({part.threads_of(name) for part, _ in parts for name in part.frameworks})
     gpus = [session.gpu for _, session in parts if session.gpu]
-    return on_gpus(gpus, threads, pin=pin, near=near) if gpus else (on_cpu(threads, pin=pin),)
+    if gpus:
+        return on_gpus(gpus, counts[-1], pin=pin, near=near)
+    return (on_cpu(max([counts[0], *(count for count in counts if count <= machine.cores())]), pin=pin),)
 
 
 def _compute_references(plans: Sequence[Plan], context: RunContext) -> None:

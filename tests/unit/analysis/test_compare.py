@@ -247,6 +247,14 @@ def test_cells_that_differ_in_a_fact_are_not_comparable_and_the_fact_is_named(tm
         assert str(value).replace("'", '"') in row.reason
 
 
+def test_thread_counts_that_were_asked_for_are_compared(tmp_path: Path) -> None:
+    four = cell("torch-2.x@threads:4")
+    base, other = rounds(OTHER, [1.0, 1.0, 1.0]), _changed(rounds(four, [2.0, 2.0, 2.0]), "threads", 4)
+    make(tmp_path, [*base, *other])
+    (row,) = compare([dataset.load_dataset(runs(tmp_path)[0])], OTHER.environment, [four.environment]).rows
+    assert (row.verdict, row.ratio) == ("slower", pytest.approx(2.0))
+
+
 def _changed(records: Sequence[Record], fact: str, value: object) -> list[Record]:
     return [replace(record, facts={**record.facts, fact: value}) for record in records]
 

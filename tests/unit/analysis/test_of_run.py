@@ -31,6 +31,12 @@ def test_a_control_is_no_run(run: str) -> None:
     assert split(f"torch-2.x@{run}") == (("torch-2.x", run) if run != "twin" else ("torch-2.x@twin", ""))
 
 
+@pytest.mark.parametrize("name", ["jax@env:A=1", "jax@threads:4", "jax@env:A=1@threads:4", "jax@plain"])
+def test_a_variant_is_no_run_and_may_be_of_one(name: str) -> None:
+    assert split(name) == (name, "")
+    assert split(f"{name}@20261120-104500-ab12") == (name, "20261120-104500-ab12")
+
+
 def test_a_side_has_only_its_environment_under_its_own_name(tmp_path: Path) -> None:
     (name,) = reports_with(tmp_path, 0.5)
     results = of_run(dataset.load_dataset(tmp_path / "runs" / name), ["torch-2.x"])

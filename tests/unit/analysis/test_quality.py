@@ -318,3 +318,14 @@ def test_every_code_is_explained() -> None:
     page = (Path(__file__).parents[3] / "docs" / "doubts.md").read_text("utf-8")
     for code in CODES:
         assert f"\n### `{code}`" in page
+
+
+def test_variables_that_are_set_too_late_are_named_with_the_key_to_use(tmp_path: Path) -> None:
+    facts = [{}, {"set_too_late": ["XLA_FLAGS"]}, {"set_too_late": ["OMP_WAIT_POLICY", "XLA_FLAGS"]}]
+    issue = planted(tmp_path, [samples(number) for number in range(3)], facts)
+    assert (issue.code, issue.serious) == ("set-too-late", True)
+    assert issue.sentence == (
+        "the model file sets OMP_WAIT_POLICY and XLA_FLAGS after the framework is imported, which may have no effect: "
+        'write env: {OMP_WAIT_POLICY: "...", XLA_FLAGS: "..."} in the environment torch-2.x, '
+        "or add --env OMP_WAIT_POLICY=... --env XLA_FLAGS=..."
+    )

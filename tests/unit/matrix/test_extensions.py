@@ -141,7 +141,43 @@ MISTAKES = {
     ),
     "no packages": (
         "{extends: torch-1.12}",
-        ("22:9", "new extends torch-1.12 and adds no package", "name packages: add: [torchvision]"),
+        (
+            "22:9",
+            "new extends torch-1.12 and adds neither packages nor variables",
+            'name packages, or variables: add: [torchvision], env: {OMP_WAIT_POLICY: "passive"}',
+        ),
+    ),
+    "a variable that is a number": (
+        "{extends: torch-1.12, env: {OMP_NUM_THREADS: 1}}",
+        ("22:53", "OMP_NUM_THREADS must be text, and YAML read a number", "put it in quotes: '1'"),
+    ),
+    "a variable that is a truth value": (
+        "{extends: torch-1.12, env: {A: yes}}",
+        ("22:39", "A must be text, and YAML read true or false", "put it in quotes: 'yes'"),
+    ),
+    "a variable without a value": (
+        "{extends: torch-1.12, env: {A: }}",
+        ("22:36", "A must be text, and nothing is written", "write it in quotes"),
+    ),
+    "a name that no variable has": (
+        '{extends: torch-1.12, env: {A-B: "1"}}',
+        ("22:36", "A-B is not the name of a variable", "use letters, digits and underscores, and no digit first"),
+    ),
+    "a variable of the runner": (
+        "{extends: torch-1.12, env: {TMPDIR: /x}}",
+        ("22:36", "TMPDIR cannot be set for an environment: each server has a folder of its own for it", "remove it"),
+    ),
+    "a password": (
+        '{extends: torch-1.12, env: {A: "http://u:p@x"}}',
+        (
+            "22:39",
+            'A has a user or a password in an address, found "http://u:p@x"',
+            "write the address without it: records hold all values",
+        ),
+    ),
+    "variables that are a list": (
+        '{extends: torch-1.12, env: [A, "1"]}',
+        ("22:35", "env must be a mapping, and YAML read a list", "write lines of key: value below it, indented"),
     ),
     "packages without an environment": (
         '{framework: torch, release: "1", image: a, add: [x]}',
@@ -197,6 +233,29 @@ def test_a_mistake_has_its_place_and_a_hint(mistake: str) -> None:
     assert expected.startswith(f"m.yaml:{where}: error: {message}\n")
     assert expected.endswith(f"\nhint: {hint}")
     assert expected.count("error:") == 1
+
+
+def test_an_extension_by_variables_has_the_image_of_the_other_and_the_variables_of_both(tmp_path: Path) -> None:
+    text = HEAD.replace("lock: a/t.txt}", 'lock: a/t.txt, env: {A: "1", B: "2"}}')
+    matrix = matrix_of(f"{text}  new: {{extends: torch-1.12, env: {{B: '3', C: ''}}}}\n")
+    base, extension = matrix.environments["torch-1.12"], matrix.environments["new"]
+    assert extension.env == {"A": "1", "B": "3", "C": ""}
+    assert extension == base.model_copy(update={"extends": "torch-1.12", "env": extension.env})
+    assert matrix.image_of("new") == matrix.image_of("torch-1.12") == "torch-1.12"
+    built, _ = specs(matrix, ["torch-1.12", "new"], "cpu", tmp_path)
+    assert [spec.environment for spec in built] == ["torch-1.12"]
+    (tmp_path / "matrix.yaml").write_text(f"{text}  new: {{extends: torch-1.12, env: {{B: '3'}}}}\n")
+    assert [each.name for each in lock_requests(tmp_path / "matrix.yaml", ["new"])] == ["torch-1.12"]
+
+
+def test_an_extension_may_add_packages_and_variables() -> None:
+    extension = environment_of('{extends: torch-1.12, add: [einops], env: {A: "1"}}')
+    assert (extension.requirements[-1], extension.env) == ("einops", {"A": "1"})
+
+
+def test_an_image_can_be_extended_by_variables() -> None:
+    matrix = matrix_of(f"{HEAD}  new: {{extends: torch-0.4, env: {{A: b}}}}\n")
+    assert matrix.image_of("new") == "torch-0.4"
 
 
 def test_mistakes_of_the_other_are_reported_where_they_are_written_alone() -> None:

@@ -58,7 +58,7 @@ def test_nothing_typed_but_where_asks_for_everything_there_is() -> None:
 
 
 def test_what_is_typed_arrives() -> None:
-    typed = replace(TYPED, preset="quick", workload=["rnn-step"], rounds=7, seconds=0.5, threads=3, seed=11)
+    typed = replace(TYPED, preset="quick", workload=["rnn-step"], rounds=7, seconds=0.5, threads="3", seed=11)
     request = setup(typed, ENVIRON).request
     assert (request.preset, request.workloads) == ("quick", ("rnn-step",))
     assert (request.rounds, request.seconds, request.threads, request.seed) == (7, 0.5, 3, 11)
@@ -76,7 +76,7 @@ def test_threads_of_the_matrix_count_where_none_are_typed(tmp_path: Path) -> Non
         '  torch-1.0: {framework: torch, release: "1.0.0", image: x}\n'
     )
     assert setup(replace(TYPED, matrix=path), ENVIRON).request.threads == 5
-    assert setup(replace(TYPED, matrix=path, threads=2), ENVIRON).request.threads == 2
+    assert setup(replace(TYPED, matrix=path, threads="2"), ENVIRON).request.threads == 2
 
 
 def test_selectors_choose_environments_and_cells() -> None:
@@ -279,3 +279,30 @@ def test_backends_by_name(tmp_path: Path) -> None:
     backend, note = choose_backend("host", Resources(dockerfiles=ROOT, cache=tmp_path, python=sys.executable))
     assert isinstance(backend, HostBackend)
     assert (backend.name, note) == ("host", None)
+
+
+def test_variables_and_variants_that_are_typed_arrive() -> None:
+    typed = replace(TYPED, selectors=["torch-2.x", "torch-2.x@env:A=1"], env=["B=2"], threads="2,4")
+    context = setup(typed, ENVIRON)
+    names = ("torch-2.x", "torch-2.x@threads:4", "torch-2.x@env:A=1", "torch-2.x@env:A=1@threads:4")
+    assert context.request.environments == names
+    assert context.request.threads == 2
+    starts = [context.matrix.start_of(name) for name in names]
+    assert [start.threads for start in starts] == [0, 4, 0, 4]
+    assert [start.variables for start in starts] == [{"B": "2"}] * 2 + [{"B": "2", "A": "1"}] * 2
+    assert Options.of_argv(context.origin.command) == typed
+
+
+def test_a_variant_has_the_cells_of_its_environment_in_a_preset() -> None:
+    context = setup(replace(TYPED, selectors=["torch-2.x", "torch-2.x@env:A=1"], preset="quick"), ENVIRON)
+    cells = [cell.id.partition("/") for cell in selected_cells(context.matrix, context.request)]
+    by_environment = {name: [rest for each, _, rest in cells if each == name] for name, _, _ in cells}
+    assert by_environment["torch-2.x"] == by_environment["torch-2.x@env:A=1"] != []
+
+
+def test_a_wrong_variable_is_a_usage_error() -> None:
+    text = message_of(replace(TYPED, env=["OMP_NUM_THREADS"]), UsageError)
+    assert text == (
+        "error: 'OMP_NUM_THREADS' is no variable with its value\n"
+        "hint: write --env NAME=VALUE: letters, digits and underscores, then ="
+    )

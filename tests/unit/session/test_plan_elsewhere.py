@@ -61,7 +61,7 @@ def words(plan: Plan) -> Mapping[str, str]:
 def test_cores_memory_device_and_backend_are_those_of_the_description() -> None:
     plan = planned(TYPED, OTHER)
     assert (plan.device, plan.backend, plan.measurement.threads) == ("cuda", "docker", 37)
-    assert planned(replace(TYPED, threads=5), OTHER).measurement.threads == 5
+    assert planned(replace(TYPED, threads="5"), OTHER).measurement.threads == 5
     assert planned(replace(TYPED, device="cpu"), OTHER).device == "cpu"
     assert planned(TYPED, replace(OTHER, gpus=())).device == "cpu"
     assert planned(TYPED, replace(OTHER, engine=False)).backend == "venv"

@@ -21,6 +21,7 @@ from .device import select
 from .kernels import OPERATIONS
 from .model import UserModel
 from .scan import Scan
+from ... import variables
 
 FRAMEWORK = "jax"
 FORK_AFTER_IMPORT = False  # JAX starts threads, and warns that a fork is likely to end in a deadlock
@@ -33,7 +34,7 @@ def load(threads: "int") -> "str":
     This touches no device. Only the built-in networks need Optax.
     """
     os.environ["NPROC"] = str(threads)
-    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # by default a process allocates 75% of a GPU's memory
+    variables.default("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # by default a process allocates 75% of a GPU's memory
     import jax
 
     optax_version()

@@ -20,6 +20,7 @@ from .graphs import GRAPHS
 from .kernels import OPERATIONS
 from .model import UserModel
 from .modules import MODULES
+from ... import variables
 
 FRAMEWORK = "torch"
 CXX_FLAGS = re.compile(r"CXX_FLAGS=([^,]*)")
@@ -34,7 +35,8 @@ def load(threads: "int") -> "str":
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # read when Dynamo is imported
     import torch
 
-    if torch.get_num_threads() != threads:  # setting it starts a thread pool, which does not survive a fork
+    chosen = {"OMP_NUM_THREADS", "MKL_NUM_THREADS"} & variables.CHOSEN  # PyTorch starts with the count in these
+    if not chosen and torch.get_num_threads() != threads:  # setting it starts a thread pool, which does not survive a fork
         torch.set_num_threads(threads)
     if hasattr(torch, "compile"):
         importlib.import_module("torch._dynamo")  # otherwise, each child's first optimiser imports it in a second

@@ -248,3 +248,30 @@ def test_an_environment_that_was_not_measured_has_no_entry(tmp_path: Path) -> No
     skips = {cell("torch-0.4"): Skip("no-engine", "none answers")}
     make(tmp_path, [good(cell("torch-1.0"), 1, [1.0]), good(cell(), 1, [1.0])], skips)
     assert list(compared(tmp_path, "torch-1.0", "torch-0.4", "torch-2.x").differences) == ["torch-2.x"]
+
+
+def test_variables_are_listed_each_with_what_both_sides_have() -> None:
+    base = torch({"version": "1", "digest": "sha256:ab", "env": {"A": "1", "C": "5", "B": ""}})
+    other = torch({"version": "1", "digest": "sha256:ab env:0123456789ab", "env": {"A": "2", "C": "5", "D": "x y"}})
+    listed = differences(base, other)
+    assert [(each.name, each.base, each.other, each.kind) for each in listed] == [
+        ("variable A", "1", "2", "speed"),
+        ("variable B", "empty", "not set", "speed"),
+        ("variable D", "not set", "x y", "speed"),
+    ]
+    assert shown(listed) == (
+        "torch-2.x differs from torch-1.0 in variable A 1 → 2, variable B empty → not set, variable D not set → x y"
+    )
+
+
+def test_a_run_of_an_older_program_had_no_variables() -> None:
+    listed = differences(torch({"version": "1"}), torch({"version": "1", "env": {"A": "1"}}))
+    assert [(each.name, each.base, each.other) for each in listed] == [("variable A", "not set", "1")]
+
+
+def test_flags_of_xla_are_listed_once() -> None:
+    flags = "--xla_cpu_use_thunk_runtime=false"
+    base, other = {"version": "1", "xla_flags": ""}, {"version": "1", "xla_flags": flags, "env": {"XLA_FLAGS": flags}}
+    assert names(differences(torch(base), torch(other)), "speed") == ["variable XLA_FLAGS"]
+    del other["env"]
+    assert names(differences(torch(base), torch(other)), "speed") == ["XLA flags"]

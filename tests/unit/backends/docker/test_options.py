@@ -82,6 +82,19 @@ def test_container_gets_its_cache_and_nothing_else() -> None:
     }
 
 
+def test_container_gets_the_variables_of_its_environment_and_keeps_its_own() -> None:
+    spec = options.Container(
+        name="n",
+        image=IMAGE,
+        python="python3",
+        limits=Limits(memory=8 << 30),
+        owner="h:b:1:2",
+        variables={"A": "1 2", "HOME": "/x"},
+    )
+    environment = spec.options()["environment"]
+    assert (environment["A"], environment["HOME"]) == ("1 2", "/work")
+
+
 def test_volumes_of_the_image_are_in_memory_and_not_in_place_of_ours() -> None:
     limits = Limits(memory=8 << 30, device="cpu", run="r1")
     volumes = ("/data", "/tmp/", "/cache", "/data/")

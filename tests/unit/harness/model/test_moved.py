@@ -29,7 +29,9 @@ def test_floats_are_moved_up_and_down_by_the_share(name: str) -> None:
     plain, moved = FLOATS[name](MovedRandom.of(3, 0.0)), FLOATS[name](MovedRandom.of(3, SHARE))
     assert type(plain) is type(moved)
     ratio = numpy.asarray(moved) / plain - 1
-    assert 0.9 * SHARE < abs(ratio).max() < 2.1 * SHARE  # RandomState draws some numbers from others, which are moved, too
+    assert (
+        0.9 * SHARE < abs(ratio).max() < 2.1 * SHARE
+    )  # RandomState draws some numbers from others, which are moved, too
     assert ratio.size == 1 or ratio.min() < 0 < ratio.max()
 
 

@@ -1,7 +1,6 @@
 """Sessions of TensorFlow 1.x: their settings, the arrays that they keep on the device, and the device itself."""
 
-import os
-
+from .... import variables
 from ..facts import INTER_OP_THREADS, only_gpus, require_gpu
 
 
@@ -57,7 +56,7 @@ def hold(data: "dict") -> "tuple":
 
 def begin(graph: "object", held: "dict", feed: "dict", settings: "dict") -> "object":
     """Return a session on a finished graph, with the held variables on the device."""
-    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # builds of 1.15 by NVIDIA round products unless this is set
+    variables.default("NVIDIA_TF32_OVERRIDE", "0")  # builds of 1.15 by NVIDIA round products unless this is set
     session = opened("TensorFlow", graph, settings)
     session.run([variable.initializer for variable in held.values()], feed)
     graph.finalize()

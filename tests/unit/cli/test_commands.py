@@ -1,0 +1,73 @@
+"""Options with a single value are refused where they are given twice, in every command; lists may be repeated."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from runner import cli
+from runner.cli import commands
+from runner.core.errors import UsageError
+
+
+def all_commands() -> Iterator[tuple[str, Any]]:
+    """Yield the words and the command of each command of the program, and the program itself."""
+    waiting: list[tuple[str, Any]] = [("runner", get_command(cli.app))]
+    while waiting:
+        words, command = waiting.pop()
+        yield words, command
+        waiting += [(f"{words} {name}", each) for name, each in getattr(command, "commands", {}).items()]
+
+
+OPTIONS = [
+    pytest.param(command, option, id=f"{words} {option.opts[0]}")
+    for words, command in all_commands()
+    for option in command.params
+    if option.param_type_name == "option" and option.name not in ("help", "version", "install_completion")
+]
+
+
+def words_of(option: Any, value: str) -> list[str]:
+    return [option.opts[0]] if option.is_flag else [option.opts[0], value]
+
+
+@pytest.mark.parametrize(("command", "option"), OPTIONS)
+def test_an_option_is_given_once_or_is_a_list(command: Any, option: Any) -> None:
+    context = command.context_class(command, info_name="x")
+    twice = [*words_of(option, "1"), *words_of(option, "2")]
+    if option.multiple:
+        commands.refuse_repeated(command, context, twice)
+        return
+    with pytest.raises(UsageError) as caught:
+        command.parse_args(context, twice)
+    assert str(caught.value).startswith(f"error: {option.opts[0]} is given twice\nhint: ")
+
+
+def test_there_are_options_of_both_kinds() -> None:
+    kinds = {option.values[1].multiple for option in OPTIONS}
+    assert kinds == {True, False}
+    assert len(OPTIONS) > 100
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        ("--threads 1 --threads 2", "--threads is given twice", "--threads 1,2,4 compares these counts in one run"),
+        ("--threads=1 --rounds 3 --threads=1", "--threads is given twice", "--threads 1,2,4"),
+        ("--python a --python b", "--python is given twice", "each interpreter is a run of its own"),
+        ("--pin --no-pin", "--pin is given twice", "keep one of them"),
+        ("--seed 1 --seed 2 --seed 3", "--seed is given 3 times", "keep one of them"),
+    ],
+)
+def test_what_to_do_instead_is_said(words: str, message: str, hint: str) -> None:
+    command: Any = dict(all_commands())["runner run"]
+    with pytest.raises(UsageError) as caught:
+        command.parse_args(command.context_class(command), words.split())
+    assert str(caught.value).startswith(f"error: {message}\nhint: {hint}")
+
+
+def test_completion_of_a_half_typed_line_refuses_nothing() -> None:
+    command: Any = dict(all_commands())["runner run"]
+    context = command.context_class(command, resilient_parsing=True)
+    command.parse_args(context, ["--threads", "1", "--threads", "2"])
