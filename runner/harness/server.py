@@ -114,8 +114,9 @@ class Server(object):
         return dict(answer, bytes=procfs.resident_bytes(os.getpid()), python=sys.version.split()[0])
 
     def load(self) -> "None":
-        """Import the framework, here or in a child; a second call costs nothing."""
+        """Import the framework with all that children need, here or in a child; a second call costs nothing."""
         self.adapter.load(self.settings["threads"])
+        getattr(self.adapter, "load_for_children", int)()
 
     def described(self) -> "dict":
         """Return ``facts``, and ``import_seconds`` where this server has not imported the framework; runs in a child.
