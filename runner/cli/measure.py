@@ -63,7 +63,7 @@ def _announce_controls(plan: "Plan") -> None:
 
     seconds = with_controls(plan).seconds - plan.seconds
     if seconds >= 1:
-        console.note(f"controls, which repeat cells to show the noise and what plain processes take: about {duration(seconds)} more")
+        console.note(f"the controls, which repeat cells, take about {duration(seconds)} more")
 
 
 def _plan_text(plan: "Plan", format: str, *, why: bool, colour: bool) -> str:
