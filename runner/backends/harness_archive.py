@@ -14,7 +14,8 @@ BOOTSTRAP = (
     "import os,sys,tempfile;"
     "s=sys.stdin.buffer;"
     "p=os.path.join(tempfile.mkdtemp(),'harness.zip');"
-    "f=open(p,'wb');f.write(s.read(int(s.readline())));f.close();"
+    "f=open(p,'wb');n=int(s.readline());"
+    "[f.write(s.read(min(65536,n-k))) for k in range(0,n,65536)];f.close();"  # in small pieces, see harness.model.blob
     "sys.path.insert(0,p);"
     "from harness.server import main;"
     "main(s)"

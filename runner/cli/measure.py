@@ -48,11 +48,23 @@ def _planned(options: "Options", machine: Path | None) -> "Plan":
         context, preparation = prepared(options, console.note)
         for announcement in announcements(context.gpus, context.settings.clocks):
             console.note(announcement.text)
+        if context.settings.controls:
+            _announce_controls(preparation.plan)
         return preparation.plan
     from runner.plan.machine_file import read_machine_file
     from runner.session.plan_elsewhere import planned
 
     return planned(options, read_machine_file(machine), console.note)
+
+
+def _announce_controls(plan: "Plan") -> None:
+    """Say how much longer the controls of a plan take, by the estimates."""
+    from runner.core.units import duration
+    from runner.plan.pairs import with_controls
+
+    seconds = with_controls(plan).seconds - plan.seconds
+    if seconds >= 1:
+        console.note(f"the controls, which repeat cells, take about {duration(seconds)} more")
 
 
 def _plan_text(plan: "Plan", format: str, *, why: bool, colour: bool) -> str:

@@ -2,7 +2,7 @@
 
 import os
 
-READ_BYTES = 1 << 20
+READ_BYTES = 64 << 10  # what a pipe holds; a larger block would raise the thresholds of the allocator, see model.blob
 
 
 class Pipe(object):

@@ -119,8 +119,13 @@ class Server(object):
         return dict(answer, bytes=procfs.resident_bytes(os.getpid()), python=sys.version.split()[0])
 
     def load(self) -> "str":
-        """Import the framework, here or in a child, and return its version; a second call costs nothing."""
-        return self.adapter.load(self.settings["threads"])
+        """Import the framework with all that children need, here or in a child; return its version.
+
+        A second call costs nothing.
+        """
+        version = self.adapter.load(self.settings["threads"])
+        getattr(self.adapter, "load_for_children", int)()
+        return version
 
     def described(self) -> "dict":
         """Return ``facts``, and ``import_seconds`` where this server has not imported the framework; runs in a child.

@@ -20,7 +20,8 @@ from runner.measure.server_pool import ServerPool
 from runner.measure.server_start import JIT_SECONDS
 from runner.measure.session import GRACE, Session
 
-PIECE_BYTES = 8 << 20
+PIECE_BYTES = 64 << 10
+"""Of arrays in a message: it stays below the size from which a server's C library keeps memory, see ``blob``."""
 SEND_SECONDS = 120.0  # for the files, or for one piece
 
 

@@ -39,7 +39,9 @@ def test_an_environment_that_computes_something_else_is_wrong(tmp_path: Path) ->
     assert outcomes["np-a/forward"].status == outcomes["np-a/train"].status == "ok"
     forward, train = outcomes["np-b/forward"], outcomes["np-b/train"]
     assert forward.failure == train.failure == "wrong-result"
-    assert forward.reason == "the output is off by 1.0e-02 of its norm, 1e-03 allowed; the base is np-a"
+    assert (
+        forward.reason == "the output is off by 1.0e-02 of its norm after the timing, 1e-03 allowed; the base is np-a"
+    )
     assert str(train.reason).startswith("the loss of step 1 is off by 2.0e-02: ")
     assert "in np-a; 1e-05 allowed" in str(train.reason)
 

@@ -1,6 +1,5 @@
 """Cells in fresh interpreters: what a script would see, in runs of the real program."""
 
-import json
 import statistics
 import sys
 from pathlib import Path
@@ -63,7 +62,7 @@ def test_a_control_allocates_as_a_script_does_in_the_turns_of_its_original(tmp_p
     model = models.files(NETWORK.replace("{path!r}", repr(str(path))))
     of = models.block(models.spec("small", model, phases=["forward"], sizes={}))
     both = models.block(of.spec, [name for cell in of.cells for name in (cell.environment, plain(cell).environment)])
-    outcomes = [record for record, _ in models.measured(models.planned([both], [model]), tmp_path)]
+    outcomes = [record for record, _ in models.measured(models.planned([both], [model], seconds=0.5), tmp_path)]
     assert {record.status for record in outcomes} == {"ok"}, outcomes
     by_name: dict[str, Record] = {record.cell.environment: record for record in outcomes}
     for name in ("np-a", "np-b"):
@@ -86,14 +85,12 @@ def test_a_run_measures_everything_in_plain_processes(runner: Runner, tmp_path: 
     assert ended.returncode == 0, ended.stderr
     records = runner.records()
     assert {(record["status"], record["facts"]["process"]) for record in records} == {("ok", "plain")}
-    assert {record["cell"]["phase"] for record in records} == {"forward", "train"}
+    assert {record["cell"].split("/")[4] for record in records} == {"forward", "train"}
     assert len(records) == 4
     for record in records:
         assert ("model_check" in record["facts"]) == (record["round"] == 1), record["cell"]
     checked = [record["facts"]["model_check"] for record in records if record["round"] == 1]
     assert {(check["by"], check["fp64"]) for check in checked} == {("state", True)}
-    (environment,) = json.loads(next(tmp_path.glob("reports/runs/*/environments.json")).read_text()).values()
-    assert environment["import_seconds"] > 0.01
 
 
 def test_a_wrong_result_is_found_before_a_plain_process_is_timed(tmp_path: Path) -> None:

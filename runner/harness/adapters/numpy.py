@@ -115,7 +115,7 @@ class UserModel(Base):
         named = {}
         for name, entry in self.attributes():
             if isinstance(entry, numpy.ndarray) and entry.dtype.kind == "f" and entry.flags.writeable:
-                named[name] = (entry.copy, self.writer(entry))
+                named[name] = (entry.view, self.writer(entry))
         return named
 
     @staticmethod

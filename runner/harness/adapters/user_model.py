@@ -6,7 +6,7 @@ waited for and read, and where its state is.
 
 from .. import variables
 from ..errors import CellFailure
-from ..model import arrays, construct
+from ..model import arrays, blob, construct
 from .base import SIXTEEN_BITS, Implementation
 
 METHODS = ("forward", "train", "outputs", "loss", "state", "load_state")
@@ -126,7 +126,7 @@ class UserModel(Implementation):
             CellFailure: class ``wrong-result``, where it has other names or shapes.
         """
         if self.methods["load_state"]:
-            self.methods["load_state"]({name: array.copy() for name, array in state})
+            self.methods["load_state"]({name: blob.copied(array) for name, array in state})
             return
         variables, given = self.variables(), dict(state)
         for name in sorted(set(given) ^ set(variables)):
@@ -141,7 +141,7 @@ class UserModel(Implementation):
             if shape != given[name].shape:
                 text = "{} has the shape {}, and {} in the base's state"
                 raise CellFailure("wrong-result", text.format(name, shape, given[name].shape))
-            write(given[name].copy())
+            write(blob.copied(given[name]))
         self.written()
 
     def reset(self):

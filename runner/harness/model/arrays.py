@@ -1,5 +1,6 @@
 """Outputs of a user's network as named NumPy arrays."""
 
+from . import blob
 from ..errors import CellFailure
 
 DEPTH = 8
@@ -67,7 +68,7 @@ def plain(value: "object", method: "str", as_array: "object") -> "object":
     if array.dtype.kind not in "buif":
         text = "{}() returned a {}: return arrays or tensors, or tuples, lists or dicts of them"
         raise CellFailure("crash", text.format(method, type(value).__name__))
-    return numpy.array(array)  # a copy: the network may write the next results into the same memory
+    return blob.copied(array)  # the network may write the next results into the same memory
 
 
 def label(name: "str") -> "str":

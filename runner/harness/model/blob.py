@@ -1,5 +1,11 @@
 """Named arrays as an index, which is JSON, and a file with their bytes."""
 
+import mmap
+import os
+
+HEAP_BYTES = 128 << 10
+"""The C library returns a larger block to the kernel once it is freed, and keeps blocks of its size from then on:
+M_MMAP_THRESHOLD of mallopt(3)."""
 MAX_BYTES = 256 * 10 ** 6
 """Of all arrays of a reference together: it travels through the runner to each server."""
 
@@ -34,21 +40,36 @@ def write(path: "str", groups: "dict") -> "None":
 
 
 def read(path: "str", lines: "list") -> "dict":
-    """Return the groups that were written to a file, given their index.
+    """Return the groups that were written to a file, given their index: read-only arrays that are mapped into memory.
+
+    Nothing is read into the heap, where it would change what the allocator does with a user's arrays.
 
     Raises:
         ValueError: the file is too short.
     """
     import numpy
 
-    groups = {}
+    groups, offset = {}, 0
     with open(path, "rb") as file:
-        for line in lines:
-            kind, shape = numpy.dtype(line["dtype"]), tuple(line["shape"])
-            count = 1
-            for length in shape:
-                count *= length
-            data = file.read(count * kind.itemsize)
-            array = numpy.frombuffer(data, kind, count).reshape(shape)
-            groups.setdefault(line["group"], []).append((line["name"], array))
+        is_empty = os.fstat(file.fileno()).st_size == 0
+        mapped = b"" if is_empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    for line in lines:
+        kind, shape = numpy.dtype(line["dtype"]), tuple(line["shape"])
+        count = 1
+        for length in shape:
+            count *= length
+        array = numpy.frombuffer(mapped, kind, count, offset) if count else numpy.empty(0, kind)
+        offset += array.nbytes
+        groups.setdefault(line["group"], []).append((line["name"], array.reshape(shape)))
     return groups
+
+
+def copied(array: "object") -> "object":
+    """Return a copy of an array that may be written to; a large one is outside of the heap, as those of ``read`` are."""
+    import numpy
+
+    if array.nbytes < HEAP_BYTES:
+        return array.copy()
+    made = numpy.frombuffer(mmap.mmap(-1, array.nbytes), array.dtype, array.size).reshape(array.shape)
+    made[...] = array
+    return made

@@ -38,12 +38,18 @@ def load(threads: "int") -> "str":
     chosen = {"OMP_NUM_THREADS", "MKL_NUM_THREADS"} & variables.CHOSEN  # PyTorch starts with the count in these
     if not chosen and torch.get_num_threads() != threads:  # setting it starts a thread pool, which does not survive a fork
         torch.set_num_threads(threads)
-    if hasattr(torch, "compile"):
-        importlib.import_module("torch._dynamo")  # otherwise, each child's first optimiser imports it in a second
     compat.use(torch)
     compat.count_gpus_by_cuda(torch.cuda)
     steps.use(torch)
     return str(torch.__version__)
+
+
+def load_for_children() -> "None":
+    """Import what the first optimiser imports otherwise, in a second; a plain process does so when it builds one."""
+    import torch
+
+    if hasattr(torch, "compile"):
+        importlib.import_module("torch._dynamo")
 
 
 def facts(device: "str") -> "dict":

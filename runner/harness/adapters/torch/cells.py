@@ -1,5 +1,6 @@
 """Recurrent cells of PyTorch in a loop over the steps: in Python, fused, by TorchScript, and by torch.compile."""
 
+import importlib
 import os
 import shutil
 
@@ -138,7 +139,7 @@ class CompiledCell(LstmCellBasic):
         if self.device == "cpu" and shutil.which(compiler) is None:
             reason = "on a CPU, torch.compile needs a C++ compiler, and {} is missing: install g++ in this environment"
             raise CellFailure("crash", reason.format(compiler))
-        compat.torch._dynamo.config.cache_size_limit = MAX_COMPILATIONS
+        importlib.import_module("torch._dynamo").config.cache_size_limit = MAX_COMPILATIONS
         return LstmCellBasic.build(self)
 
     def layer(self, inputs):
