@@ -64,7 +64,8 @@ class ReleaseChange:
         if self.tests == 1:
             tests = "in the only test that both ran" + "".join(f": {row.case_id}" for row in self.rows[:1])
         else:
-            tests = f"on average over {counted(self.tests, 'test')} of {few(self.workloads, MAX_NAMED_WORKLOADS)}"
+            tests = f"{counted(self.tests, 'test')} of {few(self.workloads, MAX_NAMED_WORKLOADS)}"
+            tests = tests if self.ratio is None else f"on average over {tests}"
         return "; ".join(filter(None, (interval, tests, self._extremes())))
 
     def _extremes(self) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.analysis.comparison_model import VERDICTS, Comparison, Row
 from runner.analysis.model import Grade, QualityIssue
+from runner.analysis.plain_control import PlainPair
 from runner.core.grouping import grouped
 from runner.report import comparison_notes, formatting, quality, rich_text
 from runner.report.formatting import counted
@@ -59,6 +60,7 @@ class Check:
         state: ``finished``, ``unfinished`` or ``at work``.
         settings: device, backend and the other settings of the run, a phrase for each.
         notes: what is unusual about the run as a whole.
+        plain: its plain-process controls.
         comparisons: the environments of each framework against its first one, without A/A pairs.
         command: the command to run next; empty if none would help.
         advice: what would help with the comparisons that no number of rounds decides, or after ``command``; empty if
@@ -76,6 +78,7 @@ class Check:
     notes: Sequence[str]
     command: str
     advice: str = ""
+    plain: Sequence[PlainPair] = ()
 
     @property
     def serious(self) -> bool:
@@ -108,6 +111,7 @@ class Check:
             "doubts": [quality.json_values(issue) for issue in self.quality_issues],
             "failures": [_failure(failure) for failure in self.failures],
             "open": [_row(comparison.base, row) for comparison, row in self.open],
+            "plain": list(map(_plain, self.plain)),
             "notes": list(self.notes),
             "next": self.command or None,
             "advice": self.advice,
@@ -199,6 +203,13 @@ def _verdicts(comparisons: Iterable[Comparison]) -> dict[str, int]:
 def _failure(failure: Failure) -> Mapping[str, Any]:
     keys = ("environment", "cell", "reason")
     return {"class": failure.failure, **{key: getattr(failure, key) for key in keys}}
+
+
+def _plain(pair: PlainPair) -> dict[str, Any]:
+    low, high = pair.ends() or (None, None)
+    names = ("seconds", "measured_seconds", "ratio", "differs")
+    values = {name: getattr(pair, name) for name in names}
+    return {"cell": pair.cell.id, **values, "ratio_low": low, "ratio_high": high, "rounds": len(pair.log_ratios)}
 
 
 def _row(base: str, row: Row) -> dict[str, Any]:

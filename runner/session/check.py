@@ -54,6 +54,7 @@ def review(analysis: Analysis, run: Run, reports: Path) -> Check:
         comparisons=tuple(each for each in analysis.comparisons if not each.is_control),
         notes=(*results.warnings, *filter(None, [_resume_note(state, resumable=resumable)])),
         command="",
+        plain=tuple(analysis.measured.plain_pairs.values()),
     )
     step = next_step(checked, run, journal, reports, resumable=resumable)
     return replace(checked, command=step.command, advice=step.advice)

@@ -18,7 +18,7 @@ from runner.analysis.model import Dataset
 from runner.analysis.releases import releases
 from runner.catalog import published
 from runner.core.errors import Problem, RunnerError, UsageError
-from runner.core.model.cells import is_plain, is_twin, without_control
+from runner.core.model.cells import is_control, is_plain, is_twin, without_control
 from runner.stats.intervals import MARGIN
 
 
@@ -149,15 +149,16 @@ def _sorted(rows: Iterable[Row], others: Sequence[str]) -> list[Row]:
 def _refuse_unknown(runs: RunReader, requested: Sequence[str], known: Collection[str]) -> None:
     names = sorted(runs.environments.union(known))
     problems = []
+    shown = [name for name in names if not is_control(name)]
     for name in requested:
         if names and name not in names and name not in runs.published:
-            releases = [each for each in names if each.startswith(f"{name}-")]
+            releases = [each for each in shown if each.startswith(f"{name}-")]
             if releases:
                 hint = f"name a release: {', '.join(releases)}"
                 problems.append(Problem(f"{name!r} is a framework, not an environment", hint=hint))
                 continue
-            near = difflib.get_close_matches(name, [*names, *published.figures_by_side()], n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+            near = difflib.get_close_matches(name, [*shown, *published.figures_by_side()], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(shown)}"
             problems.append(Problem(f"unknown environment {name!r}", hint=hint))
     if problems:
         raise UsageError(*problems)
