@@ -133,5 +133,7 @@ def test_a_network_that_forks_is_measured(outcomes: dict[str, tuple[Record, str]
 def test_a_network_that_returns_a_constant_is_unchecked(outcomes: dict[str, tuple[Record, str]]) -> None:
     check = outcomes["prints"][0].facts["model_check"]
     assert check["by"] == "shapes"
-    assert check["reason"].startswith("NumpyModel has no state(), and no attribute is an array of floats, and its outputs")
+    assert check["reason"].startswith(
+        "NumpyModel has no state(), and no attribute is an array of floats, and its outputs"
+    )
     assert "show nothing of what was computed: no data are drawn from `random`" in check["reason"]

@@ -52,8 +52,14 @@ AGREE = {
 }
 DIFFER = {
     "another axis": ("numpy.cumsum(data.x, int(SECOND))", "the output is off by 7.0e-01 of its norm, 1e-05 allowed"),
-    "another epsilon": (NORM.format("(1e-4 if SECOND else 1e-5)"), "the output is off by 5.4e-04 of its norm, 1e-05 allow"),
-    "one integer": ("numpy.argsort(data.x[0]) + SECOND * (data.x[0] == data.x[0].max())", "other values at 1 of its 32 pl"),
+    "another epsilon": (
+        NORM.format("(1e-4 if SECOND else 1e-5)"),
+        "the output is off by 5.4e-04 of its norm, 1e-05 allow",
+    ),
+    "one integer": (
+        "numpy.argsort(data.x[0]) + SECOND * (data.x[0] == data.x[0].max())",
+        "other values at 1 of its 32 pl",
+    ),
     "a small error of float64": ("data.x.astype('float64') / (3 + SECOND * 1e-7)", "of its norm, 1e-09 allowed"),
 }
 SAME = "with other numbers from `random` they are the same"
@@ -71,7 +77,10 @@ TRAINED = {
     "gradients alone": ("data.x.T.dot(2 * outputs / outputs.size)", LOSS, "its losses are the same in each step"),
     "a constant loss": (UPDATE, "0.0", "its losses show nothing"),
 }
-IN_FLOAT64 = {"right": (NORM.format("1e-5"), ""), "epsilon": (NORM.format("(1.2e-5 if SECOND else 1e-5)"), "in float64, 1e-09")}
+IN_FLOAT64 = {
+    "right": (NORM.format("1e-5"), ""),
+    "epsilon": (NORM.format("(1.2e-5 if SECOND else 1e-5)"), "in float64, 1e-09"),
+}
 
 
 def written(**parts: str) -> str:

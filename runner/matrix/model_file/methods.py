@@ -16,7 +16,9 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "load_state": ("arrays",),
 }
 """Method -> what the program gives it, by position; see ``harness.adapters.user_model``."""
-HARMLESS = frozenset({"no_grad", "inference_mode", "enable_grad", "function", "jit", "compile", "override", "typechecked"})
+HARMLESS = frozenset(
+    {"no_grad", "inference_mode", "enable_grad", "function", "jit", "compile", "override", "typechecked"}
+)
 """Decorators that take what the method takes; others may give it arguments."""
 
 

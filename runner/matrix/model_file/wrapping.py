@@ -22,11 +22,13 @@ PACKAGES = {
     "numpy": "numpy",
 }
 """Package -> the framework that a file measures if it imports it; the first one that is imported counts."""
-METHODS = "`def forward(self)`, which returns the outputs, or `def train(self)`, which makes a step and returns the loss"
+METHODS = (
+    "`def forward(self)`, which returns the outputs, or `def train(self)`, which makes a step and returns the loss"
+)
 
 
 def no_class(source: PythonSource, definitions: Definitions) -> Problem:
-    """Return the problem of a file without a class of a framework; its hint names the class to write, and what it does."""
+    """Return the problem of a file without a class of a framework; its hint names the class to write."""
     message = f"{source.name} has no class of a framework"
     framework = next((PACKAGES[name] for name in _imported(source.tree) if name in PACKAGES), None)
     if framework is None:
@@ -36,7 +38,9 @@ def no_class(source: PythonSource, definitions: Definitions) -> Problem:
     if isinstance(network, ast.ClassDef):
         build = f"`def __init__(self, random, device)` makes a {network.name} and the data, drawn from `random`"
         return source.problem(network, message, f"add {wrapper}, whose {build}; give it {METHODS}")
-    hint = f"put the program into {wrapper}: what runs once into `def __init__(self, random, device)`, and into {METHODS}"
+    hint = (
+        f"put the program into {wrapper}: what runs once into `def __init__(self, random, device)`, and into {METHODS}"
+    )
     return source.problem(None, message, f"{hint}, what is timed")
 
 

@@ -17,7 +17,14 @@ from tests.support.fake_runs import cell, good, make, times
 FILE = {"workload": "my-network", "case": "small", "implementation": "model", "phase": "forward"}
 STATE = {"by": "state", "base": "torch-1.12", "fp64": True, "tolerance": {"loss": 1e-3, "forward": 5e-4}, "reason": ""}
 SHAPES = {"by": "shapes", "base": "torch-1.12", "fp64": False, "tolerance": {}, "reason": "TorchModel has no state()"}
-OUTPUTS = {**STATE, "by": "outputs", "fp64": False, "differs": False, "types": "", "reason": "TorchModel has no state()"}
+OUTPUTS = {
+    **STATE,
+    "by": "outputs",
+    "fp64": False,
+    "differs": False,
+    "types": "",
+    "reason": "TorchModel has no state()",
+}
 
 
 def compared(folder: Path, base: dict[str, Any], other: dict[str, Any], name: str = "torch-2.x") -> Comparison:
@@ -63,7 +70,10 @@ def test_a_disagreement_is_named_before_what_could_not_be_compared(tmp_path: Pat
     differs = {**SHAPES, "differs": True, "reason": "the output is off"}
     compared(tmp_path, SHAPES, differs)
     issues = quality_issues(load_dataset(next((tmp_path / "runs").iterdir())))
-    assert [issue.sentence.endswith("the output is off") for issue in issues if issue.code == "unchecked"] == [True, False]
+    assert [issue.sentence.endswith("the output is off") for issue in issues if issue.code == "unchecked"] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
