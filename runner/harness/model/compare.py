@@ -24,9 +24,10 @@ def limits(case: "dict", precision: "str") -> "dict":
 
 def limits_by_type(case: "dict", precision: "str") -> "dict":
     """Return ``limits``, and where the file states none, ``by_type``: an output is compared as its type allows."""
-    found = limits(case, precision)
     stated = case["tolerance"] or {}
-    return found if precision in stated or "*" in stated else dict(found, by_type=True)
+    if precision in stated or "*" in stated:
+        return limits(case, precision)
+    return dict(limits(case, precision), by_type=True)
 
 
 def outputs(

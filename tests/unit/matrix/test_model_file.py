@@ -191,7 +191,7 @@ MISTAKES = {
     f"é = 'é'; CASES = 1\n{TORCH}": "1:18: error: CASES must be a dictionary",
     f"if x:\n    CASES = 1\n{TORCH}": "2:13: error: CASES must be a dictionary",
     "class TorchModel:\n    def forward(self, x): ...": "2:9: error: TorchModel.forward() needs the parameter 'x'",
-    "class Base:\n    def train(self, *, x): ...\nclass TorchModel(Base): ...": "TorchModel.train() needs the parameter",
+    "class Base:\n    def train(self, *, x): ...\nclass TorchModel(Base): ...": "train() needs the parameter",
     "class TorchModel:\n    @torch.no_grad()\n    def forward(self, x): ...": "hint: write `def forward(self)`,",
     f"{TORCH}    def state(self, x): ...": "hint: rename it: a method of this name is called as",
     f"{TORCH}    def train(self): ...\n    def loss(self, x): ...": "TorchModel.loss() needs the parameter 'x'",
