@@ -54,7 +54,7 @@ DIFFER = {
     "another axis": ("numpy.cumsum(data.x, int(SECOND))", "the output is off by 7.0e-01 of its norm, 1e-05 allowed"),
     "another epsilon": (
         NORM.format("(1e-4 if SECOND else 1e-5)"),
-        "the output is off by 5.4e-04 of its norm, 1e-05 allow",
+        "the output is off by 5.4e-04 of its norm, 1.2e-05 a",
     ),
     "one integer": (
         "numpy.argsort(data.x[0]) + SECOND * (data.x[0] == data.x[0].max())",
