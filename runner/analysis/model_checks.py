@@ -2,8 +2,8 @@
 
 A record of a user's network says by what the harness verified it, in the fact ``model_check``: ``by`` (``weights``,
 ``state``, ``outputs`` or ``shapes``), ``base``, the environment that made the reference, ``fp64``, whether results in
-float64 were compared, too, ``reason``, why by outputs or by shapes alone, ``differs``, whether results were compared and
-disagree, and ``types``, which outputs that agree have numbers of another type.
+float64 were compared, too, ``reason``, why by outputs or by shapes alone, ``differs``, whether results were compared
+and disagree, and ``types``, which outputs that agree have numbers of another type.
 """
 
 from collections.abc import Mapping

@@ -78,12 +78,12 @@ def read_lock(path: Path) -> tuple[bytes, LockFile]:
 
 def locked_packages(specs: Iterable[Spec]) -> dict[str, frozenset[str]]:
     """Return environment -> the normalized names in its lock, of those whose lock can be read."""
-    found = {}
+    names = {}
     for spec in specs:
         with contextlib.suppress(ProvisionError):  # ``lock_skip`` says why
             if spec.lock is not None:
-                found[spec.environment] = frozenset(package.key for package in read_lock(spec.lock)[1].packages)
-    return found
+                names[spec.environment] = frozenset(package.key for package in read_lock(spec.lock)[1].packages)
+    return names
 
 
 def lock_skip(spec: Spec) -> Skip | None:

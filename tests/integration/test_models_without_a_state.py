@@ -54,7 +54,7 @@ DIFFER = {
     "another axis": ("numpy.cumsum(data.x, int(SECOND))", "the output is off by 7.0e-01 of its norm, 1e-05 allowed"),
     "another epsilon": (
         NORM.format("(1e-4 if SECOND else 1e-5)"),
-        "the output is off by 5.4e-04 of its norm, 1e-05 allow",
+        "the output is off by 5.4e-04 of its norm, 1.2e-05 a",
     ),
     "one integer": (
         "numpy.argsort(data.x[0]) + SECOND * (data.x[0] == data.x[0].max())",
@@ -81,6 +81,7 @@ IN_FLOAT64 = {
     "right": (NORM.format("1e-5"), ""),
     "epsilon": (NORM.format("(1.2e-5 if SECOND else 1e-5)"), "in float64, 1e-09"),
 }
+Outcomes = dict[tuple[str, str], list[Record]]
 
 
 def written(**parts: str) -> str:
@@ -107,39 +108,36 @@ NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], list[Record]]:
-    """The records of two rounds by network and environment."""
+def records(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    """Return the records of two rounds by network and environment."""
     files = {name: models.files(text) for name, (text, _) in NETWORKS.items()}
     blocks = []
     for name, (_, changes) in NETWORKS.items():
-        wanted = {"sizes": {}, "takes_precision": [], "phases": ["forward"], **changes}
-        blocks.append(models.block(models.spec(name.replace(" ", "-").replace("'", ""), files[name], **wanted)))
+        parts = {"sizes": {}, "takes_precision": [], "phases": ["forward"], **changes}
+        blocks.append(models.block(models.spec(name.replace(" ", "-").replace("'", ""), files[name], **parts)))
     plan = models.planned(blocks, list({each.digest: each for each in files.values()}.values()), rounds=2, seconds=0.02)
-    found: dict[tuple[str, str], list[Record]] = {}
+    outcomes: Outcomes = {}
     names = {name.replace(" ", "-").replace("'", ""): name for name in NETWORKS}
     for record, _ in models.measured(plan, tmp_path_factory.mktemp("models")):
-        found.setdefault((names[record.cell.case], record.cell.environment), []).append(record)
-    return found
+        outcomes.setdefault((names[record.cell.case], record.cell.environment), []).append(record)
+    return outcomes
 
 
-Found = dict[tuple[str, str], list[Record]]
-
-
-def checks(records: Found, name: str, environment: str) -> list[dict[str, Any]]:
+def checks(records: Outcomes, name: str, environment: str) -> list[dict[str, Any]]:
     """Return how a network was verified in an environment, for each round."""
-    found = records[name, environment]
-    assert [(record.status, record.reason) for record in found] == [("ok", None)] * 2
-    return [record.facts["model_check"] for record in found]
+    outcomes = records[name, environment]
+    assert [(record.status, record.reason) for record in outcomes] == [("ok", None)] * 2
+    return [record.facts["model_check"] for record in outcomes]
 
 
 @pytest.mark.parametrize("name", AGREE)
 @pytest.mark.parametrize("environment", ["np-a", "np-b"])
-def test_outputs_that_agree_are_checked(records: Found, name: str, environment: str) -> None:
+def test_outputs_that_agree_are_checked(records: Outcomes, name: str, environment: str) -> None:
     assert {check["by"] for check in checks(records, f"agree {name}", environment)} == {"outputs"}
 
 
 @pytest.mark.parametrize("name", DIFFER)
-def test_outputs_that_differ_are_unchecked_and_the_disagreement_is_named(records: Found, name: str) -> None:
+def test_outputs_that_differ_are_unchecked_and_the_disagreement_is_named(records: Outcomes, name: str) -> None:
     assert {check["by"] for check in checks(records, f"differ {name}", "np-a")} == {"outputs"}
     for check in checks(records, f"differ {name}", "np-b"):
         assert (check["by"], check["differs"], check["tolerance"]) == ("shapes", True, {})
@@ -149,38 +147,38 @@ def test_outputs_that_differ_are_unchecked_and_the_disagreement_is_named(records
 
 @pytest.mark.parametrize("name", SILENT)
 @pytest.mark.parametrize("environment", ["np-a", "np-b"])
-def test_results_that_show_nothing_check_nothing(records: Found, name: str, environment: str) -> None:
+def test_results_that_show_nothing_check_nothing(records: Outcomes, name: str, environment: str) -> None:
     for check in checks(records, f"silent {name}", environment):
         assert (check["by"], check["differs"]) == ("shapes", False)
         assert SILENT[name][1] in check["reason"]
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_losses_check_training_where_they_show_an_update(records: Found, name: str) -> None:
+def test_losses_check_training_where_they_show_an_update(records: Outcomes, name: str) -> None:
     for check in checks(records, f"trained {name}", "np-b"):
         assert check["by"] == ("shapes" if TRAINED[name][2] else "outputs")
         assert TRAINED[name][2] in check["reason"]
 
 
 @pytest.mark.parametrize("name", IN_FLOAT64)
-def test_float64_decides_in_every_round(records: Found, name: str) -> None:
+def test_float64_decides_in_every_round(records: Outcomes, name: str) -> None:
     for check in checks(records, f"in float64 {name}", "np-b"):
         assert (check["by"], check["fp64"]) == (("shapes", False) if IN_FLOAT64[name][1] else ("outputs", True))
         assert IN_FLOAT64[name][1] in check["reason"]
 
 
-def test_floats_of_another_type_are_in_the_record(records: Found) -> None:
+def test_floats_of_another_type_are_in_the_record(records: Outcomes) -> None:
     for check in checks(records, "types", "np-b"):
         assert (check["by"], check["types"]) == ("outputs", "the output has numbers of float64, and of float32 in np-a")
     assert {check["types"] for check in checks(records, "types", "np-a")} == {""}
 
 
-def test_the_tolerance_of_the_file_counts(records: Found) -> None:
+def test_the_tolerance_of_the_file_counts(records: Outcomes) -> None:
     for check in checks(records, "tolerance", "np-b"):
         assert (check["by"], check["tolerance"]) == ("outputs", {"loss": 1e-2, "forward": 1e-2})
 
 
-def test_another_shape_is_wrong(records: Found) -> None:
+def test_another_shape_is_wrong(records: Outcomes) -> None:
     for record in records["shapes", "np-b"]:
         assert record.failure == "wrong-result"
         assert record.reason == "the output has the shape (63, 32), and (64, 32) in np-a"

@@ -24,9 +24,10 @@ def limits(case: "dict", precision: "str") -> "dict":
 
 def limits_by_type(case: "dict", precision: "str") -> "dict":
     """Return ``limits``, and where the file states none, ``by_type``: an output is compared as its type allows."""
-    found = limits(case, precision)
     stated = case["tolerance"] or {}
-    return found if precision in stated or "*" in stated else dict(found, by_type=True)
+    if precision in stated or "*" in stated:
+        return limits(case, precision)
+    return dict(limits(case, precision), by_type=True)
 
 
 def outputs(
@@ -60,13 +61,23 @@ def outputs(
     for name, value, reference in pairs:
         error, limit = errors[name or "output"], allowed[name or "output"]
         if not error <= limit:
-            text = "{} is off by {:.1e} of its norm{}{}, {:.0e} allowed; the base is {}"
-            reason = text.format(arrays.label(name), error, bits, when, limit, base)
+            text = "{} is off by {:.1e} of its norm{}{}, {} allowed; the base is {}"
+            reason = text.format(arrays.label(name), error, bits, when, in_digits(limit), base)
             if is_exact(value, reference, limits):
                 text = "{} has other values at {} of its {} places{}; the base is {}"
                 reason = text.format(arrays.label(name), int((value != reference).sum()), value.size, when, base)
             raise CellFailure("wrong-result", reason, facts)
     return max(allowed.values())
+
+
+def in_digits(limit: "float") -> "str":
+    """Return a limit with one digit, or two where one would round it.
+
+    >>> in_digits(1e-3), in_digits(1.16e-5)
+    ('1e-03', '1.2e-05')
+    """
+    short = "{:.0e}".format(limit)
+    return short if float(short) == limit else "{:.1e}".format(limit)
 
 
 def error_of(value: "object", reference: "object", limits: "dict") -> "float":

@@ -88,17 +88,17 @@ def silent(build: "object", precision: "str", expected: "list", trace: "list", l
     They show something if the comparison would notice other data, and losses if it would notice a step without an update.
     """
     outputs_differ, losses_differ = differ_with_other_data(build, precision, expected, trace, limits)
-    found = {}
+    reasons = {}
     if expected and not outputs_differ:
         if build.takes("random"):
-            found["forward"] = SAME_OUTPUTS
+            reasons["forward"] = SAME_OUTPUTS
         elif max(numpy.unique(array).size for _, array in expected) < compare.MANY:
-            found["forward"] = FEW_NUMBERS.format(compare.MANY)
+            reasons["forward"] = FEW_NUMBERS.format(compare.MANY)
     if trace and not losses_differ and build.takes("random"):
-        found["train"] = SAME_LOSSES
+        reasons["train"] = SAME_LOSSES
     elif trace and not compare.loss_difference(trace, [trace[0]] * len(trace), limits):
-        found["train"] = NO_UPDATE
-    return found
+        reasons["train"] = NO_UPDATE
+    return reasons
 
 
 def differ_with_other_data(build, precision, expected, trace, limits):

@@ -43,7 +43,7 @@ def method_problems(model: ModelClass, definitions: Definitions, source: PythonS
             if name not in METHODS:
                 hint = f"rename it: a method of this name is called as `{called}`"
             yield source.problem(method, message, hint)
-        elif len(given) > _most(method):
+        elif len(given) > _largest_count(method):
             message = f"{model.name}.{name}() takes no {given[0]}, and is called with them"
             yield source.problem(method, message, f"write `{called}`")
 
@@ -87,7 +87,7 @@ def _needed(method: ast.FunctionDef) -> list[str]:
     return [*required[1:], *(parameter.arg for parameter, default in by_name if default is None)]
 
 
-def _most(method: ast.FunctionDef) -> float:
+def _largest_count(method: ast.FunctionDef) -> float:
     """Return how many arguments a method takes by position, beside ``self``."""
     arguments = method.args
     return float("inf") if arguments.vararg else len([*arguments.posonlyargs, *arguments.args]) - 1

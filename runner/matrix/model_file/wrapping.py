@@ -28,7 +28,7 @@ METHODS = (
 
 
 def no_class(source: PythonSource, definitions: Definitions) -> Problem:
-    """Return the problem of a file without a class of a framework; its hint names the class to write, and what it does."""
+    """Return the problem of a file without a class of a framework; its hint names the class to write."""
     message = f"{source.name} has no class of a framework"
     framework = next((PACKAGES[name] for name in _imported(source.tree) if name in PACKAGES), None)
     if framework is None:

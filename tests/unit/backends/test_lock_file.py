@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.backends.lock_file import LOCK_BYTES, lock_skip, parse_lock, read_lock
+from runner.backends.lock_file import LOCK_BYTES, lock_skip, locked_packages, parse_lock, read_lock
 from runner.core.errors import ProvisionError
 from runner.core.model import Spec
 
@@ -144,3 +144,16 @@ def test_a_shipped_lock_has_hashes_for_every_package(path: Path) -> None:
     assert lock.packages
     assert all(package.hashes for package in lock.packages)
     assert len({package.key for package in lock.packages}) == len(lock.packages)
+
+
+def test_the_packages_of_locks_that_can_be_read_are_known(tmp_path: Path) -> None:
+    (tmp_path / "good.txt").write_text(GOOD)
+    (tmp_path / "bad.txt").write_text("-e .\n")
+    locks = {
+        "good": tmp_path / "good.txt",
+        "bad": tmp_path / "bad.txt",
+        "missing": tmp_path / "none.txt",
+        "image": None,
+    }
+    specs = [Spec(environment=name, framework="numpy", release="2.0", lock=lock) for name, lock in locks.items()]
+    assert locked_packages(specs) == {"good": {"numpy", "six"}}

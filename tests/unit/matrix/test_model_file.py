@@ -190,15 +190,15 @@ MISTAKES = {
     "class TorchModel:\n    def __init__(self, weights): ...\n    def train(self): ...": "has no function weights",
     f"é = 'é'; CASES = 1\n{TORCH}": "1:18: error: CASES must be a dictionary",
     f"if x:\n    CASES = 1\n{TORCH}": "2:13: error: CASES must be a dictionary",
-    "class TorchModel:\n    def forward(self, x): ...": "2:9: error: TorchModel.forward() needs the parameter 'x', and is",
-    "class Base:\n    def train(self, *, x): ...\nclass TorchModel(Base): ...": "TorchModel.train() needs the parameter 'x'",
-    "class TorchModel:\n    @torch.no_grad()\n    def forward(self, x): ...": "hint: write `def forward(self)`, and keep the",
-    f"{TORCH}    def state(self, x): ...": "hint: rename it: a method of this name is called as `def state(self)`",
+    "class TorchModel:\n    def forward(self, x): ...": "2:9: error: TorchModel.forward() needs the parameter 'x'",
+    "class Base:\n    def train(self, *, x): ...\nclass TorchModel(Base): ...": "train() needs the parameter",
+    "class TorchModel:\n    @torch.no_grad()\n    def forward(self, x): ...": "hint: write `def forward(self)`,",
+    f"{TORCH}    def state(self, x): ...": "hint: rename it: a method of this name is called as",
     f"{TORCH}    def train(self): ...\n    def loss(self, x): ...": "TorchModel.loss() needs the parameter 'x'",
     f"{TORCH}    def load_state(self): ...": "4:9: error: TorchModel.load_state() takes no arrays",
     "from torch import nn\nclass Net(nn.Module): ...": "2:7: error: my_network.py has no class of a framework",
-    "import numpy, flax.linen as nn\nclass Net(nn.Module): ...": "hint: add `class JaxModel:`, whose `def __init__(self",
-    "import numpy as np\nimport torch\nx = torch.ones(3)": "hint: put the program into `class TorchModel:`: what runs once",
+    "import numpy, flax.linen as nn\nclass Net(nn.Module): ...": "hint: add `class JaxModel:`, whose `def",
+    "import numpy as np\nimport torch\nx = torch.ones(3)": "hint: put the program into `class TorchModel:`: what",
 }
 
 

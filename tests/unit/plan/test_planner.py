@@ -484,3 +484,19 @@ def test_ten_thousand_cells_are_planned() -> None:
     counts = collections.Counter(entry.cell.environment for entry in result.cells)
     assert set(counts) == set(names)
     assert len(set(counts.values())) == 1
+
+
+def test_an_implementation_is_skipped_where_the_lock_lacks_a_package_that_it_needs() -> None:
+    matrix = parse(
+        f'{HEAD}environments:\n  jax: {{framework: jax, release: "0.4.31", image: x, cuda: "13.0"}}\n'.encode(),
+        "m.yaml",
+    )
+    request = Request(environments=("jax",), device="cpu")
+    skips = {}
+    for name, locked in {"without": {"jax"}, "with": {"jax", "optax"}}.items():
+        cells = plan(matrix, request, {}, locked={"jax": frozenset(locked)}).cells
+        skips[name] = {entry.cell.implementation: entry.skip for entry in cells}
+    skips["not known"] = {entry.cell.implementation: entry.skip for entry in plan(matrix, request, {}).cells}
+    reason = "jax-scan needs optax, which the lock of jax has not: add optax to its requirements"
+    assert skips["without"]["jax-scan"] == Skip("framework-lacks", reason)
+    assert skips["with"]["jax-scan"] is skips["not known"]["jax-scan"] is None

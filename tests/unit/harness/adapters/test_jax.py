@@ -2,6 +2,7 @@
 
 import math
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +23,16 @@ def lacks(case_id: str, device: str = "cpu", precision: str = "fp32", **changes:
 def test_reading_the_classes_needs_no_jax() -> None:
     assert adapters.implementations("jax") == jax.IMPLEMENTATIONS
     assert "jax" not in sys.modules
+
+
+def test_jax_is_imported_without_optax(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPROC", "1")
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "")
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(__version__="0.4.31"))
+    assert jax.optax_version() is None
+    assert jax.load(2) == "0.4.31"
+    assert Scan.packages == ("optax",)
+    assert jax.UserModel.packages == ()
 
 
 @pytest.mark.parametrize("module", [jax, torch7])

@@ -3,16 +3,16 @@
 import re
 from typing import Any
 
-import numpy
+import numpy as np
 import pytest
 
 from runner.harness.errors import CellFailure
 from runner.harness.model import compare
 
 BY_TYPE = {"loss": 1e-5, "forward": 1e-3, "by_type": True}
-X = numpy.random.RandomState(0).rand(8, 8)
+X = np.random.RandomState(0).rand(8, 8)
 SINGLE = X.astype("float32")
-COUNTS = numpy.arange(100000)
+COUNTS = np.arange(100000)
 
 
 def changed(array: Any) -> Any:
@@ -35,7 +35,7 @@ WITHIN = {
     "float64": (X * (1 + 1e-10), X, 1e-9),
     "float64 that was computed in float32": (SINGLE.astype("float64") * (1 + 1e-6), SINGLE.astype("float64"), 1e-3),
     "float64 against float32": (SINGLE.astype("float64"), SINGLE, 1e-3),
-    "a few of Python's floats": (numpy.asarray([1 / 3 + 1e-7]), numpy.asarray([1 / 3]), 1e-3),
+    "a few of Python's floats": (np.asarray([1 / 3 + 1e-7]), np.asarray([1 / 3]), 1e-3),
 }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy
+import numpy as np
 import pytest
 
 from runner.harness.model.moved import MovedRandom
@@ -28,7 +28,7 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
 def test_floats_are_moved_up_and_down_by_the_share(name: str) -> None:
     plain, moved = FLOATS[name](MovedRandom.of(3, 0.0)), FLOATS[name](MovedRandom.of(3, SHARE))
     assert type(plain) is type(moved)
-    ratio = numpy.asarray(moved) / plain - 1
+    ratio = np.asarray(moved) / plain - 1
     assert (
         0.9 * SHARE < abs(ratio).max() < 2.1 * SHARE
     )  # RandomState draws some numbers from others, which are moved, too
@@ -42,5 +42,5 @@ def test_what_is_no_float_is_drawn_as_it_is(name: str) -> None:
 
 
 def test_without_a_share_it_is_the_generator_of_numpy() -> None:
-    assert type(MovedRandom.of(3, 0.0)) is numpy.random.RandomState
-    assert isinstance(MovedRandom.of(3, SHARE), numpy.random.RandomState)
+    assert type(MovedRandom.of(3, 0.0)) is np.random.RandomState
+    assert isinstance(MovedRandom.of(3, SHARE), np.random.RandomState)
