@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from runner.core import machine
-from runner.store.document_shapes import MACHINE
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def release(version: str, compiler: str, *, build_info: bool, keras: str | None,
 
 
 def described(monkeypatch: pytest.MonkeyPatch, fake: Fake, device: str = "cpu", keras: str = "") -> dict[str, Any]:
-    monkeypatch.setitem(sys.modules, "tensorflow", fake)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "tensorflow", fake)
     if keras:
         module = ModuleType("keras")
         module.__version__ = keras  # type: ignore[attr-defined]
@@ -84,7 +84,7 @@ def test_a_gpu_without_details_has_no_name(
     monkeypatch.setitem(
         sys.modules,
         "tensorflow",
-        release("2.2", "7.3", build_info=build_info, keras="2.3", gpus=("H200",)),  # type: ignore[arg-type]
+        release("2.2", "7.3", build_info=build_info, keras="2.3", gpus=("H200",)),
     )
     assert gpu_facts_v2("TensorFlow") == expected
 
