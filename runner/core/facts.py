@@ -96,7 +96,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("allocator", "environment", "memory allocator"),
     Fact("allocator_settings", "environment", "allocator settings"),
     Fact("c_library", "environment", "C library"),
-    Fact("compiler_flags", "environment", "compiler flags"),
+    Fact("compiler_flags", "framework", "compiler flags"),
     Fact("optimizer", "framework", "graph optimiser"),
     Fact("optimizer_loop", "framework", "optimiser loop"),
     Fact("threads", "runner", "threads", code="threads", column="text"),

@@ -32,7 +32,7 @@ PLAN = {
     "cells": Required[list[PLAN_CELL]],  # type: ignore[valid-type]
 }
 MACHINE = {
-    **dict.fromkeys(("host", "kernel", "cpu", "governor"), Text),
+    **dict.fromkeys(("host", "kernel", "cpu", "governor", "huge_pages"), Text),
     **dict.fromkeys(("cores", "logical_cores", "online_cpus", "memory_bytes"), Count | None),
     "load_average": list[Number] | None,
     "gpu": open_dict("MachineGpu", {"uuid": Required[str], "name": Required[str], "driver": Required[Text]}) | None,

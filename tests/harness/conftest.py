@@ -90,7 +90,7 @@ def opening_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture(scope="session")
 def silent_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The packed harness, with an adapter that cannot describe its framework, as where a release lacks what it reads."""
+    """The packed harness, with an adapter that cannot describe its framework, as in a release that lacks some names."""
     folder = tmp_path_factory.mktemp("silent") / "harness"
     shutil.copytree(harness_archive.FOLDER, folder)
     adapter = (Path(__file__).parent / "faulty.py").read_text("utf-8")

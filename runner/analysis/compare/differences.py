@@ -120,7 +120,8 @@ def differences(base: SideFacts, other: SideFacts) -> tuple[Difference, ...]:
     listed += [*_listed_facts(base, other), *_other_facts(base, other)]
     kind_by_name = {difference.name.lower(): difference.kind for difference in listed}
     companions = COMPANIONS.get(base.framework, frozenset()) if base.framework == other.framework else frozenset()
-    listed += _packages(base.facts.get("packages"), other.facts.get("packages"), kind_by_name, companions)
+    packages = [side.facts.get("packages") or None for side in (base, other)]  # empty where they could not be read
+    listed += _packages(packages[0], packages[1], kind_by_name, companions)
     kinds: tuple[Kind, ...] = get_args(Kind)
     return tuple(sorted(listed, key=lambda difference: kinds.index(difference.kind)))
 

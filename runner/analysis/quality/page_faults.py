@@ -33,24 +33,26 @@ the noise that rounds may have (``cell_checks.MAX_SPREAD``), and another program
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """The page faults a call in the rounds of a cell: the fewest, the median and the most."""
+    """The page faults a call in the rounds of a cell: the fewest, the median and the largest number."""
 
     fewest: float
     median: float
-    most: float
+    largest: float
 
     @property
     def text(self) -> str:
         """The number, ``none`` without any, or the range where rounds differ."""
-        return f"{self.fewest:,.0f} to {self.most:,.0f}" if differ(self.fewest, self.most) else _number(self.median)
+        if differ(self.fewest, self.largest):
+            return f"{self.fewest:,.0f} to {self.largest:,.0f}"
+        return f"{self.median:,.0f}" if round(self.median) else "none"
 
 
 def rounds_differ(cell: CellSamples) -> Iterator[QualityIssue]:
     """Check whether the rounds of a cell, each in a process of its own, were in different states."""
     faults = _faults(cell)
-    if faults and differ(faults.fewest, faults.most):
+    if faults and differ(faults.fewest, faults.largest):
         text = f"{faults.text} page faults a call in the rounds of {cell.environment}"
-        yield _issue(cell, text, faults.most - faults.fewest)
+        yield _issue(cell, text, faults.largest - faults.fewest)
 
 
 def sides_differ(cells: Sequence[CellSamples]) -> Iterator[QualityIssue]:
@@ -60,12 +62,11 @@ def sides_differ(cells: Sequence[CellSamples]) -> Iterator[QualityIssue]:
     """
     for alike in grouped((_work(cell), cell) for cell in cells if not is_control(cell.environment)).values():
         known = [(faults, cell) for cell in alike if (faults := _faults(cell))]
-        fewest, least = min(known, key=lambda each: each[0].median, default=(None, None))
-        if fewest is None or least is None:
-            continue
-        for faults, cell in known:
+        known.sort(key=lambda each: each[0].median)
+        for faults, cell in known[1:]:
+            fewest, other = known[0]
             if differ(fewest.median, faults.median):
-                text = f"{faults.text} page faults a call in {cell.environment}, {fewest.text} in {least.environment}"
+                text = f"{faults.text} page faults a call in {cell.environment}, {fewest.text} in {other.environment}"
                 yield _issue(cell, text, faults.median - fewest.median)
 
 
@@ -83,10 +84,6 @@ def _work(cell: CellSamples) -> tuple[str, ...]:
     """Return what a cell measures, whatever its environment."""
     parsed = Cell.parse(cell.cell)
     return parsed.case_id, parsed.phase, parsed.precision, parsed.implementation
-
-
-def _number(faults: float) -> str:
-    return f"{faults:,.0f}" if faults >= 0.5 else "none"
 
 
 def _issue(cell: CellSamples, text: str, faults: float) -> QualityIssue:

@@ -33,10 +33,10 @@ def compiler(numpy: "object") -> "dict":
 
 
 def cpu_kernels() -> "dict":
-    """Return the sets of instructions that NumPy has kernels for, and that this processor has; since 1.19."""
+    """Return the newest set of instructions that NumPy has kernels for, and that this processor has; since 1.19."""
     core = sys.modules.get("numpy._core._multiarray_umath") or sys.modules["numpy.core._multiarray_umath"]
     has = core.__cpu_features__
-    return {"cpu": " ".join(name for name in core.__cpu_dispatch__ if has.get(name))}
+    return {"cpu": [name for name in core.__cpu_baseline__ + core.__cpu_dispatch__ if has.get(name)][-1]}
 
 
 class NumpyLoop(Implementation):

@@ -20,6 +20,7 @@ class Function:
         self.result, self.restype = result, None
 
     def __call__(self, *_: object) -> object:
+        """Return the result."""
         return self.result
 
 

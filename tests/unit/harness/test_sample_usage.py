@@ -45,13 +45,17 @@ def test_counters_are_per_call_and_the_turns_of_others_do_not_count(kernel: Kern
 def test_without_turns_what_follows_the_warm_up_counts(kernel: Kernel) -> None:
     usage = SampleUsage()
     assert usage.outside_turns(None) is None
-    calls = []
+    calls, starts = list[int](), list[int]()
 
     def call() -> None:
         calls.append(1)
-        kernel.count(10 if usage.first else 1000, 0, 0, 0)
+        kernel.count(10 if starts else 1000, 0, 0, 0)
 
-    times = timing.measure(call, lambda: None, time.perf_counter, 0.02, starts=usage.begin)  # type: ignore[no-untyped-call]
+    def start() -> None:
+        starts.append(1)
+        usage.begin()
+
+    times = timing.measure(call, lambda: None, time.perf_counter, 0.02, starts=start)
     assert len(calls) > len(times["seconds"]) * times["batch"]
     assert usage.facts(times)["minor_faults_per_call"] == 10
 

@@ -52,7 +52,7 @@ def compiled_by() -> "dict":
 
     version = getattr(getattr(tf, "version", None), "COMPILER_VERSION", None) or tf.__compiler_version__
     flags = [flag for flag in tf.sysconfig.get_compile_flags() if not flag.startswith("-I")]
-    return {"compiler": compiler_name(version), "compiler_flags": " ".join(flags)}
+    return {"compiler": compiler_name(version), "extension_flags": " ".join(flags)}
 
 
 def compiler_name(version: "str") -> "str":

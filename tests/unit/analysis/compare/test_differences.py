@@ -131,6 +131,12 @@ def test_packages_that_nobody_listed_are_not_taken_for_none() -> None:
     assert shown(listed) == "torch-2.x differs from torch-1.0 in packages (known only for torch-2.x)"
 
 
+def test_packages_that_could_not_be_read_are_not_taken_for_none() -> None:
+    """Python 3.7 without setuptools cannot list them."""
+    listed = differences(torch({**OLD, "packages": {}}), torch(OLD))
+    assert listed == (Difference(name="packages", base=None, other="4", kind="speed"),)
+
+
 def test_across_frameworks_the_framework_is_the_difference_and_own_settings_come_last() -> None:
     corrected = torch({**OLD, "adam_epsilon": "corrected at each step"})
     two = SideFacts(
@@ -275,3 +281,62 @@ def test_flags_of_xla_are_listed_once() -> None:
     assert names(differences(torch(base), torch(other)), "speed") == ["variable XLA_FLAGS"]
     del other["env"]
     assert names(differences(torch(base), torch(other)), "speed") == ["XLA flags"]
+
+
+def numpy_side(version: str, openblas: str | None, **more: Any) -> SideFacts:
+    """Return a side whose framework is NumPy, as the harness describes it."""
+    facts = {"version": version, "numpy": version, "openblas": openblas, "openblas_integers": "64 bits"}
+    return SideFacts(framework="numpy", facts={**facts, "packages": {"numpy": version}, **more})
+
+
+def test_numpy_as_the_framework_is_named_once_and_then_its_libraries() -> None:
+    listed = differences(numpy_side("1.21.6", "0.3.17", openblas_integers="32 bits"), numpy_side("1.22.4", "0.3.18"))
+    assert [difference.name for difference in listed] == ["numpy", "OpenBLAS", "OpenBLAS integers"]
+    assert shown(listed, "numpy-1.21", "numpy-1.22") == (
+        "numpy-1.22 differs from numpy-1.21 in numpy 1.21.6 → 1.22.4, and also in OpenBLAS 0.3.17 → 0.3.18, "
+        "OpenBLAS integers 32 bits → 64 bits"
+    )
+
+
+def test_numpy_below_another_framework_stays_a_difference() -> None:
+    listed = differences(torch({**OLD, "numpy": "1.21.6"}), torch({**OLD, "numpy": "1.22.4"}))
+    assert value(listed, "NumPy") == ("1.21.6", "1.22.4")
+    across = differences(numpy_side("1.21.6", "0.3.17"), torch({**OLD, "numpy": "1.22.4"}))
+    assert value(across, "NumPy") == ("1.21.6", "1.22.4")
+
+
+def test_a_library_that_a_side_has_not_loaded_is_none_and_not_unknown() -> None:
+    listed = differences(numpy_side("1.26.4", "0.3.23"), numpy_side("1.26.4", None, mkl="2024.2"))
+    assert value(listed, "OpenBLAS") == ("0.3.23", "none")
+    assert value(listed, "MKL") == (None, "2024.2")  # the base is of an older version, which did not look for it
+
+
+def test_an_allocator_and_its_variables_are_differences() -> None:
+    plain = {"allocator": "that of the C library", "allocator_settings": "", "c_library": "glibc 2.28"}
+    other = {"allocator": "jemalloc", "allocator_settings": "MALLOC_CONF=narenas:1", "c_library": "glibc 2.36"}
+    listed = differences(torch({**OLD, **plain}), torch({**OLD, **other}))
+    assert [(each.name, each.base, each.other, each.kind) for each in listed] == [
+        ("memory allocator", "that of the C library", "jemalloc", "speed"),
+        ("allocator settings", "none", "MALLOC_CONF=narenas:1", "speed"),
+        ("C library", "glibc 2.28", "glibc 2.36", "speed"),
+    ]
+
+
+def test_packages_that_do_a_part_of_the_framework_s_work_are_named_among_many() -> None:
+    others = {f"package-{number}": "1" for number in range(12)}
+    newer = dict.fromkeys(others, "2")
+    old = SideFacts(framework="tensorflow", facts={"version": "2.15.1", "packages": {**others, "keras": "2.15.0"}})
+    new = SideFacts(framework="tensorflow", facts={"version": "2.16.2", "packages": {**newer, "keras": "3.15.1"}})
+    listed = differences(old, new)
+    assert names(listed, "speed") == ["keras"]
+    assert shown(listed, "tf-2.15", "tf-2.16") == (
+        "tf-2.16 differs from tf-2.15 in tensorflow 2.15.1 → 2.16.2, and also in keras 2.15.0 → 3.15.1; 12 packages"
+    )
+
+
+def test_keras_that_tensorflow_tells_is_not_listed_again_as_a_package() -> None:
+    old, new = (
+        SideFacts(framework="tensorflow", facts={"version": "2", "keras": keras, "packages": {"keras": keras}})
+        for keras in ("2.12.0", "2.13.1")
+    )
+    assert differences(old, new) == (Difference(name="Keras", base="2.12.0", other="2.13.1", kind="speed"),)

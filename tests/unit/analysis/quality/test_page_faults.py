@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from runner.report import terminal
 from runner.report.quality import minor_page_faults
 from tests.support.fake_runs import cell, good, make
 
-QUIET = {"governor": "performance", "load_average": [0.1, 0.1, 0.1], "logical_cores": 8}
+QUIET: dict[str, Any] = {"governor": "performance", "load_average": [0.1, 0.1, 0.1], "logical_cores": 8}
 OLD, NEW, NEWEST = "torch-1.0", "torch-1.12", "torch-2.x"
 
 

@@ -39,7 +39,7 @@ def release(version: str, compiler: str, *, build_info: bool, keras: str | None,
 
 
 def described(monkeypatch: pytest.MonkeyPatch, fake: Fake, device: str = "cpu", keras: str = "") -> dict[str, Any]:
-    monkeypatch.setitem(sys.modules, "tensorflow", fake)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "tensorflow", fake)
     if keras:
         module = ModuleType("keras")
         module.__version__ = keras  # type: ignore[attr-defined]
@@ -51,7 +51,7 @@ def test_2_2_has_no_build_info(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = release("2.2.3", "7.3.1 20180303", build_info=False, keras="2.3.0-tf")
     read = described(monkeypatch, fake)
     assert (read["version"], read["built_with_cuda"], read["keras"]) == ("2.2.3", False, "2.3.0-tf")
-    assert (read["compiler"], read["compiler_flags"]) == ("GCC 7.3.1 20180303", "-D_GLIBCXX_USE_CXX11_ABI=1")
+    assert (read["compiler"], read["extension_flags"]) == ("GCC 7.3.1 20180303", "-D_GLIBCXX_USE_CXX11_ABI=1")
 
 
 def test_2_13_has_keras_whose_version_only_its_package_tells(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def test_a_gpu_without_details_has_no_name(
     monkeypatch.setitem(
         sys.modules,
         "tensorflow",
-        release("2.2", "7.3", build_info=build_info, keras="2.3", gpus=("H200",)),  # type: ignore[arg-type]
+        release("2.2", "7.3", build_info=build_info, keras="2.3", gpus=("H200",)),
     )
     assert gpu_facts_v2("TensorFlow") == expected
 
