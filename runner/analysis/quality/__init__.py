@@ -13,7 +13,7 @@ from runner.analysis.comparison_model import Comparison
 from runner.analysis.controls import control_issues
 from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.quality.cell_checks import CELL_CHECKS, cell_samples, few_rounds
-from runner.analysis.quality.page_faults import rounds_differ, sides_differ
+from runner.analysis.quality.page_faults import plain_differs, rounds_differ, sides_differ
 from runner.analysis.quality.run import busy_issues, machine_issues, serial_correlation_issues, short_budget
 from runner.core.grouping import grouped
 
@@ -57,7 +57,8 @@ def quality_issues(run: Dataset | MeasuredRun) -> tuple[QualityIssue, ...]:
     compared = _compared_cells(dataset)
     cells = tuple(cell_samples(dataset))
     issues = [*machine_issues(dataset), *busy_issues(dataset), *serial_correlation_issues(measured.inflation)]
-    issues += [*control_issues(dataset, measured.aa_pairs), *short_budget(cells), *sides_differ(cells)]
+    issues += [*control_issues(dataset, measured.aa_pairs), *short_budget(cells)]
+    issues += [*sides_differ(cells), *plain_differs(cells)]
     for cell in cells:
         for check in (*CELL_CHECKS, rounds_differ):
             issues += check(cell)
