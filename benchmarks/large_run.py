@@ -165,6 +165,11 @@ def _facts(cell: Cell, round_number: int) -> dict[str, Any]:
         "load": 0.8,
         "others_busy": 0.0,
         "os_threads": 4,
-        "preempted": 3,
+        "minor_faults_per_call": 0.01,
+        "major_faults_per_call": 0.0,
+        "voluntary_switches_per_call": 0.0,
+        "involuntary_switches_per_call": 0.1,
+        "peak_resident_bytes": 1 << 28,
+        "huge_page_bytes": 0,
         "stolen": 0.0,
     }

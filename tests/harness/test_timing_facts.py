@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from runner.backends import harness_archive
 from runner.core.model import Cell, Outcome, Provisioned
 from runner.harness.adapters.tensorflow.v2 import device
 from runner.measure.record import collect
@@ -147,3 +149,34 @@ def test_compile_phase_gives_one_sample_and_no_facts_of_timing(ask: Ask) -> None
     reply = ask("sound", phase="compile")
     assert len(reply["seconds"]) == 1
     assert not {*TIMING_FACTS, "others_busy"} & set(reply)
+
+
+TEMPORARIES = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import numpy
+from harness import sample_usage, timing
+if sys.argv[2] == "freed":
+    block = numpy.ones(20 << 17)
+    del block
+x, usage = numpy.ones(3 << 17), sample_usage.SampleUsage()
+times = timing.measure(lambda: x * 2.0 + x, lambda: None, time.perf_counter, 0.1, starts=usage.begin)
+print(usage.facts(times)["minor_faults_per_call"])
+"""
+"""Temporaries of 3 MiB: NumPy asks for huge pages from 4 MiB on."""
+
+
+@pytest.mark.parametrize(
+    ("variables", "before", "lowest", "highest"),
+    [
+        ({"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}, "nothing", 700, 2000),
+        ({}, "freed", 0, 50),  # glibc keeps blocks of up to 20 MiB from then on
+    ],
+)
+def test_page_faults_of_real_temporaries_show_the_state_of_the_allocator(
+    variables: dict[str, str], before: str, lowest: float, highest: float, python: str
+) -> None:
+    words = [python, "-c", TEMPORARIES, str(harness_archive.FOLDER.parent), before]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    done = subprocess.run(words, env={**environment, **variables}, check=True, capture_output=True, text=True)
+    assert lowest <= float(done.stdout) <= highest

@@ -15,7 +15,7 @@ from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.plain_control import plain_issues
 from runner.analysis.process_states import state_issues
 from runner.analysis.quality.cell_checks import CELL_CHECKS, cell_samples, few_rounds, rounds_in_clusters
-from runner.analysis.quality.page_faults import rounds_differ, sides_differ
+from runner.analysis.quality.page_faults import plain_differs, rounds_differ, sides_differ
 from runner.analysis.quality.run import busy_issues, machine_issues, serial_correlation_issues, short_budget
 from runner.core.grouping import grouped
 from runner.core.model.cells import is_plain
@@ -62,11 +62,13 @@ def quality_issues(run: Dataset | MeasuredRun) -> tuple[QualityIssue, ...]:
     measured = MeasuredRun.of(run)
     dataset = measured.dataset
     compared = _compared_cells(dataset)
-    cells = tuple(cell for cell in cell_samples(dataset) if not is_plain(cell.environment))
+    measured_cells = tuple(cell_samples(dataset))
+    cells = tuple(cell for cell in measured_cells if not is_plain(cell.environment))
     with_states = {cell.id for cell in measured.states}
     issues = [*machine_issues(dataset), *busy_issues(dataset), *serial_correlation_issues(measured.inflation)]
-    issues += [*control_issues(dataset, measured.aa_pairs), *short_budget(cells), *sides_differ(cells)]
+    issues += [*control_issues(dataset, measured.aa_pairs), *short_budget(cells)]
     issues += [*plain_issues(measured.plain_pairs.values()), *state_issues(measured.states)]
+    issues += [*sides_differ(cells), *plain_differs(measured_cells)]
     for cell in cells:
         for check in (*CELL_CHECKS, rounds_differ):
             issues += check(cell)

@@ -1,4 +1,4 @@
-"""Page faults a call: a state of the memory allocator that sides, or the rounds of one side, do not share.
+"""Page faults a call: a state of the memory allocator that sides, rounds of a side, or plain processes do not share.
 
 An allocator that gives memory back to the kernel gets pages anew in each call, and the kernel fills each with zeros.
 Which blocks it keeps depends on what the process has allocated and freed before: glibc raises its threshold for good
@@ -14,7 +14,7 @@ from runner.analysis.model import QualityIssue
 from runner.analysis.quality.cell_checks import CellSamples
 from runner.core.grouping import grouped
 from runner.core.model import Cell
-from runner.core.model.cells import is_control
+from runner.core.model.cells import is_control, is_plain, origin, without_environment
 
 CODE = "page-faults"
 FACT = "minor_faults_per_call"
@@ -58,9 +58,10 @@ def rounds_differ(cell: CellSamples) -> Iterator[QualityIssue]:
 def sides_differ(cells: Sequence[CellSamples]) -> Iterator[QualityIssue]:
     """Yield an issue for each cell with more page faults than the same call has in another environment.
 
-    It is compared with the environment with the fewest; A/A controls are left out.
+    It is compared with the environment with the fewest; controls are left out.
     """
-    for alike in grouped((_work(cell), cell) for cell in cells if not is_control(cell.environment)).values():
+    measured = [cell for cell in cells if not is_control(cell.environment)]
+    for alike in grouped((without_environment(cell.cell), cell) for cell in measured).values():
         known = [(faults, cell) for cell in alike if (faults := _faults(cell))]
         known.sort(key=lambda each: each[0].median)
         for faults, cell in known[1:]:
@@ -68,6 +69,20 @@ def sides_differ(cells: Sequence[CellSamples]) -> Iterator[QualityIssue]:
             if differ(fewest.median, faults.median):
                 text = f"{faults.text} page faults a call in {cell.environment}, {fewest.text} in {other.environment}"
                 yield _issue(cell, text, faults.median - fewest.median)
+
+
+def plain_differs(cells: Sequence[CellSamples]) -> Iterator[QualityIssue]:
+    """Yield an issue for each cell whose plain-process control has many more page faults, or many fewer."""
+    controls = {origin(Cell.parse(cell.cell)).id: cell for cell in cells if is_plain(cell.environment)}
+    for cell in cells:
+        control = controls.get(cell.cell)
+        measured, plain = _faults(cell), _faults(control) if control else None
+        if measured is None or plain is None:
+            continue
+        fewer, more = sorted((measured.median, plain.median))
+        if differ(fewer, more):
+            states = f"{plain.text} in plain processes, {measured.text} as measured"
+            yield _issue(cell, f"page faults a call in {cell.environment}: {states}", more - fewer)
 
 
 def differ(fewer: float, more: float) -> bool:
@@ -78,12 +93,6 @@ def differ(fewer: float, more: float) -> bool:
 def _faults(cell: CellSamples) -> Faults | None:
     values = cell.known_values(FACT)
     return Faults(min(values), median(values), max(values)) if values else None
-
-
-def _work(cell: CellSamples) -> tuple[str, ...]:
-    """Return what a cell measures, whatever its environment."""
-    parsed = Cell.parse(cell.cell)
-    return parsed.case_id, parsed.phase, parsed.precision, parsed.implementation
 
 
 def _issue(cell: CellSamples, text: str, faults: float) -> QualityIssue:

@@ -89,6 +89,20 @@ def test_another_call_and_an_a_a_control_are_not_compared(tmp_path: Path) -> Non
     assert issues(tmp_path, [*records({OLD: [1000.0] * 3}), another, twin]) == []
 
 
+@pytest.mark.parametrize(
+    ("measured", "plain", "sentence"),
+    [
+        (0.0, 1000.0, "page faults a call in torch-1.0: 1,000 in plain processes, none as measured"),
+        (1000.0, 0.0, "page faults a call in torch-1.0: none in plain processes, 1,000 as measured"),
+    ],
+)
+def test_a_plain_process_in_another_state_is_named(
+    tmp_path: Path, measured: float, plain: float, sentence: str
+) -> None:
+    (issue,) = issues(tmp_path, records({OLD: [measured] * 3, f"{OLD}@plain": [plain] * 3}))
+    assert (issue.sentence, issue.cell, issue.serious) == (sentence, cell(OLD).id, True)
+
+
 def test_records_of_older_versions_have_no_such_issue(tmp_path: Path) -> None:
     assert issues(tmp_path, records({OLD: [None] * 3, NEW: [0.0] * 3})) == []
 
