@@ -32,7 +32,7 @@ def test_jax_is_imported_without_optax(monkeypatch: pytest.MonkeyPatch) -> None:
     assert jax.optax_version() is None
     assert jax.load(2) == "0.4.31"
     assert Scan.packages == ("optax",)
-    assert jax.UserModel.packages == ()
+    assert [each.slug for each in jax.IMPLEMENTATIONS if each.packages] == ["jax-scan", "jax-cudnn-lstm"]
 
 
 @pytest.mark.parametrize("module", [jax, torch7])
