@@ -120,8 +120,8 @@ def _compared_cells(block: Block, plan: Plan, planned_by_cell: Mapping[Cell, Pla
             return cell.implementation == other.implementation
         return planned_by_cell[cell].kind == planned_by_cell[other].kind
 
-    own = [cell for cell in block.cells if not is_control(cell.environment) and cell.phase in CALLED_PHASES]
-    return [cell for cell in own if block.chips == 1 and any(partners(cell, other) for other in own)]
+    repeated = [cell for cell in block.cells if not is_control(cell.environment) and cell.phase in CALLED_PHASES]
+    return [cell for cell in repeated if block.chips == 1 and any(partners(cell, other) for other in repeated)]
 
 
 def _fits(plan: Plan) -> bool:

@@ -79,8 +79,8 @@ def test_its_limits_are_those_of_a_forked_child(ask: Ask) -> None:
 
 
 def test_compiling_ahead_for_a_plain_cell_is_a_forked_child(ask: Ask) -> None:
-    ahead = ask("sound", process="plain", precompile=True)
-    assert (ahead["status"], ahead["seconds"], ahead["process"]) == ("ok", [], "fork")
+    compiled = ask("sound", process="plain", precompile=True)
+    assert (compiled["status"], compiled["seconds"], compiled["process"]) == ("ok", [], "fork")
 
 
 def test_it_has_the_folders_of_its_environment_and_one_of_its_own(ask: Ask, tmp_path: Path) -> None:

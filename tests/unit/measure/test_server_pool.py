@@ -110,17 +110,17 @@ def test_a_plain_process_is_asked_for_a_time_alone() -> None:
     by_op = [{r["op"]: r for r in server.requests if r["op"] != "go"} for server in (forked, control)]
     assert [list(requests) for requests in by_op] == [["hello", "reference", "measure"], ["hello", "measure"]]
     assert [requests["hello"]["load_in_child"] for requests in by_op] == [False, True]
-    asked = [(r["measure"]["process"], r["measure"]["already_verified"]) for r in by_op]
-    assert asked == [("fork", False), ("plain", True)]
+    requested = [(r["measure"]["process"], r["measure"]["already_verified"]) for r in by_op]
+    assert requested == [("fork", False), ("plain", True)]
 
 
 def test_the_budget_has_a_case_without_its_controls_rather_than_none() -> None:
     first, second = cells("a/x", "b/x", case="one"), cells("a/x", "b/x", case="two")
-    asked = []
+    requested = []
 
     def over_budget(of: Block, _: float) -> str:
         controlled = any(is_plain(cell.environment) for cell in of.cells)
-        asked.append((of.case_id, controlled))
+        requested.append((of.case_id, controlled))
         return "no time" if of.case_id == "rnn-step/two" or controlled else ""
 
     blocks = [block(*of, *map(plain, of)) for of in (first, second)]
@@ -130,7 +130,7 @@ def test_the_budget_has_a_case_without_its_controls_rather_than_none() -> None:
     assert len(measured) == 4
     (skipped,) = (event for event in all_events if isinstance(event, CaseSkipped))
     assert (skipped.case_id, skipped.cells) == ("rnn-step/two", blocks[1].cells)
-    assert sorted(asked) == [
+    assert sorted(requested) == [
         (case, controlled) for case in ("rnn-step/one", "rnn-step/two") for controlled in (False, True)
     ]
 
@@ -141,8 +141,8 @@ def test_everything_may_be_measured_in_plain_processes_but_what_is_fresh_or_no_s
     compiled = replace(train, phase="compile")
     list(outcomes(backend, block(train, compiled), rounds=2, process="plain"))
     measured = [request for server in backend.opened for request in server.requests if request["op"] == "measure"]
-    asked = {(request["phase"], request["process"]): request["already_verified"] for request in measured}
-    assert asked == {("train", "plain"): True, ("compile", "fork"): True}  # of the second round
+    requested = {(request["phase"], request["process"]): request["already_verified"] for request in measured}
+    assert requested == {("train", "plain"): True, ("compile", "fork"): True}  # of the second round
     assert "reference" in [request["op"] for server in backend.opened for request in server.requests]
 
 
