@@ -79,7 +79,7 @@ def process_states(cells: Mapping[Cell, Rounds]) -> dict[Cell, ProcessStates]:
 
     timed = [cell for cell in cells if origin(cell) in cells and not cell.phase.startswith("compile")]
     kin = grouped((origin(cell), cell) for cell in timed)
-    neighbours = grouped(((cell.case_id, cell.phase, cell.precision), cell) for cell in cells)
+    by_work = grouped(((cell.case_id, cell.phase, cell.precision), cell) for cell in cells)
     deviations = {cell: _deviations(rounds) for cell, rounds in cells.items()}
     by_cell = {}
     for cell, members in kin.items():
@@ -88,8 +88,10 @@ def process_states(cells: Mapping[Cell, Rounds]) -> dict[Cell, ProcessStates]:
         states = two_states(np.array([each.seconds for each in measured]))
         if states is None or len({each.board for each in measured}) > 1 or not _is_mixed(processes, states):
             continue
-        beside = neighbours[cell.case_id, cell.phase, cell.precision]
-        if not all(_is_of_machine(process, states, cells, beside, deviations) for process in _rare(processes, states)):
+        neighbours = by_work[cell.case_id, cell.phase, cell.precision]
+        if not all(
+            _is_of_machine(process, states, cells, neighbours, deviations) for process in _rare(processes, states)
+        ):
             by_cell[cell] = ProcessStates(states.fast, states.slow, states.slow_count, len(processes))
     return by_cell
 
@@ -129,7 +131,7 @@ def _is_of_machine(
     process: _Process,
     states: "TwoStates",
     cells: Mapping[Cell, Rounds],
-    beside: Iterable[Cell],
+    neighbours: Iterable[Cell],
     deviations: Mapping[Cell, Mapping[int, float]],
 ) -> bool:
     """Return whether all cells that took turns with a process went its way in that round, at least half as far."""
@@ -140,7 +142,7 @@ def _is_of_machine(
     direction = 1 if 2 * states.slow_count <= len(states.is_slow) else -1
     others = [
         direction * deviations[cell][process.round]
-        for cell in beside
+        for cell in neighbours
         if cell != process.cell and process.round in cells[cell] and _took_turns(cells[cell][process.round], turns.name)
     ]
     return bool(others) and min(others) >= half
