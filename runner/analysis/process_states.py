@@ -1,17 +1,17 @@
 """Cells that are fast in some processes and slow in others: two states over processes, each as valid as the other.
 
 A process is a round of a cell, of its A/A twin or of its plain-process control: all of them are the same program. So
-that a machine that is slow for a round is not taken for a state of a process, the cells that took turns with it in that
-round are asked.
+that a machine that is slow for a round is not taken for a state of a process, the ratio to other cells in that round
+has to change, too.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from runner.analysis.cell_rounds import CellRound
-from runner.analysis.model import QualityIssue
+from runner.analysis.model import QualityIssue, log_ratio
 from runner.core import units
 from runner.core.grouping import grouped
 from runner.core.model import Cell
@@ -66,7 +66,8 @@ def process_states(cells: Mapping[Cell, Rounds]) -> dict[Cell, ProcessStates]:
     """Return the cells, without controls, that have two states over their processes.
 
     Both states have to occur in the cell itself, or in one of its controls: where all processes of a control are slower
-    than all others, the cell differs from its control and has one state in each. Compile times have no states, because
+    than all others, the cell differs from its control and has one state in each. A cell without others of its case,
+    phase and precision has none, as nothing tells its processes from the machine. Compile times have no states, because
     from the second round on the files that they read are in memory; nor have cells of several boards, which differ in
     speed.
 
@@ -78,18 +79,17 @@ def process_states(cells: Mapping[Cell, Rounds]) -> dict[Cell, ProcessStates]:
     from runner.stats.two_states import two_states
 
     timed = [cell for cell in cells if origin(cell) in cells and not cell.phase.startswith("compile")]
-    kin = grouped((origin(cell), cell) for cell in timed)
-    neighbours = grouped(((cell.case_id, cell.phase, cell.precision), cell) for cell in cells)
-    deviations = {cell: _deviations(rounds) for cell, rounds in cells.items()}
+    by_work = grouped(((cell.case_id, cell.phase, cell.precision), cell) for cell in timed)
     by_cell = {}
-    for cell, members in kin.items():
-        processes = [_Process(member, number) for member in members for number in cells[member]]
+    for cell, kin in grouped((origin(cell), cell) for cell in timed).items():
+        processes = [_Process(member, number) for member in kin for number in cells[member]]
         measured = [cells[process.cell][process.round] for process in processes]
         states = two_states(np.array([each.seconds for each in measured]))
         if states is None or len({each.board for each in measured}) > 1 or not _is_mixed(processes, states):
             continue
-        beside = neighbours[cell.case_id, cell.phase, cell.precision]
-        if not all(_is_of_machine(process, states, cells, beside, deviations) for process in _rare(processes, states)):
+        work = by_work[cell.case_id, cell.phase, cell.precision]
+        neighbours = [other for other in work if origin(other) != cell]
+        if _are_of_processes(processes, states, {other: cells[other] for other in (*kin, *neighbours)}, neighbours):
             by_cell[cell] = ProcessStates(states.fast, states.slow, states.slow_count, len(processes))
     return by_cell
 
@@ -107,44 +107,42 @@ def state_issues(states: Mapping[Cell, ProcessStates]) -> Iterator[QualityIssue]
         )
 
 
-def _deviations(rounds: Rounds) -> dict[int, float]:
-    """Return round -> the logarithm of its time over the median of the cell's rounds."""
-    middle = median(each.seconds for each in rounds.values())
-    return {number: math.log(each.seconds / middle) for number, each in rounds.items()}
-
-
 def _is_mixed(processes: Iterable[_Process], states: "TwoStates") -> bool:
     """Return whether both states occur among the processes of one cell: the measured one or a control."""
     occurring = {(each.cell, is_slow) for each, is_slow in zip(processes, states.is_slow, strict=True)}
     return len(occurring) > len({cell for cell, _ in occurring})
 
 
-def _rare(processes: Iterable[_Process], states: "TwoStates") -> list[_Process]:
-    """Return the processes of the rarer state; of equally frequent ones, the slower."""
-    rare = 2 * states.slow_count <= len(states.is_slow)
-    return [process for process, is_slow in zip(processes, states.is_slow, strict=True) if is_slow is rare]
-
-
-def _is_of_machine(
-    process: _Process,
-    states: "TwoStates",
-    cells: Mapping[Cell, Rounds],
-    beside: Iterable[Cell],
-    deviations: Mapping[Cell, Mapping[int, float]],
+def _are_of_processes(
+    processes: Sequence[_Process], states: "TwoStates", cells: Mapping[Cell, Rounds], neighbours: Sequence[Cell]
 ) -> bool:
-    """Return whether all cells that took turns with a process went its way in that round, at least half as far."""
-    turns = cells[process.cell][process.round].turns
-    if turns is None:
-        return False
-    half = math.log(states.slow / states.fast) / 2
-    direction = 1 if 2 * states.slow_count <= len(states.is_slow) else -1
-    others = [
-        direction * deviations[cell][process.round]
-        for cell in beside
-        if cell != process.cell and process.round in cells[cell] and _took_turns(cells[cell][process.round], turns.name)
-    ]
-    return bool(others) and min(others) >= half
+    """Return whether most processes of the rarer state left the other cells of their round behind, or fell behind.
+
+    The ratio of a process to a neighbour is compared with the median of these ratios in the rounds in which the same
+    cell is in the more frequent state. It has to change by half of the gap between the states, for most neighbours.
+
+    Args:
+        processes: of a cell and its controls.
+        states: of the processes; of equally frequent ones, the slower counts as the rarer.
+        cells: the rounds of these and of the neighbours.
+        neighbours: other cells of the same case, phase and precision.
+    """
+    is_slow_rare = 2 * states.slow_count <= len(processes)
+    rare = {each for each, is_slow in zip(processes, states.is_slow, strict=True) if is_slow is is_slow_rare}
+    half = math.log(states.slow / states.fast) / 2 * (1 if is_slow_rare else -1)
+    of_processes = []
+    for cell, number in rare:
+        usual = [each for each in cells[cell] if _Process(cell, each) not in rare]
+        changes = [_change(cells[cell], cells[other], number, usual) for other in neighbours]
+        known = [change / half >= 1 for change in changes if change is not None]
+        if known:
+            of_processes.append(2 * sum(known) > len(known))
+    return 2 * sum(of_processes) > len(of_processes)
 
 
-def _took_turns(measured: CellRound, name: str) -> bool:
-    return measured.turns is not None and measured.turns.name == name
+def _change(measured: Rounds, neighbour: Rounds, number: int, usual: Sequence[int]) -> float | None:
+    """Return how far the log ratio to a neighbour in a round is from that in the usual rounds; None if not known."""
+    before = [log_ratio(neighbour[each][:2], measured[each][:2]) for each in usual if each in neighbour]
+    if not before or number not in neighbour:
+        return None
+    return log_ratio(neighbour[number][:2], measured[number][:2]) - median(before)

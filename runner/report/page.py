@@ -197,7 +197,11 @@ def _medians(dataset: Dataset) -> Mapping[Cell, list[float]]:
     """Return each cell -> the medians of its rounds in seconds, without plain-process controls."""
     columns = (dataset.rounds["cell"].tolist(), dataset.rounds["seconds"].tolist())
     by_id: dict[str, list[float]] = grouped(zip(*columns, strict=True))
-    return {Cell.parse(cell): seconds for cell, seconds in by_id.items() if not is_plain(environment_of(cell))}
+    return {Cell.parse(cell): seconds for cell, seconds in by_id.items() if not _is_plain_cell(cell)}
+
+
+def _is_plain_cell(cell_id: str) -> bool:
+    return is_plain(environment_of(cell_id))
 
 
 def _device(dataset: Dataset) -> str:
@@ -226,8 +230,7 @@ def _facts(dataset: Dataset, device: str) -> Iterator[Fact]:
     protocols = [value for value in rounds["protocol"].unique().tolist() if value and value != "aligned"]
     if protocols:
         yield "Protocol", formatting.few(protocols)
-    by_cell = rounds.groupby("cell", observed=True).size().to_dict()
-    yield "Rounds", _range([count for cell, count in by_cell.items() if not is_plain(environment_of(cell))])
+    yield "Rounds", _range([count for cell, count in Counter(rounds["cell"]).items() if not _is_plain_cell(cell)])
     yield "Samples", f"{rounds['iterations'].sum():,} of {rounds['cell'].nunique():,} programs"
     if formatting.date(dataset.run):
         yield "Measured", formatting.date(dataset.run)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_one_round_has_no_interval(tmp_path: Path) -> None:
 
 
 def test_turns_that_both_took_are_compared(tmp_path: Path) -> None:
-    turns = {"turns": [1, 1, 1], "turns_with": "1/0"}
+    turns: dict[str, Any] = {"turns": [1, 1, 1], "turns_with": "1/0"}
     records = [good(BASE, 1, [1.0, 3.0, 1.0], **turns), good(plain(BASE), 1, [2.0, 6.0, 9.0], **turns)]
     (of_base,) = measured(tmp_path, records).plain_pairs.values()
     assert of_base.ratio == pytest.approx(2.0)

@@ -1,7 +1,8 @@
 """Two states over processes: which cells have them, and when the machine is the cause."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,16 @@ from tests.support.fake_runs import cell, good, make, rounds, times
 
 BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
 FAST, SLOW = 0.5e-3, 2.4e-3
+Measure = Callable[[Cell, Sequence[float]], list[Record]]
 
 
 def measured(folder: Path, records: Sequence[Record]) -> MeasuredRun:
     return MeasuredRun(dataset.load_dataset(make(folder, records)))
+
+
+def steady_neighbour(count: int = 3) -> list[Record]:
+    """Return rounds of a neighbour that has one state."""
+    return rounds(OTHER, [1e-3] * count)
 
 
 def in_turns(of: Cell, medians: Sequence[float]) -> list[Record]:
@@ -30,7 +37,7 @@ def in_turns(of: Cell, medians: Sequence[float]) -> list[Record]:
 
 def test_plain_processes_and_twins_are_processes_of_the_cell(tmp_path: Path) -> None:
     records = rounds(BASE, [SLOW, FAST, SLOW]) + rounds(plain(BASE), [SLOW] * 3) + rounds(twin(BASE), [SLOW] * 3)
-    run = measured(tmp_path, records)
+    run = measured(tmp_path, records + steady_neighbour())
     (states,) = run.states.values()
     assert (states.slow_count, states.processes, states.fast, states.slow) == (8, 9, FAST, SLOW)
     (issue,) = (issue for issue in quality_issues(run) if issue.code == "two-states")
@@ -39,23 +46,45 @@ def test_plain_processes_and_twins_are_processes_of_the_cell(tmp_path: Path) -> 
 
 
 def test_a_state_that_only_a_plain_process_shows(tmp_path: Path) -> None:
-    run = measured(tmp_path, rounds(BASE, [FAST] * 3) + rounds(plain(BASE), [SLOW, FAST, SLOW]))
+    run = measured(tmp_path, rounds(BASE, [FAST] * 3) + rounds(plain(BASE), [SLOW, FAST, SLOW]) + steady_neighbour())
     assert run.states[BASE].sentence == "in 4 of 6 processes 0.500 ms, else 2.40 ms"
 
 
 @pytest.mark.parametrize("control", [plain, twin])
 def test_a_control_that_is_slower_throughout_is_no_second_state(tmp_path: Path, control: object) -> None:
     assert callable(control)
-    assert measured(tmp_path, rounds(BASE, [FAST] * 3) + rounds(control(BASE), [SLOW] * 3)).states == {}
+    assert (
+        measured(tmp_path, rounds(BASE, [FAST] * 3) + rounds(control(BASE), [SLOW] * 3) + steady_neighbour()).states
+        == {}
+    )
 
 
-def test_a_round_in_which_all_that_took_turns_were_slow_is_the_machines(tmp_path: Path) -> None:
+@pytest.mark.parametrize("measure", [in_turns, rounds])
+def test_a_round_in_which_the_others_were_as_slow_is_the_machines(tmp_path: Path, measure: Measure) -> None:
     slow_round = [1.0e-3, 1.0e-3, 1.7e-3]
-    assert measured(tmp_path / "a", in_turns(BASE, slow_round) + in_turns(OTHER, slow_round)).states == {}
-    alone = measured(tmp_path / "b", in_turns(BASE, slow_round) + in_turns(OTHER, [1.0e-3] * 3))
+    assert measured(tmp_path / "a", measure(BASE, slow_round) + measure(OTHER, slow_round)).states == {}
+    alone = measured(tmp_path / "b", measure(BASE, slow_round) + measure(OTHER, [1.0e-3] * 3))
     assert list(alone.states) == [BASE]
-    apart = measured(tmp_path / "c", rounds(BASE, slow_round) + rounds(OTHER, slow_round))
-    assert list(apart.states) == [BASE, OTHER]  # nothing shows what the machine did meanwhile
+
+
+def test_turns_tell_a_disturbance_that_was_longer_for_a_neighbour(tmp_path: Path) -> None:
+    """Half of the turns of a round were slow for all; the medians fall on either side of that by chance."""
+    turns: dict[str, Any] = {"turns": [1] * 5}
+    quiet = [good(of, number, [1e-3] * 5, **turns, turns_with=str(number)) for of in (BASE, OTHER) for number in (0, 1)]
+    disturbed = [
+        good(BASE, 2, [1e-3, 1e-3, 3e-3, 3e-3, 3e-3], **turns, turns_with="2"),
+        good(OTHER, 2, [1e-3, 1e-3, 3e-3, 3e-3, 1e-3], **turns, turns_with="2"),
+    ]
+    assert measured(tmp_path, quiet + disturbed).states == {}
+
+
+def test_a_cell_without_neighbours_has_no_states(tmp_path: Path) -> None:
+    assert measured(tmp_path, rounds(BASE, [SLOW, FAST, SLOW]) + rounds(plain(BASE), [SLOW] * 3)).states == {}
+
+
+def test_both_sides_may_have_states(tmp_path: Path) -> None:
+    records = rounds(BASE, [SLOW, FAST, SLOW, SLOW, SLOW]) + rounds(OTHER, [SLOW, SLOW, SLOW, FAST, SLOW])
+    assert list(measured(tmp_path, records).states) == [BASE, OTHER]
 
 
 def test_a_round_in_which_all_were_fast_is_the_machines(tmp_path: Path) -> None:
@@ -65,10 +94,11 @@ def test_a_round_in_which_all_were_fast_is_the_machines(tmp_path: Path) -> None:
 
 def test_compile_times_and_several_boards_have_no_states(tmp_path: Path) -> None:
     compiled = cell("torch-1.0", phase="compile")
-    assert measured(tmp_path / "a", rounds(compiled, [2.0, 1.0, 1.0])).states == {}
+    steady_compile = rounds(cell("torch-2.x", phase="compile"), [1.0] * 3)
+    assert measured(tmp_path / "a", rounds(compiled, [2.0, 1.0, 1.0]) + steady_compile).states == {}
     boards = [good(BASE, number, times(1.0 + (number == 2)), host=f"node-{number == 2}") for number in range(3)]
-    assert measured(tmp_path / "b", boards).states == {}
+    assert measured(tmp_path / "b", boards + steady_neighbour()).states == {}
 
 
 def test_a_control_without_its_cell_is_nothing(tmp_path: Path) -> None:
-    assert measured(tmp_path, rounds(plain(BASE), [SLOW, FAST, SLOW])).states == {}
+    assert measured(tmp_path, rounds(plain(BASE), [SLOW, FAST, SLOW]) + steady_neighbour()).states == {}

@@ -18,7 +18,7 @@ from runner.analysis.compare.forecasts import fresh_rounds
 from runner.backends import harness_archive
 from runner.core.files import write_whole
 from runner.core.model import Cell, Record
-from runner.core.model.cells import twin
+from runner.core.model.cells import plain, twin
 from runner.report.check import Check
 from runner.session.check import check
 from runner.session.suggest import selectors
@@ -368,3 +368,33 @@ def test_a_fact_that_no_record_has_is_none(tmp_path: Path) -> None:
     rounds = dataset.load_dataset(run).rounds
     assert rounds["steady"].tolist() == [False, None]
     assert rounds["clock_mhz"].tolist() == [None, [1, 2]]
+
+
+def with_plain(ratio: float) -> list[Record]:
+    """Return decided rounds whose base takes that many times as long in a plain process."""
+    records = pairs(DECIDED)
+    for number in range(3):
+        records += [good(plain(BASE), number, samples(number + 70, 1e-3 * ratio))]
+        records += [good(plain(OTHER), number, samples(number + 90, 0.8e-3))]
+    return records
+
+
+def test_cells_that_differ_from_a_plain_process_are_measured_in_plain_processes(tmp_path: Path) -> None:
+    result = judged(tmp_path, with_plain(2.7), rounds=5)
+    words = command(result)
+    assert words[-2:] == ["--process", "plain"]
+    assert {BASE.id, OTHER.id} <= set(words)
+    assert not any("@plain" in word for word in words)
+    assert [row.code for _, row in result.open] == ["differs-from-plain"]
+    assert result.counts.environments == 2
+    (of_base, of_other) = result.json()["plain"]
+    assert (of_base["cell"], of_base["differs"], of_base["rounds"]) == (BASE.id, True, 3)
+    assert of_base["ratio_low"] < 2.7 < of_base["ratio_high"]
+    assert not of_other["differs"]
+
+
+def test_plain_processes_that_agree_change_nothing(tmp_path: Path) -> None:
+    result = judged(tmp_path, with_plain(1.0), rounds=5)
+    assert command(result)[1] == "compare"
+    assert not result.serious
+    assert [len(comparison.rows) for comparison in result.comparisons] == [1]

@@ -75,5 +75,5 @@ def test_two_states_of_six_processes_are_found_where_both_occur(share: float, ap
     for _ in range(DRAWS):
         is_slow = draw.random(6) < share
         states = two_states(draw.lognormal(0, 0.03, 6) * np.where(is_slow, apart, 1.0))
-        missed += is_slow.any() and not is_slow.all() and states is None
+        missed += bool(is_slow.any() and not is_slow.all()) and states is None
     assert missed / DRAWS <= (0.02 if apart < 2 else 0.0)
