@@ -32,7 +32,7 @@ def load_dataset(folder: Run | Path) -> Dataset:
     machine, environments = run.machine(), run.environments()
     damaged: list[DamagedRecord] = []
     journal, builder = run.journal(), TableBuilder(machine, environments)
-    for record in run.records(journal, damaged.append):
+    for record in run.quick_records(journal, damaged.append):
         builder.add(record)
     tables = builder.tables()
     sentences = run.warnings(journal, damaged)

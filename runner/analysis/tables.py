@@ -4,14 +4,17 @@ import json
 from array import array
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from msgspec import UNSET, UnsetType
 
 from runner.analysis.model import TurnMedians
 from runner.core.facts import TEXT_COLUMNS, VALUE_COLUMNS
-from runner.core.model import Record
+from runner.core.model import Cell, Record
+from runner.store.records import QuickRecord, StoredRecord, quick_of
 from runner.store.samples import TEXT_COLUMNS as SAMPLE_TEXT_COLUMNS
 
 if TYPE_CHECKING:
@@ -36,6 +39,9 @@ DERIVED = (
 """Columns that are not simply a fact of the record, in the order of ``TableBuilder._derived_columns``."""
 COPIED = tuple(dict.fromkeys(name for name in (*ROUND_COLUMNS, *VALUE_COLUMNS) if name not in DERIVED))
 """Columns that are facts of the record."""
+FACTS_OF = attrgetter(*COPIED)
+ONCE = {str, int, type(None), UnsetType}
+"""Types whose values are equal only if their texts are: 1 equals 1.0 and True."""
 
 
 class Tables(NamedTuple):
@@ -66,17 +72,18 @@ class TableBuilder:
         self.bad: list[Any] = []
         self.failures: list[tuple[str | None, str | None]] = []
 
-    def add(self, record: Record) -> None:
+    def add(self, record: StoredRecord) -> None:
         """Add a record."""
-        row = (*self._derived_columns(record), *map(record.facts.get, COPIED))
-        if record.status == "ok":
+        quick = quick_of(record)
+        row = (*self._derived_columns(quick), *FACTS_OF(quick.facts))
+        if quick.status == "ok":
             self.good += row
-            self.times.extend(record.seconds)
-            self.counts.append(len(record.seconds))
-            self.turns.append(_turns_of(record))
+            self.times.extend(quick.seconds)
+            self.counts.append(len(quick.seconds))
+            self.turns.append(_turns_of(quick))
         else:
             self.bad += row
-            self.failures.append((record.failure, record.reason))
+            self.failures.append((quick.failure, quick.reason))
 
     def tables(self) -> Tables:
         """Return the tables of all records that were added."""
@@ -109,28 +116,29 @@ class TableBuilder:
             of_records.append(TurnMedians(turns[0], tuple(medians[begin:end])) if turns else None)
         return of_records
 
-    def _derived_columns(self, record: Record) -> tuple[Any, ...]:
+    def _derived_columns(self, quick: QuickRecord) -> tuple[Any, ...]:
         """Return the columns ``DERIVED``; a missing fact is taken from the run's environment or machine."""
-        fact, cell = record.facts.get, record.cell
-        environment, device = self.environments.get(cell.environment, {}), fact("device", "")
+        facts, cell = quick.facts, Cell.parse(quick.cell)
+        environment = self.environments.get(cell.environment, {})
+        device = "" if facts.device is UNSET else facts.device
         return (
-            record.run,
-            cell.id,
+            quick.run,
+            quick.cell,
             cell.environment,
-            fact("framework") or environment.get("framework", ""),
-            fact("release") or environment.get("release") or fact("version", ""),
+            facts.framework or environment.get("framework", ""),
+            facts.release or environment.get("release") or ("" if facts.version is UNSET else facts.version),
             cell.implementation,
             cell.workload,
             cell.case,
             cell.phase,
             cell.precision,
-            fact("precision", cell.precision),
+            cell.precision if facts.precision is UNSET else facts.precision,
             device,
-            fact("device_name") or (self.machine.get("cpu") if device == "cpu" else device),
-            fact("host") or self.machine.get("host"),
-            record.round,
-            record.attempt,
-            record.compile_seconds,
+            facts.device_name or (self.machine.get("cpu") if device == "cpu" else device),
+            facts.host or self.machine.get("host"),
+            quick.round,
+            quick.attempt,
+            quick.compile_seconds,
         )
 
 
@@ -152,18 +160,18 @@ def samples_of(rounds: pd.DataFrame, times: "npt.NDArray[np.float64]", counts: "
 
 def turns_of(record: Record) -> TurnMedians | None:
     """Return the turns of a good record; None if it took none, or lacks the number of samples of each."""
-    turns = _turns_of(record)
+    turns = _turns_of(quick_of(record))
     return TurnMedians(turns[0], turn_medians(record.seconds, turns[1])) if turns else None
 
 
-def _turns_of(record: Record) -> tuple[str, list[int]] | None:
+def _turns_of(quick: QuickRecord) -> tuple[str, list[int]] | None:
     """Return the name of the turns of a good record, and the number of samples in each."""
-    counts, name = record.facts.get("turns"), record.facts.get("turns_with")
+    counts, name = quick.facts.turns, quick.facts.turns_with
     if not isinstance(counts, list) or not counts or not name or {*map(type, counts)} != {int}:
         return None
-    if min(counts) < 1 or sum(counts) != len(record.seconds):
+    if min(counts) < 1 or sum(counts) != len(quick.seconds):
         return None
-    return f"{name}/{record.attempt}", counts
+    return f"{name}/{quick.attempt}", counts
 
 
 def turn_medians(seconds: Sequence[float], counts: Sequence[int]) -> tuple[float, ...]:
@@ -183,9 +191,12 @@ def segment_medians(values: "npt.NDArray[np.float64]", counts: "npt.NDArray[np.i
 
 
 def _columns(values: list[Any]) -> Mapping[str, list[Any]]:
-    """Return name -> values, given the values row after row."""
+    """Return name -> values, given the values row after row; a missing fact is UNSET in ``CATEGORIES``, else None."""
     names = (*DERIVED, *COPIED)
-    return {name: values[index :: len(names)] for index, name in enumerate(names)}
+    columns = {name: values[index :: len(names)] for index, name in enumerate(names)}
+    for name in columns.keys() - CATEGORIES:
+        columns[name] = [None if value is UNSET else value for value in columns[name]]
+    return columns
 
 
 def _table(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
@@ -201,7 +212,7 @@ def _table(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
 
 def _categories(values: Sequence[object]) -> "pd.Categorical[Any]":
     """Return facts as text, with sorted categories."""
-    if {*map(type, values)} <= {str, int, type(None)}:  # each distinct value is converted once; 1.0 and True equal 1
+    if {*map(type, values)} <= ONCE:  # each distinct value is converted once
         text_of: dict[Any, str] = {value: _text(value) for value in set(values)}
     else:
         texts = [_text(value) for value in values]
@@ -215,4 +226,6 @@ def _categories(values: Sequence[object]) -> "pd.Categorical[Any]":
 
 def _text(value: object) -> str:
     """Return a fact as text; a missing one is empty."""
-    return "" if value is None else str(value) if isinstance(value, (str, int)) else json.dumps(value, sort_keys=True)
+    if value is None or value is UNSET:
+        return ""
+    return str(value) if isinstance(value, (str, int)) else json.dumps(value, sort_keys=True)

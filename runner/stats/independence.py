@@ -97,9 +97,7 @@ def serial_correlation(rows: Iterable[Mapping[int, float]]) -> SerialCorrelation
     return SerialCorrelation(
         correlation=correlation,
         p_value=p_value,
-        phi=estimate_phi(correlation, rows_by_rounds)
-        if p_value <= MAX_P_VALUE
-        else 0.0,  # of 60 rounds in half a second
+        phi=estimate_phi(correlation, rows_by_rounds) if p_value <= MAX_P_VALUE else 0.0,  # takes up to half a second
         rows=sum(rows_by_rounds.values()),
         rounds=max(rows_by_rounds),
     )

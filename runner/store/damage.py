@@ -1,7 +1,7 @@
 """Sentences about what is damaged in a run folder and left out."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,10 @@ class DamagedRecord(NamedTuple):
 
     entry: Entry
     reason: str
+
+
+LeaveOut = Callable[[DamagedRecord], object] | None
+"""Takes each record that is damaged, in place of an error."""
 
 
 def sentences(
