@@ -24,7 +24,6 @@ from runner.cli import (
     this_machine,
     worker,
 )
-
 from runner.cli.commands import CommandGroup
 
 __all__ = ["app", "main"]

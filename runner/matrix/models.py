@@ -179,7 +179,7 @@ class Matrix(Part):
         return self._follows
 
     def image_of(self, name: str) -> str:
-        """Return the environment whose image an environment has: that which it extends by variables alone, or itself."""
+        """Return the environment whose image another has: that which it extends by variables alone, or itself."""
         name = without_variant(name)
         extended = self.environments[name].extends
         return name if extended not in self.environments or self.environments[name].add else extended

@@ -102,9 +102,7 @@ def add_twins(plan: Plan, ready: Mapping[str, Provisioned]) -> dict[str, Provisi
 T = TypeVar("T")
 
 
-def with_starts(
-    plan: Plan, ready: Mapping[str, Provisioned], also: Collection[str] = ()
-) -> dict[str, Provisioned]:
+def with_starts(plan: Plan, ready: Mapping[str, Provisioned], also: Collection[str] = ()) -> dict[str, Provisioned]:
     """Return the provisioned environments of a plan as they are started: with their variables, which identify them too.
 
     Environments that differ in those alone share what was provisioned. Those in ``also`` have their variables already.

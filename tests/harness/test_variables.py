@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.core.model import Limits, Plan, Provisioned, Record
+from runner.core.model import Limits, Outcome, Plan, Provisioned, Record
 from runner.core.model.variants import Start
 from runner.measure.record import collect
 from runner.measure.references import References
@@ -68,7 +68,7 @@ def records(text: str, starts: Mapping[str, Start], folder: Path, **how: object)
     limits = Limits(memory=16 * GB, side_by_side=2)
     with contextlib.closing(ServerPool(plan, ready, LocalBackend(folder), limits, print)) as servers:
         events = measure(plan, servers, References(folder / "references", 1), Hooks(say=print))
-        outcomes = [event for event in events if hasattr(event, "reply")]
+        outcomes = [event for event in events if isinstance(event, Outcome)]
     return {outcome.cell.environment: collect(outcome, "run", {"device": "cpu"})[0] for outcome in outcomes}
 
 

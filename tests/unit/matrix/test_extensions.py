@@ -141,7 +141,11 @@ MISTAKES = {
     ),
     "no packages": (
         "{extends: torch-1.12}",
-        ("22:9", "new extends torch-1.12 and adds neither packages nor variables", 'name packages, or variables: add: [torchvision], env: {OMP_WAIT_POLICY: "passive"}'),
+        (
+            "22:9",
+            "new extends torch-1.12 and adds neither packages nor variables",
+            'name packages, or variables: add: [torchvision], env: {OMP_WAIT_POLICY: "passive"}',
+        ),
     ),
     "a variable that is a number": (
         "{extends: torch-1.12, env: {OMP_NUM_THREADS: 1}}",

@@ -71,7 +71,12 @@ def test_a_twin_is_started_as_what_it_repeats() -> None:
 
 
 def test_threads_are_those_of_the_run_where_an_environment_has_none() -> None:
-    assert [plan().threads_of(name) for name in ("np", "np@env:A=1", "np@threads:4", "np@threads:4@twin")] == [2, 2, 4, 4]
+    assert [plan().threads_of(name) for name in ("np", "np@env:A=1", "np@threads:4", "np@threads:4@twin")] == [
+        2,
+        2,
+        4,
+        4,
+    ]
 
 
 def test_an_environment_as_it_was_has_its_thread_count() -> None:
