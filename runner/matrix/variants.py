@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from runner.core.errors import Problem, UsageError
-from runner.core.model.variants import THREADS, VARIABLES, decoded, is_variant, split_variant, variant_name
+from runner.core.model.variant_ids import THREADS, VARIABLES, decoded, is_variant, split_variant, variant_name
 from runner.core.text import without_credentials
 from runner.core.units import MAX_COUNT
 from runner.core.variables import is_name, refusal
@@ -97,8 +97,8 @@ def with_variants(matrix: Matrix, selectors: Sequence[str]) -> tuple[Matrix, lis
         if len(threads) > 1:
             hint = f"name a variant for each: {', '.join(f'{named}{THREADS}{each}' for each in threads)}"
             raise UsageError(Problem(f"{selector!r} has several thread counts", hint=hint))
-        found = environments_named(matrix, named)
-        bases = [each for each in matrix.environments if each in found and not is_variant(each)]
+        matches = environments_named(matrix, named)
+        bases = [each for each in matrix.environments if each in matches and not is_variant(each)]
         matrix = _added(matrix, bases, variables, threads[0])
         words += [f"{mark}{variant_name(base, variables, threads[0])}{slash}{cells}" for base in bases]
     return matrix, words

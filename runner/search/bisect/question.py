@@ -11,7 +11,7 @@ from runner.releases.candidates import Axis
 from runner.search.bisect.state import Question, states
 from runner.session.context import Context, setup
 from runner.session.options import Options
-from runner.session.variants import typed_threads
+from runner.session.typed_variants import typed_threads
 
 LABELS = {"cuda": "CUDA", "cudnn": "cuDNN"}
 """Axis -> what its versions are versions of; the others are those of the framework."""

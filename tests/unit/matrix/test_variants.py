@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from runner.core.errors import NothingSelectedError, RunnerError, UsageError
-from runner.core.model.variants import Start
+from runner.core.model.variant_ids import Launch
 from runner.matrix import Matrix, choose_cells, parse, select_environments
 from runner.matrix.variants import (
     canonical,
@@ -63,17 +63,17 @@ def test_a_value_with_spaces_is_a_part_of_the_id_in_another_spelling() -> None:
     name = "jax@env:XLA_FLAGS=--a=1%20--b"
     matrix, words = with_variants(MATRIX, ["jax@env:XLA_FLAGS=--a=1 --b"])
     assert words == [name]
-    assert matrix.start_of(name) == Start(image="jax", variables={"XLA_FLAGS": "--a=1 --b"})
+    assert matrix.start_of(name) == Launch(image="jax", variables={"XLA_FLAGS": "--a=1 --b"})
     assert with_variants(MATRIX, [name])[0] == matrix
     assert canonical("jax@env:XLA_FLAGS=--a=1 --b") == canonical(name) == name
 
 
 def test_a_variant_has_the_variables_of_its_environment_and_its_own_count() -> None:
     matrix, _ = with_variants(MATRIX, ["torch-1.12@env:B=9,C=@threads:3"])
-    expected = Start(image="torch-1.12", variables={"A": "1", "B": "9", "C": ""}, threads=3)
+    expected = Launch(image="torch-1.12", variables={"A": "1", "B": "9", "C": ""}, threads=3)
     assert matrix.start_of("torch-1.12@env:B=9,C=@threads:3") == expected
-    assert matrix.start_of("torch-1.12") == Start(variables={"A": "1", "B": "2"})
-    assert matrix.start_of("torch-2.x") == Start()
+    assert matrix.start_of("torch-1.12") == Launch(variables={"A": "1", "B": "2"})
+    assert matrix.start_of("torch-2.x") == Launch()
 
 
 def test_variables_of_all_environments_replace_those_of_the_matrix() -> None:
@@ -91,8 +91,8 @@ def test_further_thread_counts_are_selected_with_their_environments() -> None:
     assert select_environments(matrix, ["!torch-1.12", "!jax"]) == names
     chosen = choose_cells(matrix, ["torch-2.x/nn-lstm/*"])
     assert [chosen(f"{name}/nn-lstm/w/c/train/fp32") for name in (*names, "jax")] == [True, True, True, False]
-    assert matrix.start_of("torch-2.x@threads:4") == Start(image="torch-2.x", threads=4)
-    assert matrix.start_of("torch-2.x") == Start()
+    assert matrix.start_of("torch-2.x@threads:4") == Launch(image="torch-2.x", threads=4)
+    assert matrix.start_of("torch-2.x") == Launch()
 
 
 def test_one_thread_count_adds_nothing() -> None:
