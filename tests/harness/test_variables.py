@@ -24,7 +24,7 @@ import numpy
 class NumpyModel:
     def __init__(self, random):
         at_start = open("/proc/self/environ").read().split(chr(0))
-        counts = [os.environ[name + "_NUM_THREADS"] for name in ("OMP", "MKL", "OPENBLAS")]
+        counts = [os.environ.get(name + "_NUM_THREADS", "-") for name in ("OMP", "MKL", "OPENBLAS")]
         raise ValueError("A at start: {}; threads {}".format("A=1 2" in at_start, " ".join(counts)))
 
     def forward(self):
@@ -73,11 +73,16 @@ def records(text: str, starts: Mapping[str, Launch], folder: Path, **how: object
 
 
 def test_variables_are_there_when_the_interpreter_starts_and_replace_the_runner_s_thread_counts(tmp_path: Path) -> None:
-    starts = {"np-a": Launch(variables={"A": "1 2", "OMP_NUM_THREADS": "7"}), "np-b": Launch(threads=3)}
+    starts = {"np-a": Launch(variables={"A": "1 2", "MKL_NUM_THREADS": "7"}), "np-b": Launch(threads=3)}
     made = records(TELLS, starts, tmp_path, threads=2)
-    assert "A at start: True; threads 7 2 2" in str(made["np-a"].reason)
-    assert made["np-a"].facts["env"] == {"A": "1 2", "OMP_NUM_THREADS": "7"}
+    assert "A at start: True; threads 2 7 2" in str(made["np-a"].reason)
+    assert made["np-a"].facts["env"] == {"A": "1 2", "MKL_NUM_THREADS": "7"}
     assert "env" not in made["np-b"].facts
+
+
+def test_libraries_fall_back_to_the_user_s_count_of_openmp(tmp_path: Path) -> None:
+    made = records(TELLS, {"np-a": Launch(variables={"OMP_NUM_THREADS": "7"})}, tmp_path, threads=2)
+    assert "threads 7 - -" in str(made["np-a"].reason)
 
 
 def test_each_environment_is_given_its_own_number_of_threads(tmp_path: Path) -> None:
