@@ -241,7 +241,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--backend", default="auto", help="docker or venv: what has torch-1.12 made")
     given = parser.parse_args()
-    prepared = ready(CELLS, Options(threads=1, backend=given.backend))
+    prepared = ready(CELLS, Options(threads="1", backend=given.backend))
     turns: list[Pair] = []
     rounds: list[Pair] = []
     after: list[Pair] = []

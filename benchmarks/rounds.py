@@ -36,7 +36,7 @@ def rows() -> Iterator[Row]:
     for name in ("docker", "venv"):
         figure = f"a round beyond its work, {name}"
         try:
-            yield from _rows(figure, ready([CELL], Options(backend=name, threads=2)))
+            yield from _rows(figure, ready([CELL], Options(backend=name, threads="2")))
         except UnmeasurableError as error:
             yield Row(figure, target="20 ms", reason=str(error))
 

@@ -53,7 +53,7 @@ class Settings:
             backend=self.backend,
             python=self.python if self.backend == "host" else None,
             pin=None if self.pin else False,
-            threads=1 if self.small else None,
+            threads="1" if self.small else None,
         )
         return replace(options, **changes)
 

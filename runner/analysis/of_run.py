@@ -8,7 +8,7 @@ import pandas as pd
 
 from runner.analysis.model import Dataset
 from runner.core.model.cells import is_control, without_environment
-from runner.core.model.variants import is_variant
+from runner.core.model.variant_ids import is_variant
 
 SEPARATOR = "@"
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from runner.core.errors import Problem, ProvisionError, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
-from runner.core.model.variants import without_variant
+from runner.core.model.variant_ids import without_variant
 from runner.core.progress import Progress
 from runner.core.variables import content_digest
 

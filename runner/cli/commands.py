@@ -20,7 +20,7 @@ class Command(TyperCommand):
     """A command whose options have one value each, unless they are declared as lists."""
 
     @override
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  its class differs between versions
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the command line; raises UsageError as ``refuse_repeated`` does."""
         refuse_repeated(self, ctx, args)
         return super().parse_args(ctx, args)
@@ -30,7 +30,7 @@ class CommandsBelow(TyperGroup):
     """A command that has commands below it, with options like those of ``Command``."""
 
     @override
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  its class differs between versions
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the command line; raises UsageError as ``refuse_repeated`` does."""
         refuse_repeated(self, ctx, args)
         return super().parse_args(ctx, args)
@@ -39,7 +39,7 @@ class CommandsBelow(TyperGroup):
 class CommandGroup(typer.Typer):
     """A group of commands that are all ``Command``."""
 
-    def __init__(self, *, cls: type[CommandsBelow] = CommandsBelow, **settings: Any) -> None:
+    def __init__(self, *, cls: type[CommandsBelow] = CommandsBelow, **settings: Any) -> None:  # noqa: ANN401  typer's
         """Declare a group; ``settings`` are those of typer."""
         super().__init__(cls=cls, **settings)
 
@@ -49,7 +49,7 @@ class CommandGroup(typer.Typer):
         return super().command(name, cls=Command, **settings)
 
 
-def refuse_repeated(command: TyperCommand | TyperGroup, ctx: Any, args: list[str]) -> None:
+def refuse_repeated(command: TyperCommand | TyperGroup, ctx: Any, args: list[str]) -> None:  # noqa: ANN401
     """Raise UsageError if an option with one value is given twice, of which the last would count in silence.
 
     Args:

@@ -84,8 +84,7 @@ class Server(object):
         for name in FORK_SAFE_CHECKS:
             os.environ[name] = "1"
         variables.CHOSEN.update(request.get("variables") or ())
-        for name in variables.THREADS:
-            variables.default(name, str(request["threads"]))
+        variables.set_threads(request["threads"])
         cpu.pin(request.get("cpus") or [])  # before the import: libraries count the CPUs that they may use
         self.settings = request
         begin = time.perf_counter()

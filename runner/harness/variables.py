@@ -41,6 +41,16 @@ READ_EARLY = (
 """How variables begin that a framework or its libraries have read once the framework is imported."""
 
 
+def set_threads(threads: "int") -> "None":
+    """Set the thread counts of libraries that the user has not set.
+
+    Where the user has set OMP_NUM_THREADS, none is set: each library falls back to that, as it does in a script.
+    """
+    if "OMP_NUM_THREADS" not in CHOSEN:
+        for name in THREADS:
+            default(name, str(threads))
+
+
 def default(name: "str", value: "str") -> "None":
     """Set a variable, unless the user has set it."""
     if name not in CHOSEN:

@@ -9,7 +9,7 @@ from typing import Any
 from runner.core.errors import NothingSelectedError, Problem
 from runner.core.model import Block, Measurement, ModelFiles, Past, Plan, PlannedCell
 from runner.core.model.cells import without_control
-from runner.core.model.variants import Start
+from runner.core.model.variant_ids import Launch
 from runner.hosts.tasks import BlockTask, Offer
 from runner.hosts.waiting import QueuedBlock, runnable_by_kind
 from runner.plan.document import plan_document, read_plan
@@ -95,7 +95,7 @@ def _merged(by_kind: Mapping[str, Plan], chosen: Mapping[str, str], blocks: tupl
     first = next(iter(by_kind.values()))
     planned: dict[str, PlannedCell] = {}
     frameworks: dict[str, str] = {}
-    starts: dict[str, Start] = {}
+    starts: dict[str, Launch] = {}
     for kind, plan in by_kind.items():
         frameworks.update(plan.frameworks)
         starts.update(plan.starts)

@@ -17,7 +17,7 @@ from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError
 from runner.core.locks import try_exclusive
 from runner.core.model import Leftover, Spec
-from runner.core.model.variants import without_variant
+from runner.core.model.variant_ids import without_variant
 from runner.core.units import disk_size
 from runner.core.variables import content_digest
 from runner.matrix import load

@@ -138,7 +138,7 @@ def _with_packages(name: str, written: Mapping[str, Any], base: Mapping[str, Any
 
 
 def _with_variables(complete: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an environment with what it lacks from the one it extends, and with the variables of both: its own count."""
+    """Return an environment with what it lacks from the one that it extends, and with the variables of both."""
     of_both = [each.get("env") or {} for each in (base, complete)]
     is_mapping = all(isinstance(each, dict) for each in of_both)
     return {**base, **complete, **({"env": {**of_both[0], **of_both[1]}} if is_mapping else {})}

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator
 
 from runner.catalog.cases import CASES, WORKLOADS
 from runner.core.model import Process, Protocol
-from runner.core.model.variants import PLAIN_START, Start, without_variant
+from runner.core.model.variant_ids import USUAL_LAUNCH, Launch, without_variant
 from runner.core.variables import NAME
 from runner.matrix.environments import Environment
 from runner.matrix.fields import (
@@ -181,18 +181,18 @@ class Matrix(Part):
         return self._follows
 
     def image_of(self, name: str) -> str:
-        """Return the environment whose image an environment has: that which it extends by variables alone, or itself."""
+        """Return the environment whose image another has: that which it extends by variables alone, or itself."""
         name = without_variant(name)
         extended = self.environments[name].extends
         return name if extended not in self.environments or self.environments[name].add else extended
 
-    def start_of(self, name: str) -> Start:
+    def start_of(self, name: str) -> Launch:
         """Return how the processes of an environment are started."""
         image, environment = self.image_of(name), self.environments[name]
         threads = self._threads.get(name, 0)
         if image == name and not environment.env and not threads:
-            return PLAIN_START
-        return Start(image="" if image == name else image, variables=environment.env, threads=threads)
+            return USUAL_LAUNCH
+        return Launch(image="" if image == name else image, variables=environment.env, threads=threads)
 
     def with_environments(
         self, environments: Mapping[str, Environment], threads: Mapping[str, int], follows: Mapping[str, str]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from runner.core.errors import Problem, UsageError
-from runner.core.model.variants import THREADS, VARIABLES, decoded, is_variant, split_variant, variant_name
+from runner.core.model.variant_ids import THREADS, VARIABLES, decoded, is_variant, split_variant, variant_name
 from runner.core.text import without_credentials
 from runner.core.units import MAX_COUNT
 from runner.core.variables import is_name, refusal
@@ -17,12 +17,8 @@ LONGEST_VARIANT = 120
 _COUNT = re.compile("[1-9][0-9]{0,5}", re.ASCII)
 
 
-def read_variables(assignments: Iterable[str], option: str) -> dict[str, str]:
+def read_variables(assignments: Iterable[str]) -> dict[str, str]:
     """Return name -> value of variables that are written as ``NAME=VALUE``.
-
-    Args:
-        assignments: as they were typed.
-        option: what they were typed behind, for messages; empty in a selector.
 
     Raises:
         UsageError: one is not written so, is given twice, or has a name or a value that no environment may have.
@@ -31,9 +27,7 @@ def read_variables(assignments: Iterable[str], option: str) -> dict[str, str]:
     for assignment in assignments:
         name, separator, value = assignment.partition("=")
         if not separator or not is_name(name):
-            hint = (
-                f"write {option} NAME=VALUE: letters, digits and underscores, then =" if option else "write NAME=VALUE"
-            )
+            hint = "write NAME=VALUE, such as OMP_WAIT_POLICY=passive"
             raise UsageError(Problem(f"{assignment!r} is no variable with its value", hint=hint))
         if name in variables:
             raise UsageError(Problem(f"the variable {name} is given twice", hint="keep one of the two"))
@@ -103,8 +97,8 @@ def with_variants(matrix: Matrix, selectors: Sequence[str]) -> tuple[Matrix, lis
         if len(threads) > 1:
             hint = f"name a variant for each: {', '.join(f'{named}{THREADS}{each}' for each in threads)}"
             raise UsageError(Problem(f"{selector!r} has several thread counts", hint=hint))
-        found = environments_named(matrix, named)
-        bases = [each for each in matrix.environments if each in found and not is_variant(each)]
+        matches = environments_named(matrix, named)
+        bases = [each for each in matrix.environments if each in matches and not is_variant(each)]
         matrix = _added(matrix, bases, variables, threads[0])
         words += [f"{mark}{variant_name(base, variables, threads[0])}{slash}{cells}" for base in bases]
     return matrix, words
@@ -126,7 +120,7 @@ def _typed_variables(text: str, selector: str) -> dict[str, str]:
     if not text and VARIABLES not in selector:
         return {}
     parts = (each.partition("=") for each in text.split(","))
-    return read_variables((f"{name}{separator}{decoded(value)}" for name, separator, value in parts), "")
+    return read_variables((f"{name}{separator}{decoded(value)}" for name, separator, value in parts))
 
 
 def with_thread_counts(matrix: Matrix, counts: Sequence[int]) -> Matrix:
@@ -145,7 +139,7 @@ def with_thread_counts(matrix: Matrix, counts: Sequence[int]) -> Matrix:
 
 
 def _added(matrix: Matrix, bases: Sequence[str], variables: Mapping[str, str], threads: int) -> Matrix:
-    """Return the matrix with a variant behind each of some environments, and behind the variants that it has already."""
+    """Return the matrix with a variant of each of some environments, behind the variants that it has already."""
     environments = dict(matrix.environments)
     of_variants: dict[str, int] = {}
     for base in bases:

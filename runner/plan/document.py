@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from runner.core.model import Block, Cell, Measurement, ModelFiles, Past, Plan, PlannedCell, Skip
-from runner.core.model.variants import Start
+from runner.core.model.variant_ids import Launch
 from runner.plan import estimate
 
 
@@ -32,14 +32,14 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _start(start: Start) -> dict[str, Any]:
+def _start(start: Launch) -> dict[str, Any]:
     """Return how the processes of an environment are started, without what is as everywhere."""
     fields = {"image": start.image, "env": dict(start.variables), "threads": start.threads}
     return {name: value for name, value in fields.items() if value}
 
 
-def _read_start(fields: Mapping[str, Any]) -> Start:
-    return Start(
+def _read_start(fields: Mapping[str, Any]) -> Launch:
+    return Launch(
         image=fields.get("image", ""), variables=dict(fields.get("env", {})), threads=int(fields.get("threads", 0))
     )
 

@@ -11,7 +11,7 @@ from runner.catalog.cases import CASES, is_network_of_user
 from runner.catalog.hardware.versions import format_capability, version_numbers
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
-from runner.core.model.variants import PLAIN_START, Start, without_variant
+from runner.core.model.variant_ids import USUAL_LAUNCH, Launch, without_variant
 from runner.harness.adapters.base import Implementation
 from runner.matrix import Matrix
 from runner.plan import compatibility, estimate
@@ -73,10 +73,10 @@ def plan(
     )
 
 
-def _starts(matrix: Matrix, names: Sequence[str]) -> Mapping[str, Start]:
+def _starts(matrix: Matrix, names: Sequence[str]) -> Mapping[str, Launch]:
     """Return how the processes of environments are started, without those that are started as all others."""
     starts = {name: matrix.start_of(name) for name in names}
-    return {name: start for name, start in starts.items() if start != PLAIN_START}
+    return {name: start for name, start in starts.items() if start != USUAL_LAUNCH}
 
 
 def _measurement(matrix: Matrix, request: Request) -> Measurement:

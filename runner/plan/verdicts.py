@@ -9,7 +9,7 @@ from typing import Any
 from runner.catalog.cases import CASES, ORIGINAL_PHASES, PHASES, PUBLISHED, WORKLOADS
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Cell, Protocol, Request
-from runner.core.model.variants import without_variant
+from runner.core.model.variant_ids import without_variant
 from runner.harness.adapters import implementation, implementations
 from runner.harness.adapters.base import Implementation
 from runner.matrix import Matrix, Selector, WorkloadChoice

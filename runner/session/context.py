@@ -29,7 +29,7 @@ from runner.session.host_environment import choice_note, host_matrix
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
 from runner.session.preparation import QUIET_SECONDS, Prepared, RunOrigin, RunSettings, prepare
-from runner.session.variants import typed_threads, with_typed_variants
+from runner.session.typed_variants import typed_threads, with_typed_variants
 from runner.store.run import Run
 
 IN_USE = "in-use.lock"  # in the cache folder: shared by those that use it, exclusive for `runner clean`

@@ -17,7 +17,7 @@ from runner.plan.specs import of_all, specs
 from runner.session.context import clocks, plan_request
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
-from runner.session.variants import with_typed_variants
+from runner.session.typed_variants import with_typed_variants
 
 
 def planned(options: Options, machine: MachineDescription, say: Callable[[str], None] = lambda _: None) -> Plan:

@@ -20,7 +20,7 @@ from runner.core.collector import collector_paused
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
 from runner.core.grouping import grouped
 from runner.core.model.cells import is_control
-from runner.core.model.variants import is_variant
+from runner.core.model.variant_ids import is_variant
 from runner.matrix import Matrix, load, select_environments
 from runner.matrix.variants import canonical
 from runner.report import report

@@ -19,7 +19,7 @@ from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import Round
 from runner.analysis.model_checks import pair_issues
 from runner.core.facts import COMPARABLE
-from runner.core.model.variants import THREADS
+from runner.core.model.variant_ids import THREADS
 from runner.stats import intervals, paired_tests
 
 FACT_NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}

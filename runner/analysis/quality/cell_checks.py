@@ -11,7 +11,7 @@ from runner.analysis.process_states import TWO_STATES
 from runner.core import units
 from runner.core.facts import QUALITY_FACTS
 from runner.core.grouping import grouped
-from runner.core.model.variants import without_variant
+from runner.core.model.variant_ids import without_variant
 from runner.harness.timing import WINDOW, WINDOWS
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from runner.releases.candidates import Axis
 from runner.search.bisect.state import Question, states
 from runner.session.context import Context, setup
 from runner.session.options import Options
+from runner.session.typed_variants import typed_threads
 
 LABELS = {"cuda": "CUDA", "cudnn": "cuDNN"}
 """Axis -> what its versions are versions of; the others are those of the framework."""
@@ -54,6 +55,9 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
         raise UsageError(
             Problem(f"the axis {ends.axis} needs the environment of the cell", hint="write ENVIRONMENT/CELL")
         )
+    if len(typed_threads(options)) > 1:
+        hint = "search with each count by itself: --threads 1, then --threads 4"
+        raise UsageError(Problem("bisect compares releases, with one thread count", hint=hint))
     context = setup(replace(options, selectors=None))
     return context, Question(
         cell=cell,
@@ -64,7 +68,7 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
         environment=environment,
         device=device_id(*context.gpus),
         backend=context.backend.name,
-        settings=settings_of(context),
+        settings={**settings_of(context), **({"env": sorted(options.env)} if options.env else {})},
     )
 
 

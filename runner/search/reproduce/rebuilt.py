@@ -57,11 +57,8 @@ def _rebuilt(name: str, facts: Mapping[str, Any], stored: Stored, context: Conte
         raise _gone(name, stored, error.problems[0].message) from error
     finally:
         progress.finish(name)
-    same = (
-        "with the same digest"
-        if ready.digest == content_digest(digest)
-        else f"with another digest, {ready.digest[:19]}"
-    )
+    is_same = ready.digest == content_digest(digest)
+    same = "with the same digest" if is_same else f"with another digest, {ready.digest[:19]}"
     progress.note(f"{name}: built again from the lock of run {stored.run.id}, {same}")
     return replace(ready, variables=facts.get("env") or {})
 

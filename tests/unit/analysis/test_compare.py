@@ -252,7 +252,8 @@ def test_thread_counts_that_were_asked_for_are_compared(tmp_path: Path) -> None:
     base, other = rounds(OTHER, [1.0, 1.0, 1.0]), _changed(rounds(four, [2.0, 2.0, 2.0]), "threads", 4)
     make(tmp_path, [*base, *other])
     (row,) = compare([dataset.load_dataset(runs(tmp_path)[0])], OTHER.environment, [four.environment]).rows
-    assert (row.verdict, row.ratio) == ("slower", pytest.approx(2.0))
+    assert row.verdict == "slower"
+    assert row.ratio == pytest.approx(2.0)
 
 
 def _changed(records: Sequence[Record], fact: str, value: object) -> list[Record]:

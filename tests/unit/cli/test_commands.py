@@ -45,8 +45,8 @@ def test_an_option_is_given_once_or_is_a_list(command: Any, option: Any) -> None
 
 
 def test_there_are_options_of_both_kinds() -> None:
-    kinds = {option.values[1].multiple for option in OPTIONS}
-    assert kinds == {True, False}
+    options: list[Any] = [each.values[1] for each in OPTIONS]
+    assert {option.multiple for option in options} == {True, False}
     assert len(OPTIONS) > 100
 
 

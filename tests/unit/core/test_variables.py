@@ -17,8 +17,7 @@ LEFT_TO_THE_USER = {"THEANO_FLAGS", "TF_CPP_MIN_LOG_LEVEL"}
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["OMP_NUM_THREADS", "XLA_FLAGS", "LD_PRELOAD", "TF_ENABLE_ONEDNN_OPTS", "LD_LIBRARY_PATH", "NVIDIA_TF32_OVERRIDE"],
+    "name", ["OMP_NUM_THREADS", "XLA_FLAGS", "LD_PRELOAD", "TF_ENABLE_ONEDNN_OPTS", "NVIDIA_TF32_OVERRIDE"]
 )
 def test_what_experiments_hinge_on_can_be_set(name: str) -> None:
     assert refusal(name) == ""
@@ -38,7 +37,7 @@ def test_all_that_a_container_is_given_is_refused() -> None:
 def assigned(source: str) -> set[str]:
     """Return the names of variables that some code of the harness writes as texts, ``os.environ["NAME"] = ...``."""
     return {
-        target.slice.value
+        str(target.slice.value)
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Assign)
         for target in node.targets
@@ -59,11 +58,8 @@ def test_thread_counts_of_libraries_are_the_user_s_where_he_sets_them() -> None:
     assert not any(map(refusal, variables.THREADS))
 
 
-@pytest.mark.parametrize(
-    ("text", "is_one"), [("A", True), ("_a9", True), ("9A", False), ("", False), ("A-B", False), ("Ä", False)]
-)
-def test_names(text: str, is_one: bool) -> None:
-    assert is_name(text) is is_one
+def test_names() -> None:
+    assert [text for text in ("_a9", "A", "9A", "", "A-B", "Ä", "A" * 101) if is_name(text)] == ["_a9", "A"]
 
 
 def test_a_digest_depends_on_variables_and_not_on_their_order() -> None:

@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from runner.core.errors import MatrixError
 from runner.matrix import Environment, Matrix, parse, select_environments
 from runner.matrix.nightly import base_mistakes
-from runner.plan.specs import specs
+from runner.plan.specs import all_specs, specs
 from runner.releases.candidates import made_from, of_matrix, templates
 from runner.releases.followed import followed_environments
 from runner.releases.lock_requests import lock_request, lock_requests
@@ -244,6 +244,7 @@ def test_an_extension_by_variables_has_the_image_of_the_other_and_the_variables_
     assert matrix.image_of("new") == matrix.image_of("torch-1.12") == "torch-1.12"
     built, _ = specs(matrix, ["torch-1.12", "new"], "cpu", tmp_path)
     assert [spec.environment for spec in built] == ["torch-1.12"]
+    assert "new" not in {spec.environment for spec in all_specs(matrix, tmp_path)}
     (tmp_path / "matrix.yaml").write_text(f"{text}  new: {{extends: torch-1.12, env: {{B: '3'}}}}\n")
     assert [each.name for each in lock_requests(tmp_path / "matrix.yaml", ["new"])] == ["torch-1.12"]
 

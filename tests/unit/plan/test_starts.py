@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 from runner.core.model import Block, Cell, Measurement, Past, Plan, PlannedCell, Provisioned
-from runner.core.model.variants import Start
+from runner.core.model.variant_ids import Launch
 from runner.plan.document import plan_document, read_plan
 from runner.plan.pairs import add_controls, in_turns, with_twins
 from runner.plan.starts import failed_starts, with_starts
 
 STARTS = {
-    "np@env:A=1": Start(image="np", variables={"A": "1"}),
-    "np@threads:4": Start(image="np", threads=4),
-    "own": Start(variables={"B": "2"}),
+    "np@env:A=1": Launch(image="np", variables={"A": "1"}),
+    "np@threads:4": Launch(image="np", threads=4),
+    "own": Launch(variables={"B": "2"}),
 }
 NAMES = ("np", *STARTS)
 

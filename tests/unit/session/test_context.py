@@ -304,5 +304,5 @@ def test_a_wrong_variable_is_a_usage_error() -> None:
     text = message_of(replace(TYPED, env=["OMP_NUM_THREADS"]), UsageError)
     assert text == (
         "error: 'OMP_NUM_THREADS' is no variable with its value\n"
-        "hint: write --env NAME=VALUE: letters, digits and underscores, then ="
+        "hint: write NAME=VALUE, such as OMP_WAIT_POLICY=passive"
     )

@@ -15,9 +15,10 @@ from runner.matrix import Environment
 from runner.releases.candidates import ReleaseCandidate
 from runner.report.formatting import DASH
 from runner.search import bisect as workflow
-from runner.search.bisect.question import split_cell, with_other_settings
+from runner.search.bisect.question import Ends, requested, split_cell, with_other_settings
 from runner.search.bisect.result import Bisection, entry
 from runner.search.bisect.state import FILE, Question, SearchState, SearchStep, new_state, read_state, unfinished
+from runner.session.options import Options
 from runner.stats.bisection import FoundChanges, LocatedChange
 from runner.store.documents import NewerVersionError
 from tests.support.wrong_types import confused
@@ -234,17 +235,23 @@ def test_a_cell_may_have_no_environment() -> None:
     assert split_cell(QUESTION.cell) == ("", QUESTION.cell)
 
 
+def test_a_search_has_one_thread_count() -> None:
+    options = Options(selectors=[QUESTION.cell], threads="1,4")
+    with pytest.raises(UsageError, match="bisect compares releases, with one thread count"):
+        requested(options, Ends(good="1.0", bad="2.0"))
+
+
 def test_a_search_with_other_settings_is_another_and_is_named(tmp_path: Path) -> None:
     state = state_in(tmp_path, 3)
-    requested = replace(QUESTION, settings={"threads": 2, "clocks": {"sm": "base"}})
-    assert unfinished(tmp_path, requested) is None
-    assert f"bisect {state.id} was measured with other threads, clocks" in with_other_settings(tmp_path, requested)
-    state.question = requested
+    asked = replace(QUESTION, settings={"threads": 2, "clocks": {"sm": "base"}})
+    assert unfinished(tmp_path, asked) is None
+    assert f"bisect {state.id} was measured with other threads, clocks" in with_other_settings(tmp_path, asked)
+    state.question = asked
     state.save()
-    continued = unfinished(tmp_path, replace(requested))
+    continued = unfinished(tmp_path, replace(asked))
     assert continued is not None
     assert continued.id == state.id
-    fewer = replace(requested, settings={**requested.settings, "threads": 1})
+    fewer = replace(asked, settings={**asked.settings, "threads": 1})
     assert unfinished(tmp_path, fewer) is None
     assert "with other threads: this is another search" in with_other_settings(tmp_path, fewer)
-    assert with_other_settings(tmp_path, replace(requested, cell="numpy-loop/rnn-step/rnn-b32-h128/forward/fp32")) == ""
+    assert with_other_settings(tmp_path, replace(asked, cell="numpy-loop/rnn-step/rnn-b32-h128/forward/fp32")) == ""

@@ -13,7 +13,7 @@ def with_typed_variants(matrix: Matrix, options: Options) -> tuple[Matrix, Optio
     Raises:
         UsageError, NothingSelectedError: a variable, a thread count or a selector is wrong.
     """
-    matrix = with_variables(matrix, read_variables(options.env or (), "--env"))
+    matrix = with_variables(matrix, read_variables(options.env or ()))
     matrix, selectors = with_variants(matrix, options.selectors or ())
     return with_thread_counts(matrix, typed_threads(options)), replace(options, selectors=selectors or None)
 

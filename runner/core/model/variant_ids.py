@@ -18,7 +18,7 @@ SAFE = ":+="
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class Launch:
     """How the processes of an environment are started, where that is not how those of every other one are.
 
     Attributes:
@@ -32,7 +32,7 @@ class Start:
     threads: int = 0
 
 
-PLAIN_START = Start()
+USUAL_LAUNCH = Launch()
 
 
 def variant_name(environment: str, variables: Mapping[str, str], threads: int = 0) -> str:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from runner.core.model import Cell
 from runner.core.model.cells import PLAIN, TWIN, without_control
-from runner.core.model.variants import decoded, is_variant, split_variant, variant_name, without_variant
+from runner.core.model.variant_ids import decoded, is_variant, split_variant, variant_name, without_variant
 
 VALUES = st.text(st.characters(codec="utf-8"), max_size=20)
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,10}", fullmatch=True)
