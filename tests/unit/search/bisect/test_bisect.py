@@ -243,15 +243,15 @@ def test_a_search_has_one_thread_count() -> None:
 
 def test_a_search_with_other_settings_is_another_and_is_named(tmp_path: Path) -> None:
     state = state_in(tmp_path, 3)
-    asked = replace(QUESTION, settings={"threads": 2, "clocks": {"sm": "base"}})
-    assert unfinished(tmp_path, asked) is None
-    assert f"bisect {state.id} was measured with other threads, clocks" in with_other_settings(tmp_path, asked)
-    state.question = asked
+    changed = replace(QUESTION, settings={"threads": 2, "clocks": {"sm": "base"}})
+    assert unfinished(tmp_path, changed) is None
+    assert f"bisect {state.id} was measured with other threads, clocks" in with_other_settings(tmp_path, changed)
+    state.question = changed
     state.save()
-    continued = unfinished(tmp_path, replace(asked))
+    continued = unfinished(tmp_path, replace(changed))
     assert continued is not None
     assert continued.id == state.id
-    fewer = replace(asked, settings={**asked.settings, "threads": 1})
+    fewer = replace(changed, settings={**changed.settings, "threads": 1})
     assert unfinished(tmp_path, fewer) is None
     assert "with other threads: this is another search" in with_other_settings(tmp_path, fewer)
-    assert with_other_settings(tmp_path, replace(asked, cell="numpy-loop/rnn-step/rnn-b32-h128/forward/fp32")) == ""
+    assert with_other_settings(tmp_path, replace(changed, cell="numpy-loop/rnn-step/rnn-b32-h128/forward/fp32")) == ""
