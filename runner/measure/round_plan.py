@@ -140,7 +140,8 @@ class RoundPlan:
     def _cells_of_group(self, block: Block, group: int) -> set[Cell]:
         """Return the cells of a block that a group measures: none where a later group would have the base alone."""
         members = self.groups[group]
-        others = {name for name in block.environments if name in self.ready} - {members[0]}
+        compared = {name for name in block.environments if name in self.ready and not is_plain(name)}
+        others = compared - {members[0]}
         if not others & set(members) and (others or group > 0):
             return set()
         return {cell for cell in block.cells if cell.environment in members and cell.environment in self.ready}

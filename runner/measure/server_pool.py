@@ -61,7 +61,8 @@ class ServerPool:
         for name, _ in run_concurrently(self.session, new, self.limits.side_by_side):
             if sum(self.sizes.get(alive, 0) for alive in tuple(self.sessions)) > memory:
                 self.retire(name)  # it was started to learn its size
-        groups = admit(environments, self.sizes, memory)
+        groups = admit([name for name in environments if not is_plain(name)], self.sizes, memory)
+        groups = tuple((*group, *_controls_of(group, environments)) for group in groups)
         for name in set(self.sessions) - set(groups[0]):
             self.retire(name)
         return groups
@@ -287,6 +288,11 @@ class ServerPool:
             session.close()
         except EngineError as error:
             self.say(error.problems[0].message)
+
+
+def _controls_of(group: Sequence[str], environments: Iterable[str]) -> list[str]:
+    """Return the plain-process controls of a group's environments; their servers import nothing, and are small."""
+    return [name for name in environments if is_plain(name) and without_control(name) in group]
 
 
 def admit(environments: Sequence[str], sizes: Mapping[str, int], memory: int) -> tuple[tuple[str, ...], ...]:

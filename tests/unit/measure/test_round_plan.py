@@ -71,6 +71,16 @@ def test_a_plain_process_repeats_a_cell_in_the_first_rounds_alone() -> None:
     assert order.steps(Round(PLAIN_ROUNDS + 1), only_controls) == []
 
 
+def test_a_group_without_a_partner_measures_no_control_of_the_base() -> None:
+    of_two = replace(plan(), blocks=(block(*FIRST[:2], plain(FIRST[0]), plain(FIRST[1])),))
+    order = RoundPlan(
+        of_two, ("a", "b", "c", "a@plain", "b@plain"), (("a", "b", "a@plain", "b@plain"), ("a", "c", "a@plain"))
+    )
+    cells_of = [order.steps(Round(1, group), of_two.blocks[0].cells) for group in (0, 1)]
+    assert [len(step.cells) for step in cells_of[0]] == [4]
+    assert cells_of[1] == []
+
+
 def test_finished_cases_are_left_out_and_the_others_keep_their_order() -> None:
     behind = Past(finished=frozenset({("rnn-step/one", 1)}), attempts={("rnn-step/two", 1): 2})
     assert steps(plan(behind)) == [item for item in steps(plan()) if item[0] == "rnn-step/two"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.core.model import Block, CaseSkipped, Outcome
+from runner.core.model import Block, CaseSkipped, GroupsFormed, Outcome
 from runner.core.model.cells import is_plain, plain
 from runner.measure.server_pool import admit
 from runner.measure.server_start import HELLO_SECONDS
@@ -112,6 +112,17 @@ def test_a_plain_process_is_asked_for_a_time_alone() -> None:
     assert [requests["hello"]["load_in_child"] for requests in by_op] == [False, True]
     requested = [(r["measure"]["process"], r["measure"]["already_verified"]) for r in by_op]
     assert requested == [("fork", False), ("plain", True)]
+
+
+def test_a_plain_process_is_in_the_group_of_its_original() -> None:
+    backend = FakeBackend()
+    originals = cells("a/x", "b/x", "c/x")
+    sizes = {"a": GB, "b": GB, "c": GB}
+    for name, size in sizes.items():
+        backend.sizes[name] = size
+    of_all = block(*originals, *map(plain, originals))
+    formed = [event for event in events(backend, of_all, rounds=1, memory=5 * GB) if isinstance(event, GroupsFormed)]
+    assert formed[0].groups == (("a", "b", "a@plain", "b@plain"), ("a", "c", "a@plain", "c@plain"))
 
 
 def test_the_budget_has_a_case_without_its_controls_rather_than_none() -> None:

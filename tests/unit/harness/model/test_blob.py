@@ -1,6 +1,7 @@
 """Arrays of references in files, and copies outside of the heap."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def test_a_file_that_is_too_short_is_an_error(tmp_path: Path) -> None:
 def test_a_copy_is_another_array_that_can_be_written(count: int) -> None:
     array = np.arange(float(count))
     for given in (array, array[::2]):
-        copy = blob.copied(given)
+        copy: Any = blob.copied(given)
         assert copy.tolist() == given.tolist()
         copy += 1.0
         assert copy.sum() == given.sum() + len(given)
