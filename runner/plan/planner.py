@@ -11,7 +11,7 @@ from runner.catalog.cases import CASES, is_network_of_user
 from runner.catalog.hardware.versions import format_capability, version_numbers
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
-from runner.core.model.variant_ids import USUAL_LAUNCH, Launch, without_variant
+from runner.core.model.variant_ids import USUAL_LAUNCH, Launch, is_variant, without_variant
 from runner.harness.adapters.base import Implementation
 from runner.matrix import Matrix
 from runner.plan import compatibility, estimate
@@ -195,7 +195,9 @@ class _Decision:
         The order: a rule of the matrix, what the implementation lacks, the precision on the GPU, the build on the GPU,
         whether it can be made, the cost.
         """
-        names = {cell.id, replace(cell, environment=without_variant(cell.environment)).id}
+        names = [cell.id]
+        if is_variant(cell.environment):
+            names.append(replace(cell, environment=without_variant(cell.environment)).id)
         for rule in self.matrix.exclude:
             if any(fnmatchcase(name, rule.select) for name in names):
                 return Skip("excluded", rule.reason)

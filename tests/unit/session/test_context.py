@@ -17,6 +17,7 @@ from runner.core.model import Request
 from runner.core.paths import cache_folder
 from runner.gpu.selection import choose_devices
 from runner.matrix import load
+from runner.plan.planner import plan
 from runner.plan.verdicts import selected_cells
 from runner.session.context import check_wsl, setup
 from runner.session.host_environment import choice_note, host_matrix
@@ -306,3 +307,16 @@ def test_a_wrong_variable_is_a_usage_error() -> None:
         "error: 'OMP_NUM_THREADS' is no variable with its value\n"
         "hint: write NAME=VALUE, such as OMP_WAIT_POLICY=passive"
     )
+
+
+def test_a_rule_of_the_matrix_excludes_the_variants_of_an_environment(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(
+        "version: 1\nworkloads: {rnn-step: {}}\nenvironments:\n"
+        '  torch-1.0: {framework: torch, release: "1.0.0", image: x}\n'
+        "exclude: [{select: torch-1.0/nn-lstm/*, reason: broken}]\n"
+    )
+    context = setup(replace(TYPED, matrix=path, selectors=["torch-1.0", "torch-1.0@env:A=1"]), ENVIRON)
+    cells = plan(context.matrix, context.request, {}).cells
+    excluded = {each.cell.environment for each in cells if each.skip and each.skip.code == "excluded"}
+    assert excluded == {"torch-1.0", "torch-1.0@env:A=1"}
