@@ -220,7 +220,10 @@ def _categories(values: Sequence[object]) -> "pd.Categorical[Any]":
     categories = sorted(set(text_of.values()))
     code_of_text = {text: code for code, text in enumerate(categories)}
     code_of = {value: code_of_text[text] for value, text in text_of.items()}
-    codes = np.fromiter(map(code_of.__getitem__, values), dtype=np.int64, count=len(values))
+    if len(categories) == 1:  # most facts of most runs
+        codes = np.zeros(len(values), dtype=np.int64)
+    else:
+        codes = np.fromiter(map(code_of.__getitem__, values), dtype=np.int64, count=len(values))
     return pd.Categorical.from_codes(codes, categories=pd.Index(categories))
 
 
