@@ -91,7 +91,10 @@ def write_run(reports: Path) -> None:
         for name in NAMES
         for slug in range(SLUGS)
     ]
-    planned = [{"id": cell.id, "kind": "fused", "framework": "torch", "verdict": "run"} for cell in cells]
+    planned = [
+        {"id": cell.id, "environment": cell.environment, "kind": "fused", "framework": "torch", "verdict": "run"}
+        for cell in cells
+    ]
     run = Run.create(reports, {"cells": planned}, {}, {"cpu": "a processor"}, {}, datetime.now(UTC))
     run.write_environments({name: {"framework": "torch", "release": name[6:]} for name in NAMES})
     with (run.path / JOURNAL).open("ab") as journal:
