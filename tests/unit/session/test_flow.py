@@ -25,7 +25,7 @@ NAMES = ("report", "remember", "answer", "propose")
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the names of what is read of runs, as it is read."""
     seen: list[str] = []
-    for name in ("journal", "records"):
+    for name in ("journal", "quick_records"):
         original = getattr(Run, name)
 
         def read(self: Run, *arguments: Any, _name: str = name, _original: Any = original) -> Any:
@@ -88,7 +88,7 @@ def test_the_tail_reads_the_journal_and_the_records_once(
 ) -> None:
 
     measured(tmp_path, monkeypatch)
-    assert sorted(reads) == ["journal", "records"]
+    assert sorted(reads) == ["journal", "quick_records"]
 
 
 def test_a_cell_with_one_good_record_is_good() -> None:

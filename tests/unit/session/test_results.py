@@ -33,14 +33,14 @@ def test_report_answer_check_and_history_read_a_run_once(tmp_path: Path, monkeyp
     change_header(run, at="2026-11-20T10:44:59Z")
     expected = check(tmp_path, run.id, Path("nowhere.yaml"))
     reads: Counter[str] = Counter()
-    for name in ("records", "journal"):
+    for name in ("quick_records", "journal"):
         monkeypatch.setattr(Run, name, counting(getattr(Run, name), reads))
     analysis = analyse_run(run, MARGIN)
     assert write_report(analysis, run).exists()
     assert run_answer(analysis).grade == analysis.grade
     assert review(analysis, run, tmp_path) == expected
     assert run_entry(analysis, run).cells
-    assert reads == {"records": 1, "journal": 1}
+    assert reads == {"quick_records": 1, "journal": 1}
 
 
 def test_an_analysis_concludes_once_and_a_comparison_of_it_is_that_of_its_tables(tmp_path: Path) -> None:
