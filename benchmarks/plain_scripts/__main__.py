@@ -9,6 +9,7 @@ as ``--process plain``.
 
 import argparse
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,8 @@ from runner.store.run import Run, runs
 FOLDER = Path(__file__).parent
 CLASSES = {"numpy": "NumpyModel", "torch": "TorchModel", "tensorflow": "TensorFlowModel", "jax": "JaxModel"}
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+LAST_CPU = str(max(os.sched_getaffinity(0)))
+"""Where a run on one thread measures, too."""
 TARGET = 0.03
 """How far from a script a measured time may be."""
 
@@ -39,8 +42,9 @@ def main(words: Sequence[str]) -> None:
         command = [f"{name}/model/calls/{known.kind}/**" for name in known.environments]
         command += ["--matrix", known.matrix, "--model", str(FOLDER / "calls.py")]
         command += ["--rounds", str(known.rounds), "--max-rounds", str(known.rounds), "--seconds", str(known.seconds)]
-        command += ["--reports", folder, "--backend", "docker", "--busy-ok", *options]
+        command += ["--reports", folder, "--backend", "docker", "--threads", "1", "--busy-ok", *options]
         subprocess.run([sys.executable, "-m", "runner", "run", *command], check=False)
+        subprocess.run([sys.executable, "-m", "runner", "check", "--reports", folder], check=False)
         (run,) = runs(Path(folder))
         for line in lines(run, known.rounds, known.seconds):
             sys.stdout.write(line + "\n")
@@ -69,7 +73,7 @@ def lines(run: Run, processes: int, seconds: float) -> Iterator[str]:
 
 def script(image: str, name: str, kind: str, seconds: float) -> float:
     """Return the median seconds of a call in a fresh process."""
-    mount = ["--volume", f"{FOLDER}:/calls:ro", "--network", "none", "--cpuset-cpus", "0"]
+    mount = ["--volume", f"{FOLDER}:/calls:ro", "--network", "none", "--cpuset-cpus", LAST_CPU]
     variables = [word for variable in THREADS for word in ("--env", f"{variable}=1")]
     command = ["docker", "run", "--rm", *mount, *variables, "--entrypoint", "python3", image, "/calls/script.py"]
     done = subprocess.run(

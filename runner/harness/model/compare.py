@@ -98,7 +98,7 @@ def limit_of(value: "object", reference: "object", limits: "dict") -> "float":
 
 def is_exact(value: "object", reference: "object", limits: "dict") -> "bool":
     """Return whether an output has to be equal: one of integers or booleans is, by type."""
-    return bool(limits.get("by_type")) and value.dtype.kind in "bui" and reference.dtype.kind in "bui"
+    return bool(limits.get("by_type")) and value.dtype.kind in "biu" and reference.dtype.kind in "biu"
 
 
 def is_double(array: "object") -> "bool":
