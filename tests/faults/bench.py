@@ -17,6 +17,7 @@ from runner.session.context import IN_USE
 from runner.store.run import Run, runs
 from tests.faults.fault import Fault, Kept
 from tests.integration.conftest import ROOT, alive, containers, wait_for
+from tests.support.options import with_last_values
 
 ROUNDS = 2
 HOST = ("--backend", "host", "--python", sys.executable)
@@ -76,7 +77,7 @@ class Bench:
             streams: of the process, where they are not pipes.
         """
         if arguments[:1] in {("run",), ("nightly",)}:
-            arguments = (*arguments, "--busy-ok")
+            arguments = (*with_last_values(arguments), "--busy-ok")
         if pause:
             program = ("tests.faults.paused", pause, str(self.marker))
         self.prints += 1

@@ -66,6 +66,8 @@ FACT_VALUES: Mapping[str, Any] = {
     "checked_case": None,
     "trained_weights": 1000,
     "arithmetic": "eager",
+    "set_too_late": ["XLA_FLAGS"],
+    "process": "fork",
     "gpu_affinity": "0-1",
     "opened_by_import": "",
 }

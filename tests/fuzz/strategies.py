@@ -72,7 +72,7 @@ OPTIONS: Mapping[str, Sequence[Any]] = {
     "max_rounds": (None, 1, 10**6),
     "budget": (None, "8h", "90s", "0s", "", "x", "1e400h", "-1s", "9" * 400 + "h", "٣h"),
     "seconds": (None, 0.01, 2.0, 1e308, float("inf"), float("nan")),
-    "threads": (None, 1, 10**6),
+    "threads": (None, "1", "2,1", "1,1", "0", "x", str(10**6)),
     "protocol": (None, "aligned", "published"),
     "seed": (None, 0, -1, 10**30),
     "allow_jit": (False, True),

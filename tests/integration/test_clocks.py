@@ -25,6 +25,7 @@ from runner.gpu.types import ClockPair
 from tests.fakes import driver
 from tests.fakes.driver import INVALID, LOST, NO_PERMISSION, NOBODY, TDP, UNSUPPORTED, UUID, StandIn
 from tests.integration.conftest import ROOT, Runner, wait_for
+from tests.support.options import with_last_values
 
 SCRIPT = ROOT / "tests" / "integration" / "data" / "gpu_run.py"
 HOLD = Order(task="hold", uuid=UUID.format(0), run="20261121-213143-c055", runner=os.getpid())
@@ -490,7 +491,7 @@ def test_without_a_driver_nothing_is_held(runner: Runner, tmp_path: Path, monkey
 def measured(runner: Runner, *words: str) -> "subprocess.CompletedProcess[str]":
     """Run a small measurement on the stand-in's GPU to its end."""
     command = [sys.executable, str(SCRIPT), "--backend", "venv", "--threads", "1", "--busy-ok"]
-    command += ["--workload", "rnn-step", "--rounds", "2", "--seconds", "0.5", *words]
+    command += with_last_values(["--workload", "rnn-step", "--rounds", "2", "--seconds", "0.5", *words])
     return subprocess.run(command, cwd=runner.folder, capture_output=True, text=True, check=False, timeout=200)
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.fakes.driver import LOST, TDP, UUID, StandIn
 from tests.integration.conftest import ROOT, Runner, wait_for
 from tests.integration.test_clocks import SCRIPT
+from tests.support.options import with_last_values
 
 HELD = {"sm": (TDP, TDP), "memory": (2619, 2619)}
 
@@ -26,7 +27,7 @@ def two(standin: StandIn) -> StandIn:
 
 def start_run(runner: Runner, *words: str, device: str = "cuda:all") -> "subprocess.Popen[str]":
     command = [sys.executable, str(SCRIPT), "--backend", "venv", "--threads", "1", "--device", device, "--busy-ok"]
-    command += ["--workload", "rnn-step", "--rounds", "2", "--seconds", "0.3", *words]
+    command += with_last_values(["--workload", "rnn-step", "--rounds", "2", "--seconds", "0.3", *words])
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, cwd=runner.folder, text=True, env=env, stdout=pipe, stderr=pipe)
