@@ -49,7 +49,7 @@ def test_an_environment_that_computes_something_else_is_wrong(tmp_path: Path) ->
 def test_float64_shows_a_difference_that_single_precision_hides(tmp_path: Path) -> None:
     small = models.NETWORK + ONE_DIFFERS.format(factor="(1 + 1e-6)")
     outcomes = records(tmp_path, small)
-    assert outcomes["np-a/forward"].status == "ok"
+    assert outcomes["np-a/forward"].status == "ok", outcomes["np-a/forward"].reason
     for phase in ("forward", "train"):
         record = outcomes[f"np-b/{phase}"]
         assert record.failure == "wrong-result"
