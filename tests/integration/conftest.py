@@ -19,6 +19,7 @@ import pytest
 from runner.core.paths import cache_folder
 from tests.fakes import driver
 from tests.support import needs, slurm
+from tests.support.options import with_last_values
 
 ROOT = Path(__file__).parents[2]
 MATRIX = """\
@@ -50,7 +51,7 @@ class Runner:
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         """Start, with both streams kept; a measurement starts at once, however busy this machine is."""
         if arguments[:1] in {("run",), ("nightly",)}:
-            arguments = (*arguments, "--busy-ok")
+            arguments = (*with_last_values(arguments), "--busy-ok")
         process = subprocess.Popen(
             [sys.executable, "-m", "runner", *arguments],
             cwd=self.folder,

@@ -16,7 +16,7 @@ from runner.core.model import Plan, Provisioned, Skip
 from runner.core.progress import Progress
 from runner.gpu.device import recover
 from runner.measure.round_plan import reopened_cases
-from runner.plan.pairs import with_controls
+from runner.plan.pairs import with_controls, with_twins
 from runner.plan.specs import announce
 from runner.plan.starts import failed_starts, with_starts
 from runner.session.context import PlannedRun
@@ -50,7 +50,7 @@ def run(work: PlannedRun, progress: Progress) -> Totals:
     settings, backend, prepared, resumed = work.context.settings, work.context.backend, work.prepared, work.unfinished
     origin = work.context.origin
     recover(settings.clocks, progress.note)
-    plan = prepared.plan if resumed or not settings.controls else with_controls(prepared.plan)
+    plan = prepared.plan if resumed or not settings.controls else _with_controls(prepared)
     assignment = assign_devices(plan, work.context.gpus, settings, progress)
     built, unbuilt = build(prepared, backend, progress)
     ready, failed = with_starts(plan, built, prepared.also), failed_starts(plan, unbuilt)
@@ -70,6 +70,14 @@ def run(work: PlannedRun, progress: Progress) -> Totals:
             wait_until_quiet(settings.quiet_seconds, progress)
             execute(assignment, backend, ready, recorder, settings)
         return recorder.totals()
+
+
+def _with_controls(prepared: Prepared) -> Plan:
+    """Return the plan with its controls; where environments are measured as they were, with A/A pairs alone.
+
+    Such a plan confirms what a run with plain processes has found.
+    """
+    return with_twins(prepared.plan) if prepared.also else with_controls(prepared.plan)
 
 
 def build(

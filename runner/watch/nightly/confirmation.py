@@ -84,12 +84,12 @@ class Confirmation:
         remaining = [candidate for candidate in candidates if _pair_of(candidate) in kept]
         queue = in_order(remaining, self.context.settings.margin)
         seconds = self._seconds_per_round()
-        limit, controls = self.round_limit, self.context.settings.controls
+        limit, twins = self.round_limit, self.context.settings.controls
         is_first = True
-        while batch := next_batch(queue, seconds, limit, deadline - self.clock(), controls=controls, is_first=is_first):
+        while batch := next_batch(queue, seconds, limit, deadline - self.clock(), twins=twins, is_first=is_first):
             groups = groups_by_environment(batch)
             for index, group in enumerate(groups):
-                costs = [turn_seconds(cells, seconds, limit, controls=controls) for cells in groups[index:]]
+                costs = [turn_seconds(cells, seconds, limit, twins=twins) for cells in groups[index:]]
                 share = max(deadline - self.clock(), 0.0) * costs[0] / sum(costs)
                 yield self._measured(group, kept[_pair_of(group[0])], share)
             measured = {(candidate.cell, candidate.baseline.run) for candidate in batch}

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from runner.analysis.comparison_model import Row
 from runner.core.model import Cell
-from runner.core.model.plans import PLAIN_ROUNDS
 from runner.nights.looks import Look, is_confirmed, is_slower_once, last_in_turns, nights_waiting
 from runner.nights.night import Against
 from runner.watch.nightly.baseline import Baseline
@@ -83,24 +82,21 @@ class TurnSeconds:
     Attributes:
         seconds: cell -> seconds of one round of it.
         limit: the largest number of rounds.
-        controls: whether each case of a pair of environments has an A/A pair, a third cell, and plain processes.
+        twins: whether each case of a pair of environments has an A/A pair: a third cell.
         total: of the candidates so far.
     """
 
     seconds: Mapping[Cell, float]
     limit: int
-    controls: bool
+    twins: bool
     total: float = 0.0
     _of_twins: dict[tuple[str, str, str], float] = field(default_factory=dict)
 
     def cost(self, candidate: NightCandidate) -> float:
         """Return the seconds that a further candidate takes."""
-        rounds, round_seconds = verdict_rounds(candidate, self.limit), self.seconds[candidate.cell]
-        side = rounds * round_seconds
-        if not self.controls:
-            return 2 * side
+        side = verdict_rounds(candidate, self.limit) * self.seconds[candidate.cell]
         of_twin = max(side - self._of_twins.get(_block(candidate), 0.0), 0.0)
-        return 2 * side + of_twin + 2 * min(rounds, PLAIN_ROUNDS) * round_seconds
+        return 2 * side + of_twin * self.twins
 
     def add(self, candidate: NightCandidate) -> None:
         """Count a candidate."""
@@ -114,7 +110,7 @@ def _block(candidate: NightCandidate) -> tuple[str, str, str]:
 
 
 def turn_seconds(
-    candidates: Collection[NightCandidate], seconds: Mapping[Cell, float], limit: int, *, controls: bool
+    candidates: Collection[NightCandidate], seconds: Mapping[Cell, float], limit: int, *, twins: bool
 ) -> float:
     """Return the estimated seconds until each of some candidates has a verdict.
 
@@ -122,16 +118,16 @@ def turn_seconds(
         candidates: of any environments and runs.
         seconds: cell -> seconds of one round of it.
         limit: the largest number of rounds.
-        controls: whether each case of a pair of environments has an A/A pair, a third cell, and plain processes.
+        twins: whether each case of a pair of environments has an A/A pair: a third cell.
     """
-    turns = TurnSeconds(seconds, limit, controls)
+    turns = TurnSeconds(seconds, limit, twins)
     for candidate in candidates:
         turns.add(candidate)
     return turns.total
 
 
 def affordable(
-    candidates: Sequence[NightCandidate], seconds: Mapping[Cell, float], limit: int, budget: float, *, controls: bool
+    candidates: Sequence[NightCandidate], seconds: Mapping[Cell, float], limit: int, budget: float, *, twins: bool
 ) -> list[NightCandidate]:
     """Return the candidates, in their order, that a budget brings to a verdict together; may be empty.
 
@@ -142,10 +138,10 @@ def affordable(
         seconds: cell -> seconds of one round of it.
         limit: the largest number of rounds.
         budget: seconds.
-        controls: as for ``turn_seconds``.
+        twins: as for ``turn_seconds``.
     """
     chosen: list[NightCandidate] = []
-    turns = TurnSeconds(seconds, limit, controls)
+    turns = TurnSeconds(seconds, limit, twins)
     for candidate in candidates:
         if turns.total + turns.cost(candidate) <= budget:
             turns.add(candidate)
@@ -159,7 +155,7 @@ def next_batch(
     limit: int,
     budget: float,
     *,
-    controls: bool,
+    twins: bool,
     is_first: bool,
 ) -> list[NightCandidate]:
     """Return what to measure now, the most urgent first; empty when the rest has to wait for the next night.
@@ -169,10 +165,10 @@ def next_batch(
         seconds: cell -> seconds of one round of it.
         limit: the largest number of rounds.
         budget: seconds that remain.
-        controls: as for ``turn_seconds``.
+        twins: as for ``turn_seconds``.
         is_first: whether nothing was measured in turns tonight; then the first candidate is always taken.
     """
-    chosen = affordable(queue, seconds, limit, budget, controls=controls)
+    chosen = affordable(queue, seconds, limit, budget, twins=twins)
     return chosen or list(queue[: int(is_first)])
 
 

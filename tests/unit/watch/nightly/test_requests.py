@@ -75,32 +75,32 @@ def test_the_forecast_of_rounds_in_turns_counts_more_than_that_of_two_runs() -> 
     assert verdict_rounds(candidate("a", 1.0, known, more=99), MAX_ROUNDS_IN_TURNS) == 11
 
 
-def test_a_cell_costs_both_sides_their_plain_processes_and_an_a_a_pair_for_each_case() -> None:
+def test_a_cell_costs_both_sides_and_an_a_a_pair_for_each_case() -> None:
     alone = [candidate("a")]
-    assert turn_seconds(alone, seconds(alone), MAX_ROUNDS_IN_TURNS, controls=False) == 2 * 9
-    assert turn_seconds(alone, seconds(alone), MAX_ROUNDS_IN_TURNS, controls=True) == 3 * 9 + 2 * 3
+    assert turn_seconds(alone, seconds(alone), MAX_ROUNDS_IN_TURNS, twins=False) == 2 * 9
+    assert turn_seconds(alone, seconds(alone), MAX_ROUNDS_IN_TURNS, twins=True) == 3 * 9
     of_a_case = [candidate("a"), candidate("a", phase="forward")]
-    assert turn_seconds(of_a_case, seconds(of_a_case), MAX_ROUNDS_IN_TURNS, controls=True) == 5 * 9 + 4 * 3
+    assert turn_seconds(of_a_case, seconds(of_a_case), MAX_ROUNDS_IN_TURNS, twins=True) == 5 * 9
     of_two_runs = [candidate("a"), candidate("a", run="run-b")]
-    assert turn_seconds(of_two_runs, seconds(of_two_runs), MAX_ROUNDS_IN_TURNS, controls=True) == 6 * 9 + 4 * 3
+    assert turn_seconds(of_two_runs, seconds(of_two_runs), MAX_ROUNDS_IN_TURNS, twins=True) == 6 * 9
 
 
-@pytest.mark.parametrize(("budget", "count"), [(65.9, 1), (66.0, 2), (98.9, 2), (99.0, 3), (0.0, 1)])
+@pytest.mark.parametrize(("budget", "count"), [(53.9, 1), (54.0, 2), (80.9, 2), (81.0, 3), (0.0, 1)])
 def test_a_night_starts_no_more_cells_than_it_brings_to_a_verdict(budget: float, count: int) -> None:
     queue = [candidate(name) for name in "abc"]
-    batch = next_batch(queue, seconds(queue), MAX_ROUNDS_IN_TURNS, budget, controls=True, is_first=True)
+    batch = next_batch(queue, seconds(queue), MAX_ROUNDS_IN_TURNS, budget, twins=True, is_first=True)
     assert cases(batch) == list("abc")[:count]
 
 
 def test_once_something_was_measured_nothing_starts_that_does_not_fit() -> None:
     queue = [candidate(name) for name in "abc"]
-    assert next_batch(queue, seconds(queue), MAX_ROUNDS_IN_TURNS, 32.9, controls=True, is_first=False) == []
+    assert next_batch(queue, seconds(queue), MAX_ROUNDS_IN_TURNS, 26.9, twins=True, is_first=False) == []
 
 
 def test_a_cell_that_does_not_fit_is_passed_over_for_a_cheaper_cell() -> None:
     queue = [candidate("dear"), candidate("cheap")]
     costs = {queue[0].cell: 100.0, queue[1].cell: 1.0}
-    assert cases(next_batch(queue, costs, MAX_ROUNDS_IN_TURNS, 34.0, controls=True, is_first=True)) == ["cheap"]
+    assert cases(next_batch(queue, costs, MAX_ROUNDS_IN_TURNS, 30.0, twins=True, is_first=True)) == ["cheap"]
 
 
 def test_candidates_of_the_same_environment_and_run_share_a_run_in_turns() -> None:
