@@ -19,7 +19,7 @@ from runner.analysis.error_inflation import Inflation, aa_factor
 from runner.analysis.stopping import StoppingRule
 from runner.core.model import Block, Cell, Measurement, Plan, PlannedCell
 from runner.core.model.cells import is_twin, without_control
-from runner.plan.pairs import with_controls
+from runner.plan.pairs import with_twins
 from runner.session.preparation import Prepared
 from runner.stats import intervals
 from runner.stats.independence import serial_correlation
@@ -134,7 +134,7 @@ class SimulatedConfirmation(Confirmation):
 
     def _compared(self, prepared: Prepared, environment: str) -> tuple[Path, Comparison]:
         """Draw the rounds of a plan until it is decided or its budget is used up."""
-        plan = with_controls(prepared.plan) if self.scenario.controls else prepared.plan
+        plan = with_twins(prepared.plan) if self.scenario.controls else prepared.plan
         rule, (base,) = StoppingRule.of_plan(plan), prepared.also
         seconds = {planned.cell: RECORD_SECONDS for planned in plan.cells}
         deadline = self.made_clock.now + (plan.measurement.budget or 0.0)
