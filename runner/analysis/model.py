@@ -140,7 +140,7 @@ class Figures:
         aa_median: relative difference from itself in the median A/A pair.
         canary: relative difference of the canary between its slowest and its quickest part of the run.
         cells: number of measured cells; ``serious_cells`` of them have a serious quality issue.
-        rounds: of the median comparison; without one, of the median cell.
+        rounds: how many rounds the median comparison has; in a run without comparisons, the median cell.
         comparisons: number of comparisons with a ratio; ``decided`` of them have a verdict or a narrow interval.
         plain_pairs: number of cells with a plain-process control; ``plain_differing`` of them differ from it.
     """

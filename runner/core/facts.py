@@ -1,8 +1,8 @@
 """The facts that a run records about its cells, environments and machine: one line each, from which all lists derive.
 
-To add a fact, add a line to ``FACTS``: replies of servers and records are checked by its type, records keep it, tables
-have a column for it, and the report shows it wherever the line says so. The order is the one in which differences are
-shown.
+To add a fact, add a line to ``FACTS``. Its type checks the replies of servers and the records; its other fields say
+whether tables have a column for the fact and whether differences and quality checks use it. Comparisons list
+differences in the order of these lines.
 """
 
 from collections.abc import Mapping

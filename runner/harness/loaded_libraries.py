@@ -1,11 +1,12 @@
 """The libraries below a framework that this process has loaded: BLAS, OpenMP, the C library and its allocator.
 
-Wheels bring their own, which no list of packages names. Each library is asked by its own functions. Nothing is imported
-and nothing is loaded; a library that does not answer is left out. Calls belong into a process that is not timed.
+A wheel contains copies of such libraries, and no list of installed packages names their versions. The functions that a
+library exports tell its version. This module imports and loads nothing, and leaves out a library without such functions.
+Call it in a process that is not timed.
 
 References:
     Names of files and functions: threadpoolctl 3.7, https://github.com/joblib/threadpoolctl (``LibController``), and
-    cblas.h of OpenBLAS. The versions of wheels before OpenBLAS 0.3.4, which does not tell its own, are in file names.
+    cblas.h of OpenBLAS. OpenBLAS before 0.3.4 exports no version; the names of its files in wheels have it.
 """
 
 import ctypes

@@ -95,14 +95,14 @@ def _merged(by_kind: Mapping[str, Plan], chosen: Mapping[str, str], blocks: tupl
     first = next(iter(by_kind.values()))
     planned: dict[str, PlannedCell] = {}
     frameworks: dict[str, str] = {}
-    starts: dict[str, Launch] = {}
+    launches: dict[str, Launch] = {}
     for kind, plan in by_kind.items():
         frameworks.update(plan.frameworks)
-        starts.update(plan.starts)
+        launches.update(plan.launches)
         for cell in plan.cells:
             if cell.cell.id not in planned or chosen.get(cell.cell.case_id) == kind:
                 planned[cell.cell.id] = cell
-    return replace(first, cells=tuple(planned.values()), blocks=blocks, frameworks=frameworks, starts=starts)
+    return replace(first, cells=tuple(planned.values()), blocks=blocks, frameworks=frameworks, launches=launches)
 
 
 def new_lease(case_id: str, number: int, offer: Offer) -> BlockLease:

@@ -186,7 +186,7 @@ class Matrix(Part):
         extended = self.environments[name].extends
         return name if extended not in self.environments or self.environments[name].add else extended
 
-    def start_of(self, name: str) -> Launch:
+    def launch_of(self, name: str) -> Launch:
         """Return how the processes of an environment are started."""
         image, environment = self.image_of(name), self.environments[name]
         threads = self._threads.get(name, 0)

@@ -27,18 +27,18 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "seconds": measurement.seconds,
         "threads": measurement.threads,
         "seed": measurement.seed,
-        **({"starts": {name: _start(start) for name, start in plan.starts.items()}} if plan.starts else {}),
+        **({"launches": {name: _launch(launch) for name, launch in plan.launches.items()}} if plan.launches else {}),
         "cells": [_cell(planned, plan.frameworks[planned.cell.environment]) for planned in plan.cells],
     }
 
 
-def _start(start: Launch) -> dict[str, Any]:
+def _launch(launch: Launch) -> dict[str, Any]:
     """Return how the processes of an environment are started, without what is as everywhere."""
-    fields = {"image": start.image, "env": dict(start.variables), "threads": start.threads}
+    fields = {"image": launch.image, "env": dict(launch.variables), "threads": launch.threads}
     return {name: value for name, value in fields.items() if value}
 
 
-def _read_start(fields: Mapping[str, Any]) -> Launch:
+def _read_launch(fields: Mapping[str, Any]) -> Launch:
     return Launch(
         image=fields.get("image", ""), variables=dict(fields.get("env", {})), threads=int(fields.get("threads", 0))
     )
@@ -116,7 +116,7 @@ def read_plan(
         frameworks={entry["environment"]: entry["framework"] for entry in document["cells"]},
         past=past,
         models=models,
-        starts={name: _read_start(fields) for name, fields in document.get("starts", {}).items()},
+        launches={name: _read_launch(fields) for name, fields in document.get("launches", {}).items()},
     )
 
 

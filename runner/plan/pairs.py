@@ -64,7 +64,7 @@ def in_turns(before: Plan, now: Plan, earlier: str, min_rounds: int) -> Plan:
         cells=tuple(each for each in cells if each.cell in in_blocks),
         blocks=blocks,
         frameworks={earlier: next(iter(before.frameworks.values())), **now.frameworks},
-        starts={earlier: before.start_of(next(iter(before.frameworks))), **now.starts},
+        launches={earlier: before.launch_of(next(iter(before.frameworks))), **now.launches},
         past=Past(),
     )
 

@@ -68,15 +68,15 @@ def plan(
         cells=planned,
         blocks=blocks,
         frameworks={name: matrix.environments[name].framework for name in request.environments},
-        starts=_starts(matrix, request.environments),
+        launches=_launches(matrix, request.environments),
         models={of.files.digest: of.files for of in matrix.networks.values() if of.files.digest in digests},
     )
 
 
-def _starts(matrix: Matrix, names: Sequence[str]) -> Mapping[str, Launch]:
+def _launches(matrix: Matrix, names: Sequence[str]) -> Mapping[str, Launch]:
     """Return how the processes of environments are started, without those that are started as all others."""
-    starts = {name: matrix.start_of(name) for name in names}
-    return {name: start for name, start in starts.items() if start != USUAL_LAUNCH}
+    launches = {name: matrix.launch_of(name) for name in names}
+    return {name: launch for name, launch in launches.items() if launch != USUAL_LAUNCH}
 
 
 def _measurement(matrix: Matrix, request: Request) -> Measurement:

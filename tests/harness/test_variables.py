@@ -48,11 +48,11 @@ class NumpyModel:
 """
 
 
-def records(text: str, starts: Mapping[str, Launch], folder: Path, **how: object) -> dict[str, Record]:
+def records(text: str, launches: Mapping[str, Launch], folder: Path, **how: object) -> dict[str, Record]:
     """Measure a network in one round; return environment -> its record."""
     model = files(text)
     specification = spec("default", model, phases=["forward"], sizes={}, takes_precision=[])
-    plan: Plan = replace(planned([block(specification, tuple(starts))], [model], **how), starts=starts)
+    plan: Plan = replace(planned([block(specification, tuple(launches))], [model], **how), launches=launches)
     ready = {
         name: Provisioned(
             environment=name,
@@ -61,9 +61,9 @@ def records(text: str, starts: Mapping[str, Launch], folder: Path, **how: object
             digest="d",
             seconds=0.0,
             cached=True,
-            variables=start.variables,
+            variables=launch.variables,
         )
-        for name, start in starts.items()
+        for name, launch in launches.items()
     }
     limits = Limits(memory=16 * GB, side_by_side=2)
     with contextlib.closing(ServerPool(plan, ready, LocalBackend(folder), limits, print)) as servers:

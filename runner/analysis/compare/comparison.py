@@ -84,7 +84,8 @@ def summarise(run: Dataset | MeasuredRun, *, margin: float = MARGIN) -> tuple[Co
     """Return, for each framework of a run, the comparison of its other measured environments with the first.
 
     The order is the plan's. A framework with fewer than two measured environments, or none in common, is left out. If
-    each framework has only one, the first of them is compared with the others. A/A pairs come last.
+    no framework has two, the first environment of the run is compared with those of the other frameworks. A/A pairs
+    come last.
     """
     shared = MeasuredRun.of(run)
     dataset = shared.dataset

@@ -48,7 +48,7 @@ class Faults:
 
 
 def rounds_differ(cell: CellSamples) -> Iterator[QualityIssue]:
-    """Check whether the rounds of a cell, each in a process of its own, were in different states."""
+    """Yield an issue where some rounds of a cell have many page faults a call and others few."""
     faults = _faults(cell)
     if faults and differ(faults.fewest, faults.largest):
         text = f"{faults.text} page faults a call in the rounds of {cell.environment}"

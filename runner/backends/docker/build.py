@@ -23,7 +23,7 @@ from runner.core.text import REASON_LENGTH, printable
 
 NAME_HINT = "correct the name in the matrix, and try it with `docker image inspect`"
 NOTHING_LISTED = re.compile(r"\(from versions: (?:none)?\)")
-"""pip's words for an index that lists no version at all of a package; the lock has one, so no index has answered."""
+"""What pip prints where the index lists no version of a package. A locked package has one, so the index is away."""
 _ENGINE_SECONDS = 3.0  # the engine has to remove the remains of a failed build
 
 

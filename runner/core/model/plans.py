@@ -136,16 +136,16 @@ class Plan:
     models: Mapping[str, ModelFiles] = field(default_factory=dict)
     """digest -> the files of a user's network; the ``files`` of a case's specification is such a digest."""
 
-    starts: Mapping[str, Launch] = field(default_factory=dict)
+    launches: Mapping[str, Launch] = field(default_factory=dict)
     """environment id -> how its processes are started; without those that are started as all others."""
 
-    def start_of(self, environment: str) -> Launch:
+    def launch_of(self, environment: str) -> Launch:
         """Return how the processes of an environment are started; a control is started as what it repeats."""
-        return self.starts.get(without_control(environment), USUAL_LAUNCH)
+        return self.launches.get(without_control(environment), USUAL_LAUNCH)
 
     def threads_of(self, environment: str) -> int:
         """Return how many CPU threads an environment is given."""
-        return self.start_of(environment).threads or self.measurement.threads
+        return self.launch_of(environment).threads or self.measurement.threads
 
     @property
     def seconds(self) -> float:

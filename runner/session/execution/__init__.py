@@ -16,9 +16,9 @@ from runner.core.model import Plan, Provisioned, Skip
 from runner.core.progress import Progress
 from runner.gpu.device import recover
 from runner.measure.round_plan import reopened_cases
+from runner.plan.launches import failed_launches, with_launches
 from runner.plan.pairs import with_controls, with_twins
 from runner.plan.specs import announce
-from runner.plan.starts import failed_starts, with_starts
 from runner.session.context import PlannedRun
 from runner.session.execution import header
 from runner.session.execution.assignment import assign_devices, device_locks
@@ -53,7 +53,7 @@ def run(work: PlannedRun, progress: Progress) -> Totals:
     plan = prepared.plan if resumed or not settings.controls else _with_controls(prepared)
     assignment = assign_devices(plan, work.context.gpus, settings, progress)
     built, unbuilt = build(prepared, backend, progress)
-    ready, failed = with_starts(plan, built, prepared.also), failed_starts(plan, unbuilt)
+    ready, failed = with_launches(plan, built, prepared.also), failed_launches(plan, unbuilt)
     with contextlib.ExitStack() as stack:
         if resumed:
             stored, entries = resumed, _continued(resumed, plan, ready, failed)

@@ -63,7 +63,7 @@ def test_a_value_with_spaces_is_a_part_of_the_id_in_another_spelling() -> None:
     name = "jax@env:XLA_FLAGS=--a=1%20--b"
     matrix, words = with_variants(MATRIX, ["jax@env:XLA_FLAGS=--a=1 --b"])
     assert words == [name]
-    assert matrix.start_of(name) == Launch(image="jax", variables={"XLA_FLAGS": "--a=1 --b"})
+    assert matrix.launch_of(name) == Launch(image="jax", variables={"XLA_FLAGS": "--a=1 --b"})
     assert with_variants(MATRIX, [name])[0] == matrix
     assert canonical("jax@env:XLA_FLAGS=--a=1 --b") == canonical(name) == name
 
@@ -71,17 +71,17 @@ def test_a_value_with_spaces_is_a_part_of_the_id_in_another_spelling() -> None:
 def test_a_variant_has_the_variables_of_its_environment_and_its_own_count() -> None:
     matrix, _ = with_variants(MATRIX, ["torch-1.12@env:B=9,C=@threads:3"])
     expected = Launch(image="torch-1.12", variables={"A": "1", "B": "9", "C": ""}, threads=3)
-    assert matrix.start_of("torch-1.12@env:B=9,C=@threads:3") == expected
-    assert matrix.start_of("torch-1.12") == Launch(variables={"A": "1", "B": "2"})
-    assert matrix.start_of("torch-2.x") == Launch()
+    assert matrix.launch_of("torch-1.12@env:B=9,C=@threads:3") == expected
+    assert matrix.launch_of("torch-1.12") == Launch(variables={"A": "1", "B": "2"})
+    assert matrix.launch_of("torch-2.x") == Launch()
 
 
 def test_variables_of_all_environments_replace_those_of_the_matrix() -> None:
     matrix = with_variables(MATRIX, {"B": "3"})
-    assert matrix.start_of("torch-1.12").variables == {"A": "1", "B": "3"}
-    assert matrix.start_of("jax").variables == {"B": "3"}
+    assert matrix.launch_of("torch-1.12").variables == {"A": "1", "B": "3"}
+    assert matrix.launch_of("jax").variables == {"B": "3"}
     changed, _ = with_variants(matrix, ["jax@env:B=4"])
-    assert changed.start_of("jax@env:B=4").variables == {"B": "4"}
+    assert changed.launch_of("jax@env:B=4").variables == {"B": "4"}
 
 
 def test_further_thread_counts_are_selected_with_their_environments() -> None:
@@ -91,8 +91,8 @@ def test_further_thread_counts_are_selected_with_their_environments() -> None:
     assert select_environments(matrix, ["!torch-1.12", "!jax"]) == names
     chosen = choose_cells(matrix, ["torch-2.x/nn-lstm/*"])
     assert [chosen(f"{name}/nn-lstm/w/c/train/fp32") for name in (*names, "jax")] == [True, True, True, False]
-    assert matrix.start_of("torch-2.x@threads:4") == Launch(image="torch-2.x", threads=4)
-    assert matrix.start_of("torch-2.x") == Launch()
+    assert matrix.launch_of("torch-2.x@threads:4") == Launch(image="torch-2.x", threads=4)
+    assert matrix.launch_of("torch-2.x") == Launch()
 
 
 def test_one_thread_count_adds_nothing() -> None:

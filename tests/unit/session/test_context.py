@@ -288,9 +288,9 @@ def test_variables_and_variants_that_are_typed_arrive() -> None:
     names = ("torch-2.x", "torch-2.x@threads:4", "torch-2.x@env:A=1", "torch-2.x@env:A=1@threads:4")
     assert context.request.environments == names
     assert context.request.threads == 2
-    starts = [context.matrix.start_of(name) for name in names]
-    assert [start.threads for start in starts] == [0, 4, 0, 4]
-    assert [start.variables for start in starts] == [{"B": "2"}] * 2 + [{"B": "2", "A": "1"}] * 2
+    launches = [context.matrix.launch_of(name) for name in names]
+    assert [launch.threads for launch in launches] == [0, 4, 0, 4]
+    assert [launch.variables for launch in launches] == [{"B": "2"}] * 2 + [{"B": "2", "A": "1"}] * 2
     assert Options.of_argv(context.origin.command) == typed
 
 

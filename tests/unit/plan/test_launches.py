@@ -5,15 +5,15 @@ from dataclasses import replace
 from runner.core.model import Block, Cell, Measurement, Past, Plan, PlannedCell, Provisioned
 from runner.core.model.variant_ids import Launch
 from runner.plan.document import plan_document, read_plan
+from runner.plan.launches import failed_launches, with_launches
 from runner.plan.pairs import add_controls, in_turns, with_twins
-from runner.plan.starts import failed_starts, with_starts
 
-STARTS = {
+LAUNCHES = {
     "np@env:A=1": Launch(image="np", variables={"A": "1"}),
     "np@threads:4": Launch(image="np", threads=4),
     "own": Launch(variables={"B": "2"}),
 }
-NAMES = ("np", *STARTS)
+NAMES = ("np", *LAUNCHES)
 
 
 def plan(names: tuple[str, ...] = NAMES) -> Plan:
@@ -25,7 +25,7 @@ def plan(names: tuple[str, ...] = NAMES) -> Plan:
         cells=tuple(PlannedCell(cell=cell, device="cpu") for cell in cells),
         blocks=(Block(case_id="w/c", spec={}, device="cpu", cells=cells),),
         frameworks=dict.fromkeys(names, "numpy"),
-        starts={name: STARTS[name] for name in names if name in STARTS},
+        launches={name: LAUNCHES[name] for name in names if name in LAUNCHES},
     )
 
 
@@ -34,7 +34,7 @@ def built(name: str) -> Provisioned:
 
 
 def test_environments_share_an_image_and_have_their_own_variables() -> None:
-    ready = with_starts(plan(), {name: built(name) for name in ("np", "own")})
+    ready = with_launches(plan(), {name: built(name) for name in ("np", "own")})
     assert {name: (each.handle, each.variables) for name, each in ready.items()} == {
         "np": ("np", {}),
         "np@env:A=1": ("np", {"A": "1"}),
@@ -45,30 +45,30 @@ def test_environments_share_an_image_and_have_their_own_variables() -> None:
 
 
 def test_variables_are_a_part_of_what_identifies_an_environment() -> None:
-    ready = with_starts(plan(), {name: built(name) for name in ("np", "own")})
+    ready = with_launches(plan(), {name: built(name) for name in ("np", "own")})
     assert ready["np"].digest == ready["np@threads:4"].digest == "d"
     assert len({each.digest for each in ready.values()}) == 3
-    assert with_starts(plan(), ready) == ready
+    assert with_launches(plan(), ready) == ready
 
 
 def test_an_image_that_is_not_measured_itself_is_left_out() -> None:
-    assert list(with_starts(plan(("np@env:A=1",)), {"np": built("np")})) == ["np@env:A=1"]
+    assert list(with_launches(plan(("np@env:A=1",)), {"np": built("np")})) == ["np@env:A=1"]
 
 
 def test_an_environment_of_an_earlier_run_keeps_its_variables() -> None:
     earlier = {"own": replace(built("own"), variables={"B": "old"})}
-    assert with_starts(plan(), earlier, earlier)["own"].variables == {"B": "old"}
+    assert with_launches(plan(), earlier, earlier)["own"].variables == {"B": "old"}
 
 
 def test_what_cannot_be_built_fails_all_that_share_it() -> None:
-    assert failed_starts(plan(), {"np": "no image"}) == dict.fromkeys(NAMES[:3], "no image")
+    assert failed_launches(plan(), {"np": "no image"}) == dict.fromkeys(NAMES[:3], "no image")
 
 
 def test_a_twin_is_started_as_what_it_repeats() -> None:
     made = with_twins(plan(("np@env:A=1", "np")))
-    ready = add_controls(made, with_starts(made, {"np": built("np")}))
+    ready = add_controls(made, with_launches(made, {"np": built("np")}))
     assert ready["np@env:A=1@twin"].variables == {"A": "1"}
-    assert made.start_of("np@env:A=1@twin") == STARTS["np@env:A=1"]
+    assert made.launch_of("np@env:A=1@twin") == LAUNCHES["np@env:A=1"]
 
 
 def test_threads_are_those_of_the_run_where_an_environment_has_none() -> None:
@@ -87,10 +87,10 @@ def test_an_environment_as_it_was_has_its_thread_count() -> None:
 
 def test_starts_come_back_from_the_document_of_a_plan_and_others_add_nothing_to_it() -> None:
     document = plan_document(plan())
-    assert document["starts"] == {
+    assert document["launches"] == {
         "np@env:A=1": {"image": "np", "env": {"A": "1"}},
         "np@threads:4": {"image": "np", "threads": 4},
         "own": {"env": {"B": "2"}},
     }
-    assert read_plan(document, {"w/c": {}}, Measurement(threads=2), Past()).starts == STARTS
-    assert "starts" not in plan_document(plan(("np",)))
+    assert read_plan(document, {"w/c": {}}, Measurement(threads=2), Past()).launches == LAUNCHES
+    assert "launches" not in plan_document(plan(("np",)))

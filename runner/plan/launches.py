@@ -10,7 +10,7 @@ from runner.core.variables import content_digest, digest_with
 T = TypeVar("T")
 
 
-def with_starts(plan: Plan, ready: Mapping[str, Provisioned], also: Collection[str] = ()) -> dict[str, Provisioned]:
+def with_launches(plan: Plan, ready: Mapping[str, Provisioned], also: Collection[str] = ()) -> dict[str, Provisioned]:
     """Return the provisioned environments of a plan as they are started: with their variables, which identify them too.
 
     Environments that differ in those alone share what was provisioned. Those in ``also`` have their variables already.
@@ -19,18 +19,18 @@ def with_starts(plan: Plan, ready: Mapping[str, Provisioned], also: Collection[s
     for name, image in _of_images(plan, ready).items():
         if name in also:
             continue
-        variables = plan.start_of(name).variables
+        variables = plan.launch_of(name).variables
         digest = digest_with(content_digest(image.digest), variables)
         started[name] = replace(image, environment=name, variables=variables, digest=digest)
     return {name: environment for name, environment in started.items() if name in plan.frameworks}
 
 
-def failed_starts(plan: Plan, failed: Mapping[str, T]) -> dict[str, T]:
+def failed_launches(plan: Plan, failed: Mapping[str, T]) -> dict[str, T]:
     """Return what failed, also for the environments of a plan that share what could not be provisioned."""
     return {**failed, **_of_images(plan, failed)}
 
 
 def _of_images(plan: Plan, by_image: Mapping[str, T]) -> dict[str, T]:
     """Return what is known of an image for each environment that is started in a way of its own."""
-    images = {name: start.image or name for name, start in plan.starts.items()}
+    images = {name: launch.image or name for name, launch in plan.launches.items()}
     return {name: by_image[image] for name, image in images.items() if image in by_image}
