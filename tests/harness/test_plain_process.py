@@ -7,7 +7,7 @@ import pytest
 
 from runner.measure.session import Session
 from tests.harness.conftest import VERSIONS, Ask, environment, request
-from tests.harness.test_server import to_its_end
+from tests.harness.test_server import FAILURES_OF_A_PROCESS, to_its_end
 
 CHECKED = ("loss", "reference_loss", "loss_error", "forward_error", "gradient_errors", "digest", "check_seconds")
 
@@ -50,16 +50,7 @@ def test_each_phase_is_timed_and_verified(phase: str, ask: Ask) -> None:
     assert reply["gradient_errors"]
 
 
-@pytest.mark.parametrize(
-    ("slug", "kind", "words"),
-    [
-        ("exits", "crash", "exit 3 without a result; last words: about to leave"),
-        ("raises", "crash", "RuntimeError: no such kernel"),
-        ("crashes", "crash", "killed by signal SIGSEGV"),
-        ("refuses-memory", "oom", "can't allocate memory"),
-        ("no-such-slug", "crash", "no implementation 'no-such-slug'"),
-    ],
-)
+@pytest.mark.parametrize(("slug", "kind", "words"), FAILURES_OF_A_PROCESS)
 def test_its_failure_has_its_class_and_the_server_continues(
     slug: str, kind: str, words: str, open_session: Callable[[str], Session], python: str, ask: Ask
 ) -> None:

@@ -19,6 +19,15 @@ from runner.measure.session import Session
 from tests.harness.conftest import VERSIONS, Ask, environment, request
 from tests.support.cases import TINY
 
+FAILURES_OF_A_PROCESS = (
+    ("exits", "crash", "exit 3 without a result; last words: about to leave"),
+    ("raises", "crash", "RuntimeError: no such kernel"),
+    ("crashes", "crash", "killed by signal SIGSEGV"),
+    ("refuses-memory", "oom", "can't allocate memory"),
+    ("no-such-slug", "crash", "no implementation 'no-such-slug'"),
+)
+"""Implementation of the faulty adapter -> class and reason, whether its child is forked or a fresh interpreter."""
+
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_server_measures_under_each_python(
@@ -45,16 +54,12 @@ def test_server_measures_under_each_python(
 @pytest.mark.parametrize(
     ("slug", "kind", "words"),
     [
-        ("exits", "crash", "exit 3 without a result; last words: about to leave"),
-        ("raises", "crash", "RuntimeError: no such kernel"),
-        ("crashes", "crash", "killed by signal SIGSEGV"),
-        ("refuses-memory", "oom", "can't allocate memory"),
+        *FAILURES_OF_A_PROCESS,
         ("nan", "nan", "a loss is not finite"),
         ("wrong-gate", "wrong-result", "allowed"),
         ("lost-bias", "wrong-result", "allowed"),
         ("doubled-bias", "wrong-result", "losses are off"),
         ("idle-forward", "wrong-result", "the forward pass is off by 1.0e+00 of its norm, 1e-03 allowed"),
-        ("no-such-slug", "crash", "no implementation 'no-such-slug'"),
     ],
 )
 def test_failure_of_a_child_has_its_class_and_the_server_continues(
