@@ -3,11 +3,13 @@
 ``python -m benchmarks.plain_scripts numpy-1.16 numpy-2.x`` takes about a minute for each environment, needs a Docker
 engine, and prints for each environment and kind: the script's median time, the runner's, and the ratio of the two with
 its 95 % interval (Welch's t interval of the logarithms of the medians of processes). The two do not take turns, so the
-machine should be idle. ``script.py`` imports nothing of this project. Further words are options of ``runner run``, such
-as ``--process plain``.
+machine should be idle. ``script.py`` imports nothing of this project. ``--matrix matrix.yaml torch-2.x`` takes
+environments of the shipped matrix, ``--model examples/lstm_tagger.py --kind small`` another model file. Further words
+are options of ``runner run``, such as ``--process plain``.
 """
 
 import argparse
+import contextlib
 import math
 import os
 import subprocess
@@ -21,7 +23,13 @@ from runner.core.model.cells import Cell, is_control
 from runner.store.run import Run, runs
 
 FOLDER = Path(__file__).parent
-CLASSES = {"numpy": "NumpyModel", "torch": "TorchModel", "tensorflow": "TensorFlowModel", "jax": "JaxModel"}
+CLASSES = {
+    "numpy": "NumpyModel",
+    "torch": "TorchModel",
+    "tensorflow": "TensorFlowModel",
+    "keras": "KerasModel",
+    "jax": "JaxModel",
+}
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 LAST_CPU = str(max(os.sched_getaffinity(0)))
 """Where a run on one thread measures, too."""
@@ -36,22 +44,26 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--matrix", default=str(FOLDER / "matrix.yaml"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3)
-    parser.add_argument("--kind", default="*", help="such as 'allocate-*'")
+    parser.add_argument("--model", type=Path, default=FOLDER / "calls.py")
+    parser.add_argument("--reports", type=Path, help="an empty folder that keeps the run; default: it is removed")
+    parser.add_argument("--kind", default="*", help="of a call, or a case of the model file, such as 'allocate-*'")
     known, options = parser.parse_known_args(words)
-    with tempfile.TemporaryDirectory() as folder:
-        command = [f"{name}/model/calls/{known.kind}/**" for name in known.environments]
-        command += ["--matrix", known.matrix, "--model", str(FOLDER / "calls.py")]
+    with contextlib.ExitStack() as stack:
+        folder = str(known.reports or stack.enter_context(tempfile.TemporaryDirectory()))
+        model = known.model.stem.replace("_", "-")
+        command = [f"{name}/model/{model}/{known.kind}/**" for name in known.environments]
+        command += ["--matrix", known.matrix, "--model", str(known.model)]
         command += ["--rounds", str(known.rounds), "--max-rounds", str(known.rounds), "--seconds", str(known.seconds)]
         command += ["--reports", folder, "--backend", "docker", "--threads", "1", "--busy-ok", *options]
         subprocess.run([sys.executable, "-m", "runner", "run", *command], check=False)
         subprocess.run([sys.executable, "-m", "runner", "check", "--reports", folder], check=False)
         (run,) = runs(Path(folder))
-        for line in lines(run, known.rounds, known.seconds):
+        for line in lines(run, known.model.resolve(), known.rounds, known.seconds):
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
 
 
-def lines(run: Run, processes: int, seconds: float) -> Iterator[str]:
+def lines(run: Run, model: Path, processes: int, seconds: float) -> Iterator[str]:
     """Yield the table: what a script takes, what was measured, and the ratio script / measured."""
     measured: dict[Cell, list[float]] = {}
     images: dict[Cell, str] = {}
@@ -63,21 +75,22 @@ def lines(run: Run, processes: int, seconds: float) -> Iterator[str]:
     for cell in sorted(measured, key=lambda cell: cell.id):
         if is_control(cell.environment):
             continue
-        kind, image = cell.case, images[cell]
-        scripts = [script(image, CLASSES[frameworks[cell.environment]], kind, seconds) for _ in range(processes)]
+        words = [CLASSES[frameworks[cell.environment]], cell.case, cell.phase, str(seconds)]
+        scripts = [script(images[cell], model, words) for _ in range(processes)]
         ratio, low, high = interval(scripts, measured[cell])
         near = "" if abs(math.log(ratio)) < math.log1p(TARGET) else "  beyond 3 %"
         times = f"{median(scripts) * 1e6:10.1f} us {median(measured[cell]) * 1e6:10.1f} us"
-        yield f"{cell.environment:14} {kind:14} {times} {ratio:7.3f} ({low:.3f} to {high:.3f}){near}"
+        call = f"{cell.environment:14} {cell.case:14} {cell.phase:8}"
+        yield f"{call} {times} {ratio:7.3f} ({low:.3f} to {high:.3f}){near}"
 
 
-def script(image: str, name: str, kind: str, seconds: float) -> float:
+def script(image: str, model: Path, words: Sequence[str]) -> float:
     """Return the median seconds of a call in a fresh process."""
-    mount = ["--volume", f"{FOLDER}:/calls:ro", "--network", "none", "--cpuset-cpus", LAST_CPU]
+    mount = ["--volume", f"{FOLDER}:/scripts:ro", "--volume", f"{model.parent}:/models:ro", "--network", "none"]
     variables = [word for variable in THREADS for word in ("--env", f"{variable}=1")]
-    command = ["docker", "run", "--rm", *mount, *variables, "--entrypoint", "python3", image, "/calls/script.py"]
+    command = ["docker", "run", "--rm", *mount, "--cpuset-cpus", LAST_CPU, *variables, "--entrypoint", "python3", image]
     done = subprocess.run(
-        [*command, "/calls/calls.py", name, kind, str(seconds)], check=True, capture_output=True, text=True
+        [*command, "/scripts/script.py", f"/models/{model.name}", *words], check=True, capture_output=True, text=True
     )
     return float(done.stdout)
 

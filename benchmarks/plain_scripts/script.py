@@ -1,38 +1,50 @@
-"""A plain script, which knows nothing of the runner: ``python script.py CALLS CLASS KIND SECONDS`` prints a median.
+"""A plain script, which knows nothing of the runner: ``python script.py FILE CLASS CASE PHASE SECONDS`` prints a median.
 
-It imports, builds and calls, and has no list but that of the times. It runs on Python 3.6.
+It imports, builds and calls what the class of a model file is, and has no list but that of the times. It runs on
+Python 3.6.
 """
 
 import importlib.util
+import inspect
 import sys
 import time
 
 import numpy as np
 
 
-def main(path, name, kind, seconds):
+def main(path, name, case, phase, seconds):
     spec = importlib.util.spec_from_file_location("calls", path)
     calls = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(calls)
-    named = {"random": np.random.RandomState(0), "kind": kind}
-    model_class = getattr(calls, name)
+    sizes = calls.CASES[case]
     if name == "TorchModel":
         import torch
 
         torch.set_num_threads(1)
-        named["device"] = "cpu"
-    model = model_class(**named)
-    wait = (lambda result: result.block_until_ready()) if name == "JaxModel" and kind != "objects" else lambda _: None
+    random = np.random.RandomState(0)
+    offered = dict(sizes, random=random, device="cpu", precision="fp32")
+    model_class = getattr(calls, name)
+    wanted = inspect.signature(model_class).parameters
+    if "weights" in wanted:
+        taken = inspect.signature(calls.weights).parameters
+        offered["weights"] = calls.weights(**{word: offered[word] for word in taken})
+    call = getattr(model_class(**{word: offered[word] for word in wanted}), phase)
     end = time.perf_counter() + seconds / 2
     while time.perf_counter() < end:
-        wait(model.forward())
+        wait(call())
     times = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 5:
         begin = time.perf_counter()
-        wait(model.forward())
+        wait(call())
         times.append(time.perf_counter() - begin)
     print(sorted(times)[len(times) // 2])
 
 
-main(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]))
+def wait(result):
+    """Wait for JAX, which returns before it has computed."""
+    if hasattr(result, "block_until_ready"):
+        result.block_until_ready()
+
+
+main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4], float(sys.argv[5]))
