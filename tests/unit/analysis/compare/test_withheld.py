@@ -75,5 +75,5 @@ def planted(count: int, share: float, runs: int = 100) -> Counter[str]:
 @pytest.mark.parametrize(("count", "share"), [(3, 5 / 6), (5, 5 / 6), (20, 5 / 6), (5, 2 / 3), (20, 1 / 2)])
 def test_a_program_of_two_states_is_withheld_or_right_in_100_of_100(count: int, share: float) -> None:
     verdicts = planted(count, share)
-    assert verdicts.keys() <= {"slower", "two-states"}, verdicts
+    assert verdicts.keys().isdisjoint({"faster", "same"}), verdicts
     assert verdicts["two-states"] >= (60 if count == 3 else 75), verdicts
