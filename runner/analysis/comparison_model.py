@@ -9,7 +9,7 @@ from runner.analysis.model import Grade, QualityIssue
 from runner.analysis.releases import EnvironmentRelease
 from runner.catalog.published import Figure
 from runner.core.model import Cell
-from runner.core.model.cells import is_control
+from runner.core.model.cells import is_control, plain
 from runner.stats.intervals import MARGIN
 
 Verdict = Literal["slower", "faster", "same", "inconclusive", "not-comparable", "not-measured"]
@@ -49,6 +49,8 @@ class Row:
         boards: those whose rounds are compared, or without such rounds those that measured either side; none if both
             were published or not measured.
         device_name: the kind of device of its measured sides; ``A and B`` if they differ.
+        in_plain_processes: whether its rounds and times are those of the plain-process controls of its cells, which
+            show another ratio than the cells do.
         quality_issues: of the pair and of both cells, serious ones first; until ``runner.analysis.quality.annotate``
             adds those of the cells, only that of a pair of user networks that were not verified against each other.
     """
@@ -77,7 +79,13 @@ class Row:
     runs: tuple[str, ...] = ()
     boards: tuple[Board, ...] = ()
     device_name: str = ""
+    in_plain_processes: bool = False
     quality_issues: tuple[QualityIssue, ...] = ()
+
+    @property
+    def measured_cells(self) -> tuple[Cell, Cell]:
+        """The cells whose rounds the row is of, the base's first: further rounds measure them."""
+        return (plain(self.base), plain(self.other)) if self.in_plain_processes else (self.base, self.other)
 
     @property
     def cell_ids(self) -> tuple[str, str]:

@@ -84,7 +84,7 @@ class StoppingRule:
         """
         for comparison in comparisons:
             for row in () if comparison.is_control else comparison.rows:
-                cells = frozenset({row.base, row.other})
+                cells = frozenset(row.measured_cells)
                 remaining = self.looks[-1] - row.rounds
                 in_reach = row.more_rounds_low <= remaining
                 if row.more_rounds and in_reach and cells <= self.round_seconds.keys():

@@ -97,7 +97,7 @@ class RoundPlan:
             if block.case_id in left_out or (block.case_id, number) in self.plan.past.finished:
                 continue
             measured = self._cells_of_group(block, of.group) & set(selected) - set(abandoned)
-            if of.number > PLAIN_ROUNDS:
+            if PLAIN_ROUNDS < of.number <= self.plan.measurement.rounds:
                 measured = {cell for cell in measured if not is_plain(cell.environment)}
             cells = self._balanced(block, of)
             step_cells = tuple(cell for cell in cells if cell in measured)

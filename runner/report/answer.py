@@ -6,9 +6,9 @@ The page, ``report.md`` and the end of ``runner run`` show it first.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runner.analysis.compare.withheld import WITHHELD
 from runner.analysis.comparison_model import Comparison, GeometricMean, Row
 from runner.analysis.model import ADVICE, Grade
+from runner.analysis.process_states import TWO_STATES
 from runner.analysis.releases import EnvironmentRelease
 from runner.report import panels, wording
 from runner.report.formatting import counted, few
@@ -163,7 +163,7 @@ def _change(comparison: Comparison, other: str, names: Mapping[str, EnvironmentR
     ratio, low, high = _average(mean, rows)
     noise = mean.noise if mean else ""
     excludes_one = low is not None and high is not None and (high < 1 or low > 1)
-    is_withheld = mean is None and any(row.code in WITHHELD for row in rows)
+    is_withheld = mean is None and any(row.code == TWO_STATES for row in rows)
     return ReleaseChange(
         base=base_name(comparison.base, other, names),
         other=name(other, names),

@@ -10,12 +10,14 @@ from runner.analysis.compare.forecasts import detectable_by_kind
 from runner.analysis.compare.geometric_mean import geometric_means
 from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.compare.noise_floor import apply_noise_floors, flag_noisy_means
+from runner.analysis.compare.plain_rows import in_plain_processes
 from runner.analysis.compare.run_sides import Match, RunReader, choose_sides, passed_over
 from runner.analysis.compare.verdicts import with_verdicts
-from runner.analysis.compare.withheld import WITHHELD, withhold
+from runner.analysis.compare.withheld import withhold
 from runner.analysis.comparison_model import Comparison, Detectable, GeometricMean, Row
 from runner.analysis.model import Dataset
 from runner.analysis.releases import releases
+from runner.analysis.process_states import TWO_STATES
 from runner.catalog import published
 from runner.core.errors import Problem, RunnerError, UsageError
 from runner.core.model.cells import is_control, is_plain, is_twin, without_control
@@ -52,12 +54,13 @@ def compare(
     usable = [match for match in matches.values() if match is not None and match.usable]
     if not usable:
         raise RunnerError(*_nothing_comparable(reader, base, others))
-    drafts = [draft for match in matches.values() if match for draft in match.drafts()]
+    planned = (draft for match in matches.values() if match for draft in match.drafts())
+    drafts = [*in_plain_processes(planned, reader.measured())]
     judged = with_verdicts(drafts, margin, inflations=reader.inflations())
     by_kind = detectable_by_kind(judged, [draft.looks for draft in drafts], margin)
     detected = next(iter(by_kind.values())) if len(by_kind) == 1 else Detectable()
-    rows = [*withhold(apply_noise_floors(judged, reader.noise_floors()), reader.processes(), margin)]
-    averaged = [draft for draft, row in zip(drafts, rows, strict=True) if row.code not in WITHHELD]
+    rows = [*withhold(apply_noise_floors(judged, reader.noise_floors()), reader.states(), margin)]
+    averaged = [draft for draft, row in zip(drafts, rows, strict=True) if row.code != TWO_STATES]
     passed = (each for match in usable for each in passed_over(reader.already_read(), match))
     sides = ((match.base, match.other, match.pairs) for match in usable)
     return Comparison(

@@ -11,12 +11,13 @@ from runner.analysis.compare.noise_floor import Floor, MeanKey, Work
 from runner.analysis.compare.pairing import CellPair, Side, pairs
 from runner.analysis.compare.published_side import published_side
 from runner.analysis.compare.verdicts import draft
-from runner.analysis.compare.withheld import ProcessFindings
 from runner.analysis.comparison_model import PassedOver
 from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import Dataset
 from runner.analysis.of_run import split
+from runner.analysis.process_states import ProcessStates
 from runner.catalog.published import Figure, is_published
+from runner.core.model import Cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,10 @@ class RunReader:
         """Return the runs that were read, newest first."""
         return self._read
 
+    def measured(self) -> Mapping[str, MeasuredRun]:
+        """Return run -> the run, of those that were read."""
+        return {measured.dataset.run: measured for measured in self._measured}
+
     def facts(self) -> Mapping[str, RunFacts]:
         """Return run -> facts, of the runs that were read."""
         datasets = (measured.dataset for measured in self._measured)
@@ -100,9 +105,9 @@ class RunReader:
         """Return run -> its noise floors, of the runs that were read."""
         return {measured.dataset.run: measured.floors for measured in self._measured}
 
-    def processes(self) -> Mapping[str, ProcessFindings]:
-        """Return run -> what its processes show of its cells, of the runs that were read."""
-        return {each.dataset.run: ProcessFindings(each.plain_pairs, each.states) for each in self._measured}
+    def states(self) -> Mapping[str, Mapping[Cell, ProcessStates]]:
+        """Return run -> its cells that have two states over their processes, of the runs that were read."""
+        return {each.dataset.run: each.states for each in self._measured}
 
     def inflations(self) -> Mapping[str, Inflation]:
         """Return run -> by how much its errors are larger than they seem, of the runs that were read."""

@@ -12,7 +12,7 @@ from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.controls import control_issues
 from runner.analysis.model import Dataset, QualityIssue
-from runner.analysis.plain_control import plain_issues
+from runner.analysis.plain_control import DIFFERS, plain_issues
 from runner.analysis.process_states import state_issues
 from runner.analysis.quality.cell_checks import CELL_CHECKS, cell_samples, few_rounds, rounds_in_clusters
 from runner.analysis.quality.page_faults import plain_differs, rounds_differ, sides_differ
@@ -96,8 +96,10 @@ def annotate(comparison: Comparison, issues_by_run: Mapping[str, Sequence[Qualit
     rows = []
     for row in comparison.rows:
         sides = zip((row.runs[0], row.runs[-1]), row.cell_ids, strict=True) if row.runs else ()
-        issues = [*row.quality_issues]  # of the pair
-        issues += [issue for run, cell_id in sides for issue in by_cell.get(run, {}).get(cell_id, ())]
+        of_cells = [issue for run, cell_id in sides for issue in by_cell.get(run, {}).get(cell_id, ())]
+        if row.in_plain_processes:
+            of_cells = [issue for issue in of_cells if issue.code != DIFFERS]  # the row's own says more
+        issues = [*row.quality_issues, *of_cells]
         issues.sort(key=lambda issue: not issue.serious)
         rows.append(replace(row, quality_issues=tuple(issues)) if issues else row)
     return replace(comparison, rows=tuple(rows))

@@ -7,7 +7,7 @@ import pytest
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.stopping import StoppingRule
 from runner.core.model import Cell, Measurement, Plan, PlannedCell, Skip
-from runner.core.model.cells import twin
+from runner.core.model.cells import plain, twin
 from tests.support.fake_runs import cell
 
 BASE, OTHER = "torch-1.0", "torch-2.x"
@@ -46,6 +46,12 @@ def test_open_pairs_get_another_round_and_the_reason_counts_them() -> None:
     decision = RULE.decide(TWO_OPEN, 3)
     assert decision.cells == {*CHEAP, *COSTLY}
     assert decision.reason == "after 3 rounds 2 verdicts are open: a further round for 4 cells"
+
+
+def test_a_pair_that_is_compared_in_plain_processes_gets_further_rounds_of_these() -> None:
+    rule = replace(RULE, round_seconds={**ROUND_SECONDS, **{plain(cell): 2.0 for cell in CHEAP}})
+    decision = rule.decide([comparison(replace(row(CHEAP, 2), in_plain_processes=True))], 3)
+    assert decision.cells == {plain(cell) for cell in CHEAP}
 
 
 def test_nothing_is_chosen_where_all_is_decided() -> None:

@@ -59,16 +59,30 @@ def test_an_even_round_reverses_the_order_of_the_round_before(group: int) -> Non
     assert len({str(cells) for cells in cells_by_round[::2]}) > 3
 
 
-def test_a_plain_process_repeats_a_cell_in_the_first_rounds_alone() -> None:
-    controlled = replace(plan(), blocks=(block(*FIRST[:2], plain(FIRST[0]), plain(FIRST[1])),))
-    order = RoundPlan(controlled, ("a", "b", "a@plain", "b@plain"), (("a", "b", "a@plain", "b@plain"),))
+def controlled(rounds: int) -> Plan:
+    """Return a plan of two cells and their plain-process controls."""
+    of_two = (block(*FIRST[:2], plain(FIRST[0]), plain(FIRST[1])),)
+    return replace(plan(), blocks=of_two, measurement=Measurement(rounds=rounds, max_rounds=8))
+
+
+def test_a_plain_process_repeats_a_cell_in_the_first_of_the_planned_rounds_alone() -> None:
+    planned = controlled(rounds=5)
+    order = RoundPlan(planned, ("a", "b", "a@plain", "b@plain"), (("a", "b", "a@plain", "b@plain"),))
     names = []
     for number in range(1, 6):
-        (step,) = order.steps(Round(number), controlled.blocks[0].cells)
+        (step,) = order.steps(Round(number), planned.blocks[0].cells)
         names.append(sorted(cell.environment for cell in step.cells))
     assert names == [["a", "a@plain", "b", "b@plain"]] * PLAIN_ROUNDS + [["a", "b"]] * (5 - PLAIN_ROUNDS)
-    only_controls = [cell for cell in controlled.blocks[0].cells if "@" in cell.environment]
+    only_controls = [cell for cell in planned.blocks[0].cells if "@" in cell.environment]
     assert order.steps(Round(PLAIN_ROUNDS + 1), only_controls) == []
+
+
+def test_further_rounds_measure_the_plain_processes_that_are_chosen() -> None:
+    planned = controlled(rounds=3)
+    order = RoundPlan(planned, ("a", "b", "a@plain", "b@plain"), (("a", "b", "a@plain", "b@plain"),))
+    chosen = {plain(FIRST[0]), plain(FIRST[1])}
+    (step,) = order.steps(Round(4), chosen)
+    assert set(step.cells) == chosen
 
 
 def test_a_group_without_a_partner_measures_no_control_of_the_base() -> None:
