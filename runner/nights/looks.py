@@ -93,6 +93,21 @@ def last_in_turns(looks: Sequence[Look]) -> Look | None:
     return next((look for look in reversed(looks) if look.verdict), None)
 
 
+def is_over(verdict: str, ratio_high: float | None, margin: float) -> bool:
+    """Return True where a night could tell, in turns, that a slow-down is over.
+
+    An open verdict tells that only if its interval is below the margin as a whole: what no night could decide lasts.
+
+    Args:
+        verdict: in turns.
+        ratio_high: the upper end of the 95 % interval of the ratio; None without one.
+        margin: the relative change that counts as none.
+    """
+    if verdict == "inconclusive":
+        return ratio_high is not None and ratio_high < 1 + margin
+    return verdict in ("same", "faster")
+
+
 def earlier_nights(reports: Path) -> EarlierNights:
     """Read the stored nights; a file that this program did not write is ignored."""
     stored = read_nights(reports)

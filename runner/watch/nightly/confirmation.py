@@ -18,7 +18,7 @@ from runner.analysis.model import MIN_ROUNDS
 from runner.backends import restored
 from runner.core.model import Cell, Plan, Provisioned, Survey
 from runner.core.progress import Progress
-from runner.nights.looks import Look, last_in_turns
+from runner.nights.looks import Look, is_over, last_in_turns
 from runner.nights.night import Against, NightChange, NightPair, State
 from runner.nights.night_files import nights_folder
 from runner.plan.pairs import MAX_ROUNDS_IN_TURNS, in_turns, of_cells
@@ -222,8 +222,7 @@ def confirming_night(
       are repeated every few nights for ever: they need the night before.
     - If the p-value is above DENIAL_LEVEL, both the night before and an interval beyond the margin are needed; in
       between, the night before.
-    - A confirmation stands while nobody could measure again, and while an open verdict has a ratio beyond the margin.
-      ``same``, ``faster`` and a ratio within the margin end it.
+    - A confirmation stands until a night could tell that the slow-down is over (``looks.is_over``).
 
     Args:
         night: tonight's run.
@@ -237,10 +236,8 @@ def confirming_night(
     verdict = again.verdict if again else "not-measured"
     if again is None or verdict in ("not-measured", "not-comparable"):
         return standing
-    if verdict == "inconclusive":
-        return standing if (again.ratio or 1.0) > 1 + margin else ""
     if verdict != "slower":
-        return ""
+        return "" if is_over(verdict, again.ratio_high, margin) else standing
     last = last_in_turns(looks)
     is_first = against == "baseline" and (last is None or last.verdict in ("same", "faster"))
     leaned_before = last is not None and last.leans_slower

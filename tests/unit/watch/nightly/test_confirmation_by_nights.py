@@ -14,9 +14,10 @@ TONIGHT = "20261124-023000-ab12"
 BEFORE = "20261123-023000-ab12"
 
 
-def row(verdict: Verdict, ratio: float = 1.05) -> Row:
-    """Return a row in turns."""
-    return Row(base=cell(), other=cell(), verdict=verdict, ratio=ratio)
+def row(verdict: Verdict, ratio: float = 1.05, width: float = 0.03) -> Row:
+    """Return a row in turns, whose interval reaches ``width`` to each side."""
+    low, high = ratio - width, ratio + width
+    return Row(base=cell(), other=cell(), verdict=verdict, ratio=ratio, ratio_low=low, ratio_high=high)
 
 
 def look(verdict: str, *, leans: bool = False, confirmed_in: str = "", state: State = "measured-again") -> Look:
@@ -64,14 +65,18 @@ def test_a_confirmation_takes_a_second_witness(
         (None, BEFORE),
         (row("not-measured"), BEFORE),
         (row("slower"), BEFORE),
+        (row("not-comparable"), BEFORE),
         (row("inconclusive", 1.03), BEFORE),
-        (row("inconclusive", 1.01), ""),
+        (row("inconclusive", 1.01), BEFORE),
+        (row("inconclusive", 0.98, 0.05), BEFORE),
+        (row("inconclusive", 0.98, 0.03), ""),
+        (Row(base=cell(), other=cell(), verdict="inconclusive", ratio=0.9), BEFORE),
         (row("same", 1.0), ""),
         (row("faster", 0.9), ""),
     ],
 )
 @pytest.mark.parametrize("against", ["baseline", "anchor"])
-def test_a_confirmation_stands_until_the_ratio_is_within_the_margin(
+def test_a_confirmation_stands_until_a_night_could_tell_that_it_is_over(
     again: Row | None, expected: str, against: Against
 ) -> None:
     looks = (look("slower", leans=True, confirmed_in=BEFORE),)
