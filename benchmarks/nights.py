@@ -1,11 +1,12 @@
 """What nights report, by the program's own functions on a made clock: ``python -m benchmarks.nights``.
 
-Six tables. sd is the standard deviation of a round's log ratio in turns; every night has another environment.
+Nine tables. sd is the standard deviation of a round's log ratio in turns; every night has another environment.
 
 - steps: a slow-down that comes after 8 equal nights and stays; no limit of time;
 - creep: 5 of 20 cells become 0.5 % slower each night; no limit of time;
 - false alarms: equal cells, under several kinds of noise; no limit of time;
 - sixty: 60 nights of 200 cells, some of which become slower, under four kinds of noise (``sixty_nights``);
+- site: how many change points of the site are false, and how soon a true one is seen (``site_noise``);
 - series: what the change points of the series detect by themselves (``series_noise``);
 - budget: half of 20 cells become 5 % slower in the third night; the first run uses all of its share of the budget.
 """
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from benchmarks import series_noise, sixty_nights
+from benchmarks import series_noise, site_noise, sixty_nights
 from benchmarks.simulated_nights import Outcome, simulate
 from benchmarks.simulated_turns import Floats, Noise, Scenario, normal
 from runner.watch.nightly import CONFIRMATION_SHARE
@@ -144,7 +145,11 @@ def budgets(draw: np.random.Generator, histories: int) -> None:
 def main() -> None:
     """Simulate and print."""
     tables = {"steps": steps, "creep": creeps, "false-alarms": false_alarms, "budget": budgets}
-    of_lines: Mapping[str, Callable[[int], Iterable[str]]] = {"sixty": sixty_nights.lines, "series": series_noise.lines}
+    of_lines: Mapping[str, Callable[[int], Iterable[str]]] = {
+        "sixty": sixty_nights.lines,
+        "series": series_noise.lines,
+        "site": site_noise.lines,
+    }
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join([*tables, *of_lines]))
     parser.add_argument("--histories", type=int, default=40)
