@@ -48,6 +48,15 @@ def bisect(
     ] = "release",
     every: Annotated[bool, typer.Option("--all", help="compare each release with the one before it")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="keep the environments that are built for the search")] = False,
+    max_comparisons: Annotated[
+        int | None,
+        typer.Option(
+            "--max-comparisons",
+            min=1,
+            help="stop after so many comparisons; by default after as many as --all takes",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the candidates and what the search takes; measure nothing")
     ] = False,
@@ -59,7 +68,7 @@ def bisect(
     from runner.session.context import cache_in_use
 
     options = replace(options, selectors=[cell])
-    ends = workflow.Ends(good=good, bad=bad or "", axis=axis, every=every, keep=keep)
+    ends = workflow.Ends(good=good, bad=bad or "", axis=axis, every=every, keep=keep, max_comparisons=max_comparisons)
     if dry_run:
         console.show(workflow.dry_run(options, ends), format, output)
         return 0

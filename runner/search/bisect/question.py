@@ -27,6 +27,7 @@ class Ends:
         axis: what varies.
         every: compare all neighbours.
         keep: keep what is built.
+        max_comparisons: after which the search stops; None for as many as all neighbours have.
     """
 
     good: str
@@ -34,6 +35,7 @@ class Ends:
     axis: Axis = "release"
     every: bool = False
     keep: bool = False
+    max_comparisons: int | None = None
 
 
 def requested(options: Options, ends: Ends) -> tuple[Context, Question]:

@@ -15,9 +15,11 @@ from runner.matrix import Environment
 from runner.releases.candidates import ReleaseCandidate
 from runner.report.formatting import DASH
 from runner.search import bisect as workflow
+from runner.search.bisect.forecast import comparisons
 from runner.search.bisect.question import Ends, requested, split_cell, with_other_settings
 from runner.search.bisect.result import Bisection, entry
 from runner.search.bisect.state import FILE, Question, SearchState, SearchStep, new_state, read_state, unfinished
+from runner.search.bisect.walk import Found
 from runner.session.options import Options
 from runner.stats.bisection import FoundChanges, LocatedChange
 from runner.store.documents import NewerVersionError
@@ -60,6 +62,7 @@ class FakeMeasuring:
     state: SearchState
     times: tuple[float | None, ...]
     killed_at: int = 99
+    poor: frozenset[str] = frozenset()
     progress: Progress = field(default_factory=lambda: Progress(lambda _: None))
     steps: int = 0
     largest: int = 0
@@ -88,6 +91,8 @@ class FakeMeasuring:
             ratio_high=ratio * 1.02,
             rounds=5,
             run=f"run-{len(self.state.steps)}",
+            grade="poor" if other.name in self.poor else "good",
+            issues=("host-drift: the canary became 9 % slower",) if other.name in self.poor else (),
         )
 
     def remove(self, _: Mapping[str, ReleaseCandidate], kept: set[str]) -> None:
@@ -104,12 +109,12 @@ def state_in(folder: Path, count: int) -> SearchState:
 
 
 def searched(
-    state: SearchState, times: tuple[float | None, ...], killed_at: int = 99
+    state: SearchState, times: tuple[float | None, ...], killed_at: int = 99, limit: int | None = None
 ) -> tuple[Bisection, FakeMeasuring]:
     """Search among releases with known times."""
     measuring = FakeMeasuring(state, times, killed_at)
     releases = candidates(len(times))
-    answer = workflow._searched(releases, measuring, keep=False)  # type: ignore[arg-type]
+    found = workflow._searched(releases, measuring, keep=False, limit=limit)  # type: ignore[arg-type]
     result = Bisection(
         id=state.id,
         folder=state.path,
@@ -117,7 +122,7 @@ def searched(
         label="PyTorch",
         candidates=releases,
         steps=tuple(state.steps),
-        answer=answer,
+        found=found,
     )
     return result, measuring
 
@@ -128,13 +133,98 @@ SLOWER = (1.0, 1.0, 1.0, 1.0, 1.08, 1.08, 1.08)
 def test_the_sentence_names_the_release_the_effect_and_the_runs(tmp_path: Path) -> None:
     result, _ = searched(state_in(tmp_path, 7), SLOWER)
     assert result.exit_code == 0
-    (sentence,) = result.sentences()
+    sentence = next(result.sentences())
     effect = f"1.080 (1.058 {DASH} 1.102) times slower than PyTorch 1.3.0"
     assert sentence.startswith(f"PyTorch 1.4.0 made {QUESTION.cell} {effect}")
     assert sentence.endswith(f"measured in turns in {len(result.steps)} runs")
     (change,) = result.json()["changes"]
     assert (change["before"]["release"], change["after"]["release"], change["named"]) == ("1.3.0", "1.4.0", True)
     assert "torch-1.4" in result.text(120)
+
+
+def test_a_change_has_the_scatter_of_releases_and_an_interval_with_it(tmp_path: Path) -> None:
+    times = (1.0, 1.004, 0.998, 1.002, 1.079, 1.083, 1.081)
+    result, _ = searched(state_in(tmp_path, 7), times)
+    (change,) = result.json()["changes"]
+    assert change["named"]
+    with_scatter = change["with_scatter"]
+    assert with_scatter["scatter"] < 0.005
+    assert with_scatter["ratio_low"] < 1.08 < with_scatter["ratio_high"]
+    assert any("releases on either side differ from each other by 0." in sentence for sentence in result.sentences())
+
+
+def test_a_change_that_does_not_stand_out_of_its_neighbours_names_no_release(tmp_path: Path) -> None:
+    times = (1.0, 1.012, 0.985, 1.015, 1.022, 1.045, 1.05, 1.0, 1.06)
+    result, _ = searched(state_in(tmp_path, len(times)), times)
+    (change,) = result.json()["changes"]
+    assert (change["kind"], change["named"], result.exit_code) == ("scatter", False, 1)
+    assert "which does not stand out of how much releases differ from each other" in change["sentence"]
+
+
+def test_few_releases_do_not_show_how_much_releases_scatter(tmp_path: Path) -> None:
+    result, measuring = searched(state_in(tmp_path, 3), (1.0, 1.1, 1.1))
+    (change,) = result.json()["changes"]
+    assert (change["named"], change["with_scatter"]) == (True, None)
+    assert any("too few releases" in sentence for sentence in result.sentences())
+    assert measuring.steps == 4
+
+
+def test_what_is_not_sure_is_measured_around_and_continues_from_its_steps(tmp_path: Path) -> None:
+    times = tuple(1.0 + 0.008 * (position % 3 - 1) + 0.05 * (position >= 16) for position in range(33))
+    result, measuring = searched(state_in(tmp_path / "one", 33), times)
+    (change,) = result.json()["changes"]
+    assert change["after"]["name"] == "torch-1.16"
+    others = {step.other for step in result.steps}
+    assert {"torch-1.14", "torch-1.17"} <= others
+    state = state_in(tmp_path / "other", 33)
+    with pytest.raises(KilledError):
+        searched(state, times, killed_at=measuring.steps - 1)
+    continued, rest = searched(state, times)
+    assert rest.steps == 1
+    assert [step.other for step in continued.steps] == [step.other for step in result.steps]
+
+
+def test_the_runs_that_a_change_rests_on_have_their_grades_and_serious_issues(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 7)
+    measuring = FakeMeasuring(state, SLOWER, poor=frozenset({"torch-1.4"}))
+    found = workflow._searched(candidates(7), measuring, keep=False)  # type: ignore[arg-type]
+    result, _ = searched(state, SLOWER)
+    assert result.found == found
+    sentences = [sentence.strip() for sentence in result.sentences()]
+    (grades,) = (sentence for sentence in sentences if sentence.startswith("the grades of the"))
+    assert "poor" in grades
+    assert "serious in a run that this rests on: host-drift: the canary became 9 % slower" in sentences
+    (change,) = result.json()["changes"]
+    assert {run["grade"] for run in change["runs"]} == {"poor"}
+
+
+def test_a_search_stops_at_its_limit_and_goes_on_with_a_larger_one(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 33)
+    times = (1.0,) * 20 + (1.1,) * 13
+    result, _ = searched(state, times, limit=3)
+    assert (len(result.steps), result.exit_code, result.json()["stopped"]) == (3, 1, True)
+    sentences = list(result.sentences())
+    assert "where the search stopped" in sentences[0]
+    assert "`--max-comparisons 6` goes on" in sentences[-1]
+    longer, measuring = searched(state, times)
+    assert [change.after for change in longer.answer.changes] == [20]
+    assert measuring.steps == len(longer.steps) - 3
+
+
+def test_gradual_changes_stop_at_the_comparisons_of_all_neighbours(tmp_path: Path) -> None:
+    times = tuple(1.1 ** (position / 32) for position in range(33))
+    result, measuring = searched(state_in(tmp_path, 33), times)
+    assert measuring.steps == len(result.steps) <= 33
+    assert result.exit_code == 1
+
+
+def test_a_forecast_names_the_comparisons_by_noise_and_where_the_search_stops() -> None:
+    of_33 = comparisons(33, every=False, limit=None)
+    assert of_33.most == 33
+    assert of_33.by_noise[0.02] < of_33.by_noise[0.04] < 33
+    assert "stops after 33" in of_33.sentence
+    assert comparisons(33, every=False, limit=5).by_noise == {0.02: 5, 0.04: 5}
+    assert "about 33 comparisons" in comparisons(33, every=True, limit=None).sentence
 
 
 def test_a_faster_release_has_the_inverse_ratio(tmp_path: Path) -> None:
@@ -145,13 +235,13 @@ def test_a_faster_release_has_the_inverse_ratio(tmp_path: Path) -> None:
 def test_a_release_that_cannot_be_built_makes_a_range_with_its_reason(tmp_path: Path) -> None:
     result, _ = searched(state_in(tmp_path, 5), (1.0, 1.0, None, 1.1, 1.1))
     assert result.exit_code == 1
-    (sentence,) = result.sentences()
+    sentence = next(result.sentences())
     assert "between PyTorch 1.1.0 and PyTorch 1.3.0; 1.2.0 cannot be measured: cannot be built" in sentence
 
 
 def test_an_unconfirmed_range_has_the_comparison_that_shows_it(tmp_path: Path) -> None:
     result, _ = searched(state_in(tmp_path, 5), (1.0, 1.0, 1.1, 1.1, 1.1))
-    unconfirmed = replace(result, answer=FoundChanges((LocatedChange(1, 4, (2, 3), "unconfirmed"),)))
+    unconfirmed = replace(result, found=Found(answer=FoundChanges((LocatedChange(1, 4, (2, 3), "unconfirmed"),))))
     assert unconfirmed.exit_code == 1
     sentence = next(unconfirmed.sentences())
     assert "became 1.100 " in sentence
