@@ -29,6 +29,7 @@ class Look(NamedTuple):
         state: how the change ended, see ``night.State``.
         verdict: in turns; empty if it was not measured in turns, or if a side failed.
         leans_slower: whether the 95 % interval of the ratio in turns lies above 1.
+        ratio: in turns, with the ends of its 95 % interval; None without.
         rounds: rounds in turns; 0 without.
         more_rounds: forecast of further rounds for an open verdict in turns, else 0.
         confirmed_in: the night that confirmed a regression that still stands; else empty.
@@ -39,6 +40,9 @@ class Look(NamedTuple):
     state: State
     verdict: str = ""
     leans_slower: bool = False
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
     rounds: int = 0
     more_rounds: int = 0
     confirmed_in: str = ""
@@ -155,6 +159,9 @@ def _look(run: str, change: NightChange) -> Look:
     return look._replace(
         verdict=again.verdict if again.verdict in ("slower", "faster", "same", "inconclusive") else "",
         leans_slower=(again.ratio_low or 0.0) > 1,
+        ratio=again.ratio,
+        ratio_low=again.ratio_low,
+        ratio_high=again.ratio_high,
         rounds=again.rounds,
         more_rounds=again.more_rounds,
     )
