@@ -48,6 +48,10 @@ def bisect(
     ] = "release",
     every: Annotated[bool, typer.Option("--all", help="compare each release with the one before it")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="keep the environments that are built for the search")] = False,
+    rebuild_ends: Annotated[
+        bool,
+        typer.Option("--rebuild-ends", help="build both ends a second time, and measure by how much two builds differ"),
+    ] = False,
     max_comparisons: Annotated[
         int | None,
         typer.Option(
@@ -68,7 +72,15 @@ def bisect(
     from runner.session.context import cache_in_use
 
     options = replace(options, selectors=[cell])
-    ends = workflow.Ends(good=good, bad=bad or "", axis=axis, every=every, keep=keep, max_comparisons=max_comparisons)
+    ends = workflow.Ends(
+        good=good,
+        bad=bad or "",
+        axis=axis,
+        every=every,
+        keep=keep,
+        rebuild_ends=rebuild_ends,
+        max_comparisons=max_comparisons,
+    )
     if dry_run:
         console.show(workflow.dry_run(options, ends), format, output)
         return 0

@@ -38,11 +38,18 @@ AROUND = 2
 
 
 class PositionPair(NamedTuple):
-    """A comparison in turns: positions of the base and of the other release, and how often it was measured before."""
+    """A comparison in turns.
+
+    Attributes:
+        base: the position of the first release; ``other`` of the second.
+        repeats: how often the two were compared before.
+        is_rebuilt: whether the second side is a second build of its release.
+    """
 
     base: int
     other: int
     repeats: int = 0
+    is_rebuilt: bool = False
 
 
 class LocatedChange(NamedTuple):

@@ -6,7 +6,8 @@ one is not lost: later nights have more points of it, and detect it again.
 
 References:
     Benjamini and Hochberg, J. R. Stat. Soc. B 57, 1995: the false discovery rate.
-    docs/decisions/0084-a-night-ends-an-alert-only-where-it-could-tell.md: why. benchmarks/site_noise.py: how many change points are false.
+    docs/decisions/0084-a-night-ends-an-alert-only-where-it-could-tell.md: why.
+    benchmarks/site_noise.py: how many change points are false.
 """
 
 from collections import Counter

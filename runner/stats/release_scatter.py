@@ -43,11 +43,18 @@ Floats = NDArray[np.float64]
 
 
 class ReleaseRatio(NamedTuple):
-    """A comparison in turns: positions of two releases, and the logarithm of the second's time over the first's."""
+    """A comparison in turns.
+
+    Attributes:
+        base: the position of the first release; ``other`` of the second.
+        log_ratio: the logarithm of the second's time over the first's.
+        is_rebuilt: whether the second side is a second build of its release, which has a level of its own.
+    """
 
     base: int
     other: int
     log_ratio: float
+    is_rebuilt: bool = False
 
 
 class Standing(NamedTuple):
@@ -100,7 +107,8 @@ def from_levels(
     error = scatter * (1 / len(before) + 1 / len(after)) ** 0.5
     around = before + after
     ends = _range(np.array(positions)[around], levels[around], len(before))
-    return _standing(difference, error, freedom, len(positions) - 1)._replace(scatter=scatter, range=ends)
+    places = len(set(positions)) - 1
+    return _standing(difference, error, freedom, places)._replace(scatter=scatter, range=ends)
 
 
 def from_neighbours(comparisons: Sequence[ReleaseRatio], change: LocatedChange) -> Standing | None:
@@ -133,15 +141,16 @@ def _standing(difference: float, error: float, freedom: float, places: int) -> S
 
 
 def _levels(comparisons: Sequence[ReleaseRatio]) -> tuple[list[int], Floats]:
-    """Return the measured positions in order, and their log levels by least squares; that of the first is 0."""
-    positions = sorted({position for each in comparisons for position in each[:2]})
-    columns = {position: column for column, position in enumerate(positions)}
-    design = np.zeros((len(comparisons) + 1, len(positions)))
+    """Return the positions of the measured builds in order, and their log levels; that of the first build is 0."""
+    pairs = [((each.base, False), (each.other, each.is_rebuilt)) for each in comparisons]
+    builds = sorted({build for pair in pairs for build in pair})
+    columns = {build: column for column, build in enumerate(builds)}
+    design = np.zeros((len(comparisons) + 1, len(builds)))
     design[0, 0] = 1.0
-    for row, each in enumerate(comparisons, start=1):
-        design[row, columns[each.other]], design[row, columns[each.base]] = 1.0, -1.0
+    for row, (base, other) in enumerate(pairs, start=1):
+        design[row, columns[other]], design[row, columns[base]] = 1.0, -1.0
     logs = np.array([0.0, *(each.log_ratio for each in comparisons)])
-    return positions, np.asarray(np.linalg.lstsq(design, logs, rcond=None)[0])
+    return [position for position, _ in builds], np.asarray(np.linalg.lstsq(design, logs, rcond=None)[0])
 
 
 def _squares(levels: Floats) -> float:
@@ -163,5 +172,6 @@ def _range(positions: NDArray[np.int_], levels: Floats, before: int) -> tuple[in
     squares = [_squares(levels[:split]) + _squares(levels[split:]) for split in range(1, len(levels))]
     largest = max(squares[before - 1], MIN_SCATTER**2 * freedom)
     limit = largest * (1 + float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) ** 2 / freedom)
-    plausible = [split for split, of_split in enumerate(squares, start=1) if of_split <= limit or split == before]
+    places = {split for split in range(1, len(levels)) if positions[split - 1] != positions[split]}
+    plausible = [split for split in places if squares[split - 1] <= limit or split == before]
     return int(positions[min(plausible) - 1]), int(positions[max(plausible)])

@@ -24,6 +24,7 @@ from runner.search.bisect.axes import Axes
 from runner.search.bisect.forecast import Forecast, comparisons, forecast
 from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.question import LABELS, Ends, requested, with_other_settings
+from runner.search.bisect.rebuilt import rebuilt
 from runner.search.bisect.result import Bisection, entry, step_line
 from runner.search.bisect.state import SearchState, SearchStep, new_state, unfinished
 from runner.search.bisect.walk import Found, Walk
@@ -61,7 +62,7 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
         axes = _axes(options, context, versions)
         candidates = _candidates(axes, state, progress, ends.max_comparisons)
         measuring = Measuring(context=context, state=state, cell=question.cell, progress=progress)
-        found = _searched(candidates, measuring, keep=ends.keep, limit=ends.max_comparisons)
+        found = _searched(candidates, measuring, keep=ends.keep, limit=ends.max_comparisons, rebuild=ends.rebuild_ends)
         state.ended = not found.answer.stopped  # with a larger limit it goes on
         state.save()
     return Bisection(
@@ -111,10 +112,16 @@ def _candidates(axes: Axes, state: SearchState, progress: Progress, limit: int |
 
 
 def _searched(
-    candidates: Sequence[ReleaseCandidate], measuring: Measuring, *, keep: bool, limit: int | None = None
+    candidates: Sequence[ReleaseCandidate],
+    measuring: Measuring,
+    *,
+    keep: bool,
+    limit: int | None = None,
+    rebuild: bool = False,
 ) -> Found:
     """Measure until the search has its answer; what was built for it is removed at the end, whatever happens."""
-    state, by_name = measuring.state, {candidate.name: candidate for candidate in candidates}
+    state, names = measuring.state, [candidate.name for candidate in candidates]
+    by_name = {candidate.name: candidate for each in candidates for candidate in (each, rebuilt(each))}
     stored = iter(tuple(state.steps))  # measured before an interruption
 
     def take(pair: PositionPair) -> SearchStep:
@@ -125,7 +132,7 @@ def _searched(
             step = _measured(candidates, measuring, pair)
         return step
 
-    found = Walk(names=list(by_name), every=state.question.every, limit=limit, take=take).found()
+    found = Walk(names=names, every=state.question.every, limit=limit, rebuild=rebuild, take=take).found()
     if not keep:
         measuring.remove(by_name, set())
     return found
@@ -138,6 +145,7 @@ def _measured(candidates: Sequence[ReleaseCandidate], measuring: Measuring, pair
         RunnerError: the last release cannot be measured, so that there is nothing to search.
     """
     state, base, other = measuring.state, candidates[pair.base], candidates[pair.other]
+    other = rebuilt(other) if pair.is_rebuilt else other
     step = measuring.step(base, other)
     if step.outcome == "missing" and other is candidates[-1] and not state.question.every:
         raise RunnerError(Problem(f"{other.name} cannot be measured: {step.reason}", hint="choose another end"))
@@ -151,7 +159,7 @@ def _needed(candidates: Sequence[ReleaseCandidate], steps: Sequence[SearchStep],
     """Return the names that the search still needs: the pair, both ends, and the neighbours that it narrows down to."""
     names = [candidate.name for candidate in candidates]
     positions = {pair.base, pair.other, 0, len(names) - 1}
-    of_base = [step for step in steps if step.base == names[pair.base]]
+    of_base = [step for step in steps if step.base == names[pair.base] and step.other in names]
     same = [names.index(step.other) for step in of_base if step.outcome == "same"]
     changed = [names.index(step.other) for step in of_base if step.outcome == "changed"]
     positions |= {*([max(same)] if same else []), *([min(changed)] if changed else [])}

@@ -16,6 +16,7 @@ from runner.plan.specs import specs
 from runner.releases.candidates import ReleaseCandidate, lock_request_of
 from runner.releases.lock import lock_release
 from runner.report import differences
+from runner.search.bisect.rebuilt import is_rebuilt, lock_again
 from runner.search.bisect.state import SearchState, SearchStep
 from runner.session import execution, flow
 from runner.session.context import Context, PlannedRun
@@ -98,7 +99,11 @@ class Measuring:
             self.progress.note(f"{candidate.name}: locking")
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                lock_release(lock_request_of(candidate, self.context.request.device, path))
+                if is_rebuilt(candidate):
+                    settings, device = self.context.settings, self.context.request.device
+                    lock_again(candidate, path.parent, settings.matrix, device, path)
+                else:
+                    lock_release(lock_request_of(candidate, self.context.request.device, path))
             except ProvisionError as error:
                 raise _unprovisioned(candidate, base, error) from error
         self.locks[candidate.name] = path

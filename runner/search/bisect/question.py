@@ -27,6 +27,7 @@ class Ends:
         axis: what varies.
         every: compare all neighbours.
         keep: keep what is built.
+        rebuild_ends: measure a second build of both ends, where there is a change.
         max_comparisons: after which the search stops; None for as many as all neighbours have.
     """
 
@@ -35,6 +36,7 @@ class Ends:
     axis: Axis = "release"
     every: bool = False
     keep: bool = False
+    rebuild_ends: bool = False
     max_comparisons: int | None = None
 
 

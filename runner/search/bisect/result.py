@@ -9,6 +9,7 @@ from typing import Any
 from runner.core.units import duration
 from runner.releases.candidates import ReleaseCandidate
 from runner.report import formatting, rich_text
+from runner.search.bisect.rebuilt import rebuilt_name
 from runner.search.bisect.state import CandidateEntry, Question, SearchStep
 from runner.search.bisect.walk import Found
 from runner.stats.bisection import FoundChanges, Kind, LocatedChange
@@ -84,6 +85,7 @@ class Bisection:
         for change in self.answer.changes:
             yield self._sentence(change)
             yield from (f"  {sentence}" for sentence in self._differences(change))
+        yield from self._second_builds()
         good, bad = self.candidates[0], self.candidates[-1]
         if self.answer.undecided:
             first, last = (self.candidates[position] for position in self.answer.undecided)
@@ -94,6 +96,14 @@ class Bisection:
         if self.answer.stopped:
             count = len(self.steps)
             yield f"the search stopped after {count} comparisons; `--max-comparisons {2 * count}` goes on"
+
+    def _second_builds(self) -> Iterator[str]:
+        """Yield by how much the second build of each end differs from the first."""
+        by_name = {rebuilt_name(candidate.name): candidate for candidate in self.candidates}
+        for step in self.steps:
+            if candidate := by_name.get(step.other):
+                name = f"a second build of {self._name(candidate)}"
+                yield f"{name} was {_effect(step)} than the first" if step.ratio else f"{name}: {step.reason}"
 
     def _sentence(self, change: LocatedChange) -> str:
         before, after = self.candidates[change.before], self.candidates[change.after]

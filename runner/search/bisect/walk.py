@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
 
+from runner.search.bisect.rebuilt import rebuilt_name
 from runner.search.bisect.state import SearchStep
 from runner.stats.bisection import (
     AROUND,
@@ -50,6 +51,7 @@ class Walk:
         names: of the candidates, from the good end to the bad one.
         every: compare all neighbours.
         limit: comparisons at most; None for the default.
+        rebuild: measure a second build of both ends, if there is a change.
         take: gives the step of a pair.
         steps: those that were taken.
     """
@@ -57,6 +59,7 @@ class Walk:
     names: Sequence[str]
     every: bool
     limit: int | None
+    rebuild: bool = False
     take: Take
     steps: list[SearchStep] = field(default_factory=list)
 
@@ -66,6 +69,8 @@ class Walk:
         search: Search = (every_neighbour if self.every else bisection)(size, self.limit)
         answer = self._answer(search)
         named = [change for change in answer.changes if change.is_named]
+        for position in (0, size - 1) if self.rebuild and named else ():
+            self._taken(PositionPair(position, position, is_rebuilt=True))
         for change in () if self.every else named:
             self._measure_around(answer, change)
         standings = {change: standing for change in named if (standing := self._standing(answer, change))}
@@ -104,13 +109,19 @@ class Walk:
     def _tried(self) -> set[int]:
         """Return the positions that were measured, or that cannot be."""
         positions = {name: position for position, name in enumerate(self.names)}
-        return {0, *(positions[step.other] for step in self.steps)}
+        return {0, *(positions[step.other] for step in self.steps if step.other in positions)}
 
     def _standing(self, answer: FoundChanges, change: LocatedChange) -> Standing | None:
         """Return how a change stands beside the releases that were measured."""
         positions = {name: position for position, name in enumerate(self.names)}
+        rebuilt = {rebuilt_name(name): position for name, position in positions.items()}
         ratios = [
-            ReleaseRatio(positions[step.base], positions[step.other], log(step.ratio))
+            ReleaseRatio(
+                positions[step.base],
+                rebuilt.get(step.other, positions.get(step.other, 0)),
+                log(step.ratio),
+                is_rebuilt=step.other in rebuilt,
+            )
             for step in self.steps
             if step.ratio
         ]

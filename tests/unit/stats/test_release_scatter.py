@@ -63,6 +63,20 @@ def test_a_repeated_comparison_of_two_releases_adds_to_their_levels() -> None:
     assert standing.ratio > np.exp(0.05)
 
 
+def test_a_second_build_is_a_release_with_a_level_of_its_own_at_the_same_place() -> None:
+    short = against_first([0.0, 0.05, 0.051])
+    change = LocatedChange(0, 1)
+    assert from_levels(short, [change], change) is None
+    rebuilt = [ReleaseRatio(0, 0, 0.002, is_rebuilt=True), ReleaseRatio(2, 2, -0.001, is_rebuilt=True)]
+    standing = from_levels([*short, *rebuilt], [change], change)
+    assert standing is not None
+    assert standing.stands_out(change)
+    loud = [ReleaseRatio(0, 0, 0.04, is_rebuilt=True), ReleaseRatio(2, 2, -0.03, is_rebuilt=True)]
+    standing = from_levels([*short, *loud], [change], change)
+    assert standing is not None
+    assert not standing.stands_out(change)
+
+
 def test_few_releases_tell_nothing() -> None:
     assert from_levels(against_first([0.0, 0.0, 0.0, 0.05]), [LocatedChange(2, 3)], LocatedChange(2, 3)) is None
     assert from_neighbours(neighbours([0.0, 0.001, 0.0, 0.0, 0.05, 0.05]), CHANGE) is None

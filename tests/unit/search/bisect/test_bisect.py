@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.core.errors import RecordError, RunnerError, UsageError
+from runner.core.errors import ProvisionError, RecordError, RunnerError, UsageError
 from runner.core.progress import Progress
 from runner.matrix import Environment
 from runner.releases.candidates import ReleaseCandidate
@@ -17,6 +17,7 @@ from runner.report.formatting import DASH
 from runner.search import bisect as workflow
 from runner.search.bisect.forecast import comparisons
 from runner.search.bisect.question import Ends, requested, split_cell, with_other_settings
+from runner.search.bisect.rebuilt import lock_again, rebuilt
 from runner.search.bisect.result import Bisection, entry
 from runner.search.bisect.state import FILE, Question, SearchState, SearchStep, new_state, read_state, unfinished
 from runner.search.bisect.walk import Found
@@ -72,13 +73,13 @@ class FakeMeasuring:
         self.steps += 1
         if self.steps > self.killed_at:
             raise KilledError
-        position = int(other.name.rpartition(".")[2])
+        position = int(other.name.removesuffix("-rebuilt").rpartition(".")[2])
         self.state.built = list(dict.fromkeys([*self.state.built, *([other.name] if other.source == "index" else [])]))
         self.largest = max(self.largest, len(self.state.built))
         first, second = self.times[int(base.name.rpartition(".")[2])], self.times[position]
         if first is None or second is None:
             return SearchStep(base=base.name, other=other.name, outcome="missing", reason="cannot be built")
-        ratio = second / first
+        ratio = second / first * (1.005 if other.name.endswith("-rebuilt") else 1.0)
         same = abs(math.log(ratio)) < 0.02
         verdict = "same" if same else "slower" if ratio > 1 else "faster"
         return SearchStep(
@@ -109,12 +110,17 @@ def state_in(folder: Path, count: int) -> SearchState:
 
 
 def searched(
-    state: SearchState, times: tuple[float | None, ...], killed_at: int = 99, limit: int | None = None
+    state: SearchState,
+    times: tuple[float | None, ...],
+    killed_at: int = 99,
+    limit: int | None = None,
+    *,
+    rebuild: bool = False,
 ) -> tuple[Bisection, FakeMeasuring]:
     """Search among releases with known times."""
     measuring = FakeMeasuring(state, times, killed_at)
     releases = candidates(len(times))
-    found = workflow._searched(releases, measuring, keep=False, limit=limit)  # type: ignore[arg-type]
+    found = workflow._searched(releases, measuring, keep=False, limit=limit, rebuild=rebuild)  # type: ignore[arg-type]
     result = Bisection(
         id=state.id,
         folder=state.path,
@@ -209,6 +215,48 @@ def test_a_search_stops_at_its_limit_and_goes_on_with_a_larger_one(tmp_path: Pat
     longer, measuring = searched(state, times)
     assert [change.after for change in longer.answer.changes] == [20]
     assert measuring.steps == len(longer.steps) - 3
+
+
+def test_second_builds_of_both_ends_show_the_scatter_of_a_short_search(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 3)
+    measuring = FakeMeasuring(state, (1.0, 1.1, 1.1))
+    found = workflow._searched(candidates(3), measuring, keep=False, rebuild=True)  # type: ignore[arg-type]
+    assert [step.other for step in state.steps[-2:]] == ["torch-1.0-rebuilt", "torch-1.2-rebuilt"]
+    (standing,) = found.standings.values()
+    assert standing.p_value <= 0.05
+    assert [change.is_named for change in found.answer.changes] == [True]
+    assert state.built == []
+    result, again = searched(state, (1.0, 1.1, 1.1), rebuild=True)
+    assert again.steps == 0
+    sentences = list(result.sentences())
+    builds = [sentence for sentence in sentences if sentence.startswith("a second build of")]
+    assert len(builds) == 2
+    assert builds[0].startswith("a second build of PyTorch 1.0.0 was 1.005 ")
+
+
+def test_equal_ends_are_not_built_again(tmp_path: Path) -> None:
+    result, _ = searched(state_in(tmp_path, 4), (1.0,) * 4, rebuild=True)
+    assert [step.other for step in result.steps] == ["torch-1.3"]
+
+
+def test_a_second_build_has_the_lock_of_the_first_with_another_content(tmp_path: Path) -> None:
+    locks, folder = tmp_path / "locks", tmp_path / "matrix"
+    locks.mkdir()
+    (folder / "docker").mkdir(parents=True)
+    (folder / "docker/torch.txt").write_text("torch==1.0\n")
+    locked = ENVIRONMENT.model_copy(update={"lock": Path("docker/torch.txt")})
+    of_matrix = rebuilt(replace(candidates(1)[0], environment=locked))
+    lock_again(of_matrix, locks, folder, "cpu", locks / f"{of_matrix.name}.txt")
+    content = (locks / "torch-1.0-rebuilt.txt").read_text()
+    assert content.endswith("torch==1.0\n")
+    assert content != "torch==1.0\n"
+    (locks / "torch-1.1.txt").write_text("torch==1.1\n")
+    of_index = rebuilt(candidates(2)[1])
+    lock_again(of_index, locks, folder, "cpu", locks / f"{of_index.name}.txt")
+    assert (locks / "torch-1.1-rebuilt.txt").read_text().endswith("torch==1.1\n")
+    (locks / "torch-1.1.txt").unlink()
+    with pytest.raises(ProvisionError, match="cannot be built a second time"):
+        lock_again(of_index, locks, folder, "cpu", locks / "other.txt")
 
 
 def test_gradual_changes_stop_at_the_comparisons_of_all_neighbours(tmp_path: Path) -> None:
