@@ -225,9 +225,11 @@ def _t_values(
 def _recent_variances(series: _Series, bounds: Sequence[int], start: int, stop: int) -> tuple[Floats, Floats]:
     """Return the variance of the last nights for each split of [start, stop), and its degrees of freedom.
 
-    It is 0 where the last nights are too few to show one.
+    It is 0 where the last nights are all, or too few to show one.
     """
     first = max(stop - RECENT, 0)
+    if not first:
+        return np.zeros(1), np.ones(1)
     begin = max(start, first)
     earlier = [(max(ends[0], first), ends[1]) for ends in pairwise(bounds) if ends[1] > first]
     squares = sum(series.moments(*ends)[2] for ends in earlier)

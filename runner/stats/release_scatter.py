@@ -119,8 +119,9 @@ def from_neighbours(comparisons: Sequence[ReleaseRatio], change: LocatedChange) 
         change: between two of them.
     """
     by_pair: dict[tuple[int, int], list[float]] = {}
-    for base, other, log_ratio in comparisons:
-        by_pair.setdefault((base, other), []).append(log_ratio)
+    for each in comparisons:
+        if not each.is_rebuilt:
+            by_pair.setdefault((each.base, each.other), []).append(each.log_ratio)
     means = {pair: sum(logs) / len(logs) for pair, logs in by_pair.items()}
     freedom = MAD_EFFICIENCY * len(means)
     ends = change.before, change.after

@@ -244,7 +244,7 @@ def test_a_second_build_has_the_lock_of_the_first_with_another_content(tmp_path:
     locks.mkdir()
     (folder / "docker").mkdir(parents=True)
     (folder / "docker/torch.txt").write_text("torch==1.0\n")
-    locked = ENVIRONMENT.model_copy(update={"lock": Path("docker/torch.txt")})
+    locked = ENVIRONMENT.model_copy(update={"lock": "docker/torch.txt"})
     of_matrix = rebuilt(replace(candidates(1)[0], environment=locked))
     lock_again(of_matrix, locks, folder, "cpu", locks / f"{of_matrix.name}.txt")
     content = (locks / "torch-1.0-rebuilt.txt").read_text()
