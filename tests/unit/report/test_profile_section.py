@@ -103,8 +103,8 @@ def test_rows_that_differ_as_much_between_two_processes_of_a_release_are_marked(
     run = make(tmp_path, [each for of in (BASE, OTHER, twin(BASE)) for each in rounds(of, [0.1] * 3)])
     profiles = {
         BASE: profile(0.1, mm=0.06, tanh=0.03, add=0.001),
-        twin(BASE): profile(0.1, mm=0.065, tanh=0.05, add=0.001),
-        OTHER: profile(0.2, mm=0.15, tanh=0.045, add=0.002),
+        twin(BASE): profile(0.1, mm=0.065, tanh=0.02, add=0.001),
+        OTHER: profile(0.3, mm=0.15, tanh=0.035, add=0.002),
     }
     html, markdown = texts(run, profiles)
     rows = [line for line in markdown.splitlines() if line.startswith("| ")]

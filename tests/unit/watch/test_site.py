@@ -132,11 +132,11 @@ def test_levels_are_compared_only_within_what_was_measured_alike() -> None:
 
 
 def test_the_nights_of_a_device_share_a_false_discovery_rate() -> None:
-    small = nights(30, step=1.012, at=22)
+    small = nights(30, step=1.016, at=22)
     alone = trend(small).changes
     assert len(alone) == 1
     series = [("venv CPU", CELL, small)]
-    series += [("venv CPU", CELL.replace("train", f"p{number}"), nights(30, step=1.0)) for number in range(40)]
+    series += [("venv CPU", CELL.replace("train", f"p{number}"), nights(30, step=1.0)) for number in range(80)]
     series += [("venv GPU", CELL, small)]
     changes = changes_together(trends_of(series, {}, {}))
     together, *_, on_gpu = trends_of(series, {}, {}, changes)
