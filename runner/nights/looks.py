@@ -29,24 +29,24 @@ class Look(NamedTuple):
         state: how the change ended, see ``night.State``.
         verdict: in turns; empty if it was not measured in turns, or if a side failed.
         leans_slower: whether the 95 % interval of the ratio in turns lies above 1.
-        ratio: in turns, with the ends of its 95 % interval; None without.
         rounds: rounds in turns; 0 without.
         more_rounds: forecast of further rounds for an open verdict in turns, else 0.
         confirmed_in: the night that confirmed a regression that still stands; else empty.
         digest: what pinned the environment's content in that night; empty if it was not recorded.
+        ratio: in turns, with the ends of its 95 % interval; None without.
     """
 
     night: str
     state: State
     verdict: str = ""
     leans_slower: bool = False
-    ratio: float | None = None
-    ratio_low: float | None = None
-    ratio_high: float | None = None
     rounds: int = 0
     more_rounds: int = 0
     confirmed_in: str = ""
     digest: str = ""
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
