@@ -101,5 +101,7 @@ def test_a_creep_of_the_medians_is_a_note_where_the_anchor_is_gone(creep: float,
         ("not-comparable", None, False),
     ],
 )
-def test_a_slow_down_is_over_where_a_night_could_tell(verdict: str, ratio_high: float | None, *, expected: bool) -> None:
+def test_a_slow_down_is_over_where_a_night_could_tell(
+    verdict: str, ratio_high: float | None, *, expected: bool
+) -> None:
     assert is_over(verdict, ratio_high, 0.02) == expected
