@@ -130,13 +130,13 @@ def change_points(
             less. None if they are unknown.
         level: the probability of a false detection in each night.
     """
-    reading = Reading(log_ratios, variances)
+    reading = SeriesReading(log_ratios, variances)
     while detection := reading.next(level):
         reading.accept(detection)
     return reading.changes
 
 
-class Reading:
+class SeriesReading:
     """A series that is read night by night: whoever reads it decides which detections are changes."""
 
     def __init__(self, log_ratios: Sequence[float], variances: Sequence[float] | None = None) -> None:
@@ -241,8 +241,9 @@ def _recent_variances(series: _Series, bounds: Sequence[int], start: int, stop: 
     after = sums[:, -1:] - before
     within = after[2] - after[1] ** 2 / after[0]
     within += np.where(is_inside, before[2] - before[1] ** 2 / np.where(is_inside, before[0], 1.0), 0.0)
-    degrees = stop - first - len(earlier) - 1.0 - is_inside
-    return np.where(degrees < MIN_FREEDOM, 0.0, (squares + within) / np.maximum(degrees, 1.0)), degrees
+    degrees: Floats = np.asarray(stop - first - len(earlier) - 1.0 - is_inside, dtype=np.float64)
+    variances: Floats = np.asarray((squares + within) / np.maximum(degrees, 1.0), dtype=np.float64)
+    return np.where(degrees < MIN_FREEDOM, 0.0, variances), degrees
 
 
 def _difference(series: _Series, bounds: Sequence[int]) -> _Difference:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.stats.change_points import LEVEL, MIN_POINTS, ChangePoint, Detection, Reading
+from runner.stats.change_points import LEVEL, MIN_POINTS, ChangePoint, Detection, SeriesReading
 from runner.stats.intervals import discoveries
 
 
@@ -63,14 +63,14 @@ class _Table:
     """
 
     level: float
-    readings: list[Reading] = field(default_factory=list)
+    readings: list[SeriesReading] = field(default_factory=list)
     nights: list[Sequence[str]] = field(default_factory=list)
     cells: Counter[str] = field(default_factory=Counter)
     queue: list[tuple[str, int, Detection]] = field(default_factory=list)
 
     def add(self, series: NightlySeries) -> None:
         """Add a series, and read on to its first detection."""
-        self.readings.append(Reading(series.log_ratios, series.variances))
+        self.readings.append(SeriesReading(series.log_ratios, series.variances))
         self.nights.append(series.nights)
         self.cells.update(series.nights[2 * MIN_POINTS - 1 :])  # earlier nights of it are not tested
         self._read_on(len(self.readings) - 1)
@@ -95,4 +95,5 @@ def _discoveries(detected: Sequence[tuple[int, Detection]], cells: int) -> Seque
     """Return which detections of a night are discoveries; the cells that detect nothing count with a p-value of 1."""
     p_values = np.ones(max(cells, len(detected)))
     p_values[: len(detected)] = [detection.p_value for _, detection in detected]
-    return discoveries(p_values)[: len(detected)].tolist()
+    are_discoveries: list[bool] = discoveries(p_values)[: len(detected)].tolist()
+    return are_discoveries

@@ -26,7 +26,7 @@ from runner.plan.pairs import MAX_ROUNDS_IN_TURNS, in_turns, of_cells
 from runner.session import flow
 from runner.session.context import Context, PlannedRun
 from runner.session.preparation import Prepared
-from runner.watch.nightly.builds import SERIES_LEVEL, BuildScatter
+from runner.watch.nightly.build_scatter import SERIES_LEVEL, BuildScatter
 from runner.watch.nightly.night_record import night_change, night_pair
 from runner.watch.nightly.requests import (
     NightCandidate,

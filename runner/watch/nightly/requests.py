@@ -10,7 +10,7 @@ from runner.core.model import Cell
 from runner.nights.looks import Look, is_confirmed, is_slower_once, last_in_turns, nights_waiting
 from runner.nights.night import Against
 from runner.watch.nightly.baseline import Baseline
-from runner.watch.nightly.builds import BuildScatter
+from runner.watch.nightly.build_scatter import BuildScatter
 
 MIN_VERDICT_ROUNDS = 9
 """Rounds that are reserved for a verdict at the least: earlier looks of a night decide little."""

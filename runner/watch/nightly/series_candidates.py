@@ -13,7 +13,7 @@ from runner.nights.looks import EarlierNights, is_confirmed, last_in_turns
 from runner.store.run import Run, runs
 from runner.watch.nightly.anchors import ANCHOR_EVERY
 from runner.watch.nightly.baseline import Baseline, same_circumstances, side_of_run
-from runner.watch.nightly.builds import build_scatters
+from runner.watch.nightly.build_scatter import build_scatters
 from runner.watch.nightly.requests import NightCandidate
 from runner.watch.nightly.series import SeriesChange, comparable_points, slow_down_p
 

@@ -7,7 +7,7 @@ import pytest
 from runner.analysis.comparison_model import Row, Verdict
 from runner.nights.looks import Look
 from runner.nights.night import Against, State
-from runner.watch.nightly.builds import BuildScatter
+from runner.watch.nightly.build_scatter import BuildScatter
 from runner.watch.nightly.confirmation import Support, confirming_night
 from tests.support.fake_runs import cell
 

@@ -7,7 +7,7 @@ from benchmarks.nights import step
 from benchmarks.simulated_nights import simulate
 from benchmarks.simulated_turns import Scenario, normal
 from runner.nights.looks import EarlierNights, Look
-from runner.watch.nightly.builds import MIN_RATIOS, RECENT_NIGHTS, build_scatters
+from runner.watch.nightly.build_scatter import MIN_RATIOS, RECENT_NIGHTS, build_scatters
 
 NIGHTS = tuple(f"202611{day:02}-023000-abcd" for day in range(1, 29))
 WIDTH = 0.012  # half of the interval of a ratio
