@@ -66,8 +66,8 @@ def searched(draw: np.random.Generator, of: Truth, sd: float, *, every: bool = F
         return SearchStep(base=names[pair.base], other=names[pair.other], outcome=outcome, ratio=ratio)
 
     walk = Walk(names=names, every=every, limit=None, take=take)
-    found = walk.found()
-    return Searched(_named(_alone(walk, every=every)), _named(found.answer.changes), len(walk.steps))
+    result = walk.result()
+    return Searched(_named(_alone(walk, every=every)), _named(result.answer.changes), len(walk.steps))
 
 
 def _alone(walk: Walk, *, every: bool) -> Sequence[LocatedChange]:

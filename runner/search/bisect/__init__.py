@@ -27,7 +27,7 @@ from runner.search.bisect.question import LABELS, Ends, requested, with_other_se
 from runner.search.bisect.rebuilt import rebuilt
 from runner.search.bisect.result import Bisection, entry, step_line
 from runner.search.bisect.state import SearchState, SearchStep, new_state, unfinished
-from runner.search.bisect.walk import Found, Walk
+from runner.search.bisect.walk import SearchResult, Walk
 from runner.session.context import Context
 from runner.session.options import Options
 from runner.stats.bisection import PositionPair
@@ -62,8 +62,10 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
         axes = _axes(options, context, versions)
         candidates = _candidates(axes, state, progress, ends.max_comparisons)
         measuring = Measuring(context=context, state=state, cell=question.cell, progress=progress)
-        found = _searched(candidates, measuring, keep=ends.keep, limit=ends.max_comparisons, rebuild=ends.rebuild_ends)
-        state.ended = not found.answer.stopped  # with a larger limit it goes on
+        searched = _searched(
+            candidates, measuring, keep=ends.keep, limit=ends.max_comparisons, rebuild=ends.rebuild_ends
+        )
+        state.ended = not searched.answer.stopped  # with a larger limit it goes on
         state.save()
     return Bisection(
         id=state.id,
@@ -72,7 +74,7 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
         label=LABELS.get(question.axis, framework_name(candidates[0].environment.framework)),
         candidates=candidates,
         steps=tuple(state.steps),
-        found=found,
+        searched=searched,
         notes=tuple(axes.notes),
     )
 
@@ -118,7 +120,7 @@ def _searched(
     keep: bool,
     limit: int | None = None,
     rebuild: bool = False,
-) -> Found:
+) -> SearchResult:
     """Measure until the search has its answer; what was built for it is removed at the end, whatever happens."""
     state, names = measuring.state, [candidate.name for candidate in candidates]
     by_name = {candidate.name: candidate for each in candidates for candidate in (each, rebuilt(each))}
@@ -132,10 +134,10 @@ def _searched(
             step = _measured(candidates, measuring, pair)
         return step
 
-    found = Walk(names=names, every=state.question.every, limit=limit, rebuild=rebuild, take=take).found()
+    result = Walk(names=names, every=state.question.every, limit=limit, rebuild=rebuild, take=take).result()
     if not keep:
         measuring.remove(by_name, set())
-    return found
+    return result
 
 
 def _measured(candidates: Sequence[ReleaseCandidate], measuring: Measuring, pair: PositionPair) -> SearchStep:

@@ -22,12 +22,12 @@ class Comparisons:
 
     Attributes:
         by_noise: standard deviation between rounds -> comparisons for a single change of 5 %.
-        most: after which it stops, or all of them.
+        limit: after which it stops, or all of them.
         every: all neighbours are compared.
     """
 
     by_noise: Mapping[float, int]
-    most: int
+    limit: int
     every: bool
 
     @property
@@ -42,7 +42,7 @@ class Comparisons:
             return f"about {formatting.counted(self.fewest, 'comparison')}, and one more for each further change"
         of_noise = [f"{steps} where rounds scatter by {100 * noise:g} %" for noise, steps in self.by_noise.items()]
         few = f"comparisons for a single change of 5 %: about {', '.join(of_noise)}"
-        return f"{few}; the search stops after {self.most}, which gradual changes take"
+        return f"{few}; the search stops after {self.limit}, which gradual changes take"
 
 
 def comparisons(size: int, *, every: bool, limit: int | None) -> Comparisons:
@@ -54,10 +54,10 @@ def comparisons(size: int, *, every: bool, limit: int | None) -> Comparisons:
         limit: comparisons at most; None for the default.
     """
     single = expected_comparisons(size, every=every)
-    most = limit or (single if every else comparison_limit(size))
+    last = limit or (single if every else comparison_limit(size))
     more = dict.fromkeys(MORE_BY_NOISE, 0) if every else MORE_BY_NOISE
     return Comparisons(
-        by_noise={noise: min(single + steps, most) for noise, steps in more.items()}, most=most, every=every
+        by_noise={noise: min(single + steps, last) for noise, steps in more.items()}, limit=last, every=every
     )
 
 
@@ -89,7 +89,7 @@ class Forecast:
             "candidates": [{**entry(each), "ready": each.name in self.ready} for each in self.candidates],
             "steps": self.comparisons.fewest,
             "steps_by_noise": {str(noise): steps for noise, steps in self.comparisons.by_noise.items()},
-            "most_steps": self.comparisons.most,
+            "most_steps": self.comparisons.limit,
             **{name: getattr(self, name) for name in ("builds", "seconds", "download")},
             "notes": list(self.notes),
         }

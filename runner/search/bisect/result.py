@@ -11,7 +11,7 @@ from runner.releases.candidates import ReleaseCandidate
 from runner.report import formatting, rich_text
 from runner.search.bisect.rebuilt import rebuilt_name
 from runner.search.bisect.state import CandidateEntry, Question, SearchStep
-from runner.search.bisect.walk import Found
+from runner.search.bisect.walk import SearchResult
 from runner.stats.bisection import FoundChanges, Kind, LocatedChange
 from runner.stats.release_scatter import Standing
 
@@ -33,7 +33,7 @@ class Bisection:
         id: the name of its folder.
         folder: where its runs and its state are.
         label: the name of what varies, ``PyTorch`` or ``CUDA``.
-        found: the changes by position, and how they stand beside the scatter of releases.
+        searched: the changes by position, and how they stand beside the scatter of releases.
         notes: what could not be had, as sentences.
     """
 
@@ -43,13 +43,13 @@ class Bisection:
     label: str
     candidates: tuple[ReleaseCandidate, ...]
     steps: tuple[SearchStep, ...]
-    found: Found
+    searched: SearchResult
     notes: tuple[str, ...] = ()
 
     @property
     def answer(self) -> FoundChanges:
         """The changes by position."""
-        return self.found.answer
+        return self.searched.answer
 
     @property
     def exit_code(self) -> int:
@@ -114,7 +114,7 @@ class Bisection:
         if change.is_named:
             return f"{self._name(after)} made {self.question.cell} {effect} than {self._name(before)}; {measured}"
         if change.kind == "scatter":
-            effect = _level_effect(self.found.standings[change.after])
+            effect = _level_effect(self.searched.standings[change.after])
         range_of = f"{self.question.cell} became {effect} between {self._name(before)} and {self._name(after)}"
         if change.kind in RANGES:
             return f"{range_of}, {RANGES[change.kind]}; {measured}"
@@ -133,7 +133,7 @@ class Bisection:
 
     def _scatter(self, change: LocatedChange) -> str:
         """Return what the interval of a change contains, and how much releases differ from each other."""
-        standing = self.found.standings.get(change.after)
+        standing = self.searched.standings.get(change.after)
         if standing is None:
             return (
                 "the interval is that of these two builds: too few releases were measured to show how much releases "
@@ -180,7 +180,7 @@ class Bisection:
         return (reasons[-1] if reasons else "") or "their comparison has no verdict"
 
     def _change(self, change: LocatedChange) -> dict[str, Any]:
-        step, standing = self._deciding(change), self.found.standings.get(change.after)
+        step, standing = self._deciding(change), self.searched.standings.get(change.after)
         return {
             "before": entry(self.candidates[change.before]),
             "after": entry(self.candidates[change.after]),

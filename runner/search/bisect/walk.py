@@ -30,7 +30,7 @@ Take = Callable[[PositionPair], SearchStep]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """What a search found.
 
     Attributes:
@@ -63,7 +63,7 @@ class Walk:
     take: Take
     steps: list[SearchStep] = field(default_factory=list)
 
-    def found(self) -> Found:
+    def result(self) -> SearchResult:
         """Take steps until the search has its answer."""
         size = len(self.names)
         search: Search = (every_neighbour if self.every else bisection)(size, self.limit)
@@ -75,7 +75,7 @@ class Walk:
             self._measure_around(answer, change)
         standings = {change: standing for change in named if (standing := self._standing(answer, change))}
         changes = {change: _as_it_stands(change, standings.get(change)) for change in answer.changes}
-        return Found(
+        return SearchResult(
             answer=answer._replace(changes=tuple(changes.values())),
             standings={changes[change].after: standing for change, standing in standings.items()},
         )

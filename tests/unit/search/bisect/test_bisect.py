@@ -20,7 +20,7 @@ from runner.search.bisect.question import Ends, requested, split_cell, with_othe
 from runner.search.bisect.rebuilt import lock_again, rebuilt
 from runner.search.bisect.result import Bisection, entry
 from runner.search.bisect.state import FILE, Question, SearchState, SearchStep, new_state, read_state, unfinished
-from runner.search.bisect.walk import Found
+from runner.search.bisect.walk import SearchResult
 from runner.session.options import Options
 from runner.stats.bisection import FoundChanges, LocatedChange
 from runner.store.documents import NewerVersionError
@@ -120,7 +120,7 @@ def searched(
     """Search among releases with known times."""
     measuring = FakeMeasuring(state, times, killed_at)
     releases = candidates(len(times))
-    found = workflow._searched(releases, measuring, keep=False, limit=limit, rebuild=rebuild)  # type: ignore[arg-type]
+    answered = workflow._searched(releases, measuring, keep=False, limit=limit, rebuild=rebuild)  # type: ignore[arg-type]
     result = Bisection(
         id=state.id,
         folder=state.path,
@@ -128,7 +128,7 @@ def searched(
         label="PyTorch",
         candidates=releases,
         steps=tuple(state.steps),
-        found=found,
+        searched=answered,
     )
     return result, measuring
 
@@ -193,9 +193,9 @@ def test_what_is_not_sure_is_measured_around_and_continues_from_its_steps(tmp_pa
 def test_the_runs_that_a_change_rests_on_have_their_grades_and_serious_issues(tmp_path: Path) -> None:
     state = state_in(tmp_path, 7)
     measuring = FakeMeasuring(state, SLOWER, poor=frozenset({"torch-1.4"}))
-    found = workflow._searched(candidates(7), measuring, keep=False)  # type: ignore[arg-type]
+    answered = workflow._searched(candidates(7), measuring, keep=False)  # type: ignore[arg-type]
     result, _ = searched(state, SLOWER)
-    assert result.found == found
+    assert result.searched == answered
     sentences = [sentence.strip() for sentence in result.sentences()]
     (grades,) = (sentence for sentence in sentences if sentence.startswith("the grades of the"))
     assert "poor" in grades
@@ -220,11 +220,11 @@ def test_a_search_stops_at_its_limit_and_goes_on_with_a_larger_one(tmp_path: Pat
 def test_second_builds_of_both_ends_show_the_scatter_of_a_short_search(tmp_path: Path) -> None:
     state = state_in(tmp_path, 3)
     measuring = FakeMeasuring(state, (1.0, 1.1, 1.1))
-    found = workflow._searched(candidates(3), measuring, keep=False, rebuild=True)  # type: ignore[arg-type]
+    answered = workflow._searched(candidates(3), measuring, keep=False, rebuild=True)  # type: ignore[arg-type]
     assert [step.other for step in state.steps[-2:]] == ["torch-1.0-rebuilt", "torch-1.2-rebuilt"]
-    (standing,) = found.standings.values()
+    (standing,) = answered.standings.values()
     assert standing.p_value <= 0.05
-    assert [change.is_named for change in found.answer.changes] == [True]
+    assert [change.is_named for change in answered.answer.changes] == [True]
     assert state.built == []
     result, again = searched(state, (1.0, 1.1, 1.1), rebuild=True)
     assert again.steps == 0
@@ -268,7 +268,7 @@ def test_gradual_changes_stop_at_the_comparisons_of_all_neighbours(tmp_path: Pat
 
 def test_a_forecast_names_the_comparisons_by_noise_and_where_the_search_stops() -> None:
     of_33 = comparisons(33, every=False, limit=None)
-    assert of_33.most == 33
+    assert of_33.limit == 33
     assert of_33.by_noise[0.02] < of_33.by_noise[0.04] < 33
     assert "stops after 33" in of_33.sentence
     assert comparisons(33, every=False, limit=5).by_noise == {0.02: 5, 0.04: 5}
@@ -289,7 +289,9 @@ def test_a_release_that_cannot_be_built_makes_a_range_with_its_reason(tmp_path: 
 
 def test_an_unconfirmed_range_has_the_comparison_that_shows_it(tmp_path: Path) -> None:
     result, _ = searched(state_in(tmp_path, 5), (1.0, 1.0, 1.1, 1.1, 1.1))
-    unconfirmed = replace(result, found=Found(answer=FoundChanges((LocatedChange(1, 4, (2, 3), "unconfirmed"),))))
+    unconfirmed = replace(
+        result, searched=SearchResult(answer=FoundChanges((LocatedChange(1, 4, (2, 3), "unconfirmed"),)))
+    )
     assert unconfirmed.exit_code == 1
     sentence = next(unconfirmed.sentences())
     assert "became 1.100 " in sentence
