@@ -1,11 +1,14 @@
 """What nights report, by the program's own functions on a made clock: ``python -m benchmarks.nights``.
 
-Six tables. sd is the standard deviation of a round's log ratio in turns; every night has another environment.
+Nine tables. sd is the standard deviation of a round's log ratio in turns; every night has another environment.
 
 - steps: a slow-down that comes after 8 equal nights and stays; no limit of time;
 - creep: 5 of 20 cells become 0.5 % slower each night; no limit of time;
+- ends: how often a slow-down that lasts is said to be over, and how long the end of one takes; no limit of time;
+- builds: equal cells, and a step, where each night's build has a level of its own; no limit of time;
 - false alarms: equal cells, under several kinds of noise; no limit of time;
 - sixty: 60 nights of 200 cells, some of which become slower, under four kinds of noise (``sixty_nights``);
+- site: how many change points of the site are false, and how soon a true one is seen (``site_noise``);
 - series: what the change points of the series detect by themselves (``series_noise``);
 - budget: half of 20 cells become 5 % slower in the third night; the first run uses all of its share of the budget.
 """
@@ -15,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from benchmarks import series_noise, sixty_nights
+from benchmarks import series_noise, site_noise, sixty_nights
 from benchmarks.simulated_nights import Outcome, simulate
 from benchmarks.simulated_turns import Floats, Noise, Scenario, normal
 from runner.watch.nightly import CONFIRMATION_SHARE
@@ -109,6 +112,56 @@ def creeps(draw: np.random.Generator, histories: int) -> None:
         print(f"| {sd:.0%} | {np.median(first):.0f} | {by_nine:.0%} | {tenth:.0%} | {1000 * equal.mean():.2f} |")
 
 
+LASTING, FIXED = 16, 8
+"""Nights of a slow-down that lasts, and of one that is fixed then."""
+
+
+def ends(draw: np.random.Generator, histories: int) -> None:
+    """Print how often a slow-down ends by mistake, and after how many nights the end of one is seen."""
+    print(
+        "| change | sd | reported | false ends of a reported cell | nights until its end is seen, median; seen in 8 |"
+    )
+    print("|---|---|---|---|---|")
+    cells = 10
+    for change, sd in ((0.03, 0.02), (0.03, 0.04), (0.05, 0.02), (0.05, 0.04), (0.05, 0.08), (0.10, 0.08)):
+        log_times = step(change, cells, cells, first=EQUAL_NIGHTS, nights=EQUAL_NIGHTS + LASTING)
+        scenario = Scenario(log_times=log_times, noise=normal(sd), sd=sd)
+        slower = np.array([outcome.slower[EQUAL_NIGHTS:] for outcome in outcomes(draw, histories, scenario)])
+        reported = slower.any(axis=1)
+        false_ends = (np.diff(slower, axis=1) < 0).sum()
+        fixed = step(change, cells, cells, first=EQUAL_NIGHTS, nights=EQUAL_NIGHTS + 2 * FIXED)
+        fixed[EQUAL_NIGHTS + FIXED :] = 0.0
+        scenario = Scenario(log_times=fixed, noise=normal(sd), sd=sd)
+        after = np.array(
+            [outcome.slower[EQUAL_NIGHTS + FIXED - 1 :] for outcome in outcomes(draw, histories, scenario)]
+        )
+        open_ones = after.transpose(0, 2, 1).reshape(-1, FIXED + 1)
+        open_ones = open_ones[open_ones[:, 0] > 0]
+        nights = np.where((open_ones == 0).any(axis=1), (open_ones == 0).argmax(axis=1), FIXED + 1)
+        seen = f"{np.median(nights):.0f}; {np.mean(nights <= FIXED):.0%}" if len(nights) else "-"
+        share = f"{false_ends / max(reported.sum(), 1):.2f}"
+        print(f"| {change:.0%} | {sd:.0%} | {reported.mean():.0%} | {share} | {seen} |")
+
+
+def builds(draw: np.random.Generator, histories: int) -> None:
+    """Print false alerts and the power where each night's build has a level of its own."""
+    print("| tau of builds | sd | base | new false alerts, in 1,000 cell-nights | 5 %: within 2 nights, 5, 10 |")
+    print("|---|---|---|---|---|")
+    for tau in (0.0, 0.005, 0.01, 0.02):
+        for sd, base in ((0.02, True), (0.04, True), (0.02, False)):
+            new, reported = [], []
+            for _ in range(histories):
+                scenario = Scenario(log_times=draw.normal(0, tau, (NIGHTS, 20)), noise=normal(sd), sd=sd, base=base)
+                new.append((np.diff(simulate(draw, scenario).slower, axis=0) > 0).mean())
+                log_times = step(0.05, 20, 4, first=EQUAL_NIGHTS, nights=EQUAL_NIGHTS + 10)
+                log_times += draw.normal(0, tau, log_times.shape)
+                scenario = Scenario(log_times=log_times, noise=normal(sd), sd=sd, base=base)
+                reported.append(simulate(draw, scenario).slower[EQUAL_NIGHTS:, :4])
+            within = [np.array(reported)[:, :nights].any(axis=1).mean() for nights in (2, 5, 10)]
+            shares = ", ".join(f"{share:.0%}" for share in within)
+            print(f"| {tau:.1%} | {sd:.0%} | {'pinned' if base else 'none'} | {1000 * np.mean(new):.1f} | {shares} |")
+
+
 def false_alarms(draw: np.random.Generator, histories: int) -> None:
     """Print how often equal cells are reported, in tables of 20 cells and of a single cell."""
     print("| noise | sd | of 20 cells, in 1,000 cell-nights | a cell alone, in 1,000 nights |\n|---|---|---|---|")
@@ -143,8 +196,19 @@ def budgets(draw: np.random.Generator, histories: int) -> None:
 
 def main() -> None:
     """Simulate and print."""
-    tables = {"steps": steps, "creep": creeps, "false-alarms": false_alarms, "budget": budgets}
-    of_lines: Mapping[str, Callable[[int], Iterable[str]]] = {"sixty": sixty_nights.lines, "series": series_noise.lines}
+    tables = {
+        "steps": steps,
+        "creep": creeps,
+        "ends": ends,
+        "builds": builds,
+        "false-alarms": false_alarms,
+        "budget": budgets,
+    }
+    of_lines: Mapping[str, Callable[[int], Iterable[str]]] = {
+        "sixty": sixty_nights.lines,
+        "series": series_noise.lines,
+        "site": site_noise.lines,
+    }
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join([*tables, *of_lines]))
     parser.add_argument("--histories", type=int, default=40)

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.analysis.compare.drafts import Draft
-from runner.analysis.compare.noise_floor import Floor, Work, apply_noise_floors
+from runner.analysis.compare.noise_floor import apply_noise_floors, noise_floors
 from runner.analysis.compare.verdicts import with_verdicts
 from runner.analysis.comparison_model import Comparison, Row
+from runner.analysis.controls import AAPair
 from runner.analysis.error_inflation import Inflation, aa_factor
 from runner.analysis.stopping import StoppingRule
 from runner.core.model import Block, Cell, Measurement, Plan, PlannedCell
-from runner.core.model.cells import is_twin, without_control
+from runner.core.model.cells import is_twin
 from runner.plan.pairs import with_twins
 from runner.session.preparation import Prepared
 from runner.stats import intervals
@@ -182,13 +183,15 @@ class SimulatedConfirmation(Confirmation):
         by_round = [dict(enumerate(values)) for values in controls.values()]
         correlation = serial_correlation([*(draft.ratios for draft in drafts), *by_round])
         inflation = Inflation(correlation, aa_factor(by_round), len(by_round))
-        floors: dict[Work, Floor] = {}
-        for cell, values in controls.items():
-            floor = Floor(abs(float(values.mean())), without_control(cell.environment), cell.phase, cell.precision)
-            floors[Work(cell.case_id, cell.phase, cell.precision)] = floor
-            floors[Work(cell.case_id)] = floor
+        floors = noise_floors(_aa_pair(cell, values, looks) for cell, values in controls.items())
         rows = with_verdicts(drafts, MARGIN, inflations={"run": inflation})
         return tuple(apply_noise_floors(rows, {"run": floors}))
+
+
+def _aa_pair(cell: Cell, log_ratios: Floats, looks: tuple[int, ...]) -> AAPair:
+    """Return an A/A pair, given the log ratios (R,) of its rounds."""
+    evidence = intervals.paired(log_ratios)
+    return AAPair(cell, float(np.exp(evidence.mean)), float(intervals.p_value(evidence, looks)))
 
 
 def _draft(row: Row, log_ratios: Floats, looks: tuple[int, ...]) -> Draft:

@@ -48,6 +48,19 @@ def bisect(
     ] = "release",
     every: Annotated[bool, typer.Option("--all", help="compare each release with the one before it")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="keep the environments that are built for the search")] = False,
+    rebuild_ends: Annotated[
+        bool,
+        typer.Option("--rebuild-ends", help="build both ends a second time, and measure by how much two builds differ"),
+    ] = False,
+    max_comparisons: Annotated[
+        int | None,
+        typer.Option(
+            "--max-comparisons",
+            min=1,
+            help="stop after so many comparisons; by default after as many as --all takes",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the candidates and what the search takes; measure nothing")
     ] = False,
@@ -59,7 +72,15 @@ def bisect(
     from runner.session.context import cache_in_use
 
     options = replace(options, selectors=[cell])
-    ends = workflow.Ends(good=good, bad=bad or "", axis=axis, every=every, keep=keep)
+    ends = workflow.Ends(
+        good=good,
+        bad=bad or "",
+        axis=axis,
+        every=every,
+        keep=keep,
+        rebuild_ends=rebuild_ends,
+        max_comparisons=max_comparisons,
+    )
     if dry_run:
         console.show(workflow.dry_run(options, ends), format, output)
         return 0

@@ -33,6 +33,7 @@ class Look(NamedTuple):
         more_rounds: forecast of further rounds for an open verdict in turns, else 0.
         confirmed_in: the night that confirmed a regression that still stands; else empty.
         digest: what pinned the environment's content in that night; empty if it was not recorded.
+        ratio: in turns, with the ends of its 95 % interval; None without.
     """
 
     night: str
@@ -43,6 +44,9 @@ class Look(NamedTuple):
     more_rounds: int = 0
     confirmed_in: str = ""
     digest: str = ""
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,21 @@ def last_in_turns(looks: Sequence[Look]) -> Look | None:
     return next((look for look in reversed(looks) if look.verdict), None)
 
 
+def is_over(verdict: str, ratio_high: float | None, margin: float) -> bool:
+    """Return True where a night could tell, in turns, that a slow-down is over.
+
+    An open verdict tells that only if its interval is below the margin as a whole: what no night could decide lasts.
+
+    Args:
+        verdict: in turns.
+        ratio_high: the upper end of the 95 % interval of the ratio; None without one.
+        margin: the relative change that counts as none.
+    """
+    if verdict == "inconclusive":
+        return ratio_high is not None and ratio_high < 1 + margin
+    return verdict in ("same", "faster")
+
+
 def earlier_nights(reports: Path) -> EarlierNights:
     """Read the stored nights; a file that this program did not write is ignored."""
     stored = read_nights(reports)
@@ -140,6 +159,9 @@ def _look(run: str, change: NightChange) -> Look:
     return look._replace(
         verdict=again.verdict if again.verdict in ("slower", "faster", "same", "inconclusive") else "",
         leans_slower=(again.ratio_low or 0.0) > 1,
+        ratio=again.ratio,
+        ratio_low=again.ratio_low,
+        ratio_high=again.ratio_high,
         rounds=again.rounds,
         more_rounds=again.more_rounds,
     )

@@ -25,7 +25,7 @@ def _pair(pair: ProfiledPair) -> list[str]:
     title = f"{compared.test}, {compared.api}: {pair.base} → {pair.other}, {compared.change}"
     return [
         bold(title),
-        bullets(map(sentence, (pair.base_steps, pair.other_steps))),
+        bullets(map(sentence, (pair.base_steps, pair.other_steps, pair.noise))),
         *(_table(pair, each) for each in pair.tables),
     ]
 
@@ -38,4 +38,5 @@ def _table(pair: ProfiledPair, operators: OperatorTable) -> str:
 
 def _row(row: OperatorRow) -> tuple[str, ...]:
     name = plain(row.name) if row.is_operator else bold(row.name)
+    name += " (no more than between two processes)" if row.is_noise else ""
     return Raw(name), row.change, row.share, row.base, row.other, row.calls

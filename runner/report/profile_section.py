@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from runner.analysis.profile_changes import (
     CLOCKS,
@@ -17,6 +18,7 @@ from runner.analysis.releases import EnvironmentRelease
 from runner.core import units
 from runner.core.grouping import grouped
 from runner.core.model import Cell
+from runner.core.model.cells import is_control, twin
 from runner.core.model.profiles import StepProfile
 from runner.core.units import TimeUnit
 from runner.report import formatting
@@ -39,12 +41,22 @@ INTRODUCTION = (
     "watches, the more the shorter the operators are. Profiles are taken after the rounds, in processes of their own. "
     "An operator that only one side has may be the work of another name on the other side."
 )
+ONE_PROCESS = "Each profile is of one process, and nothing shows by how much it differs from one of another process"
+OF_TWIN = (
+    "{} has a second profile, of another process: rows whose difference is no larger than between these two are grey, "
+    "and marked in Markdown"
+)
+Noise = Mapping[tuple[Clock, str], float]
+"""(clock, operator) -> by how many seconds a step of it differs between two processes of the same cell."""
 """What a profile can say, and what it cannot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorRow:
-    """An operator as text: its calls and times in one step of each side, and the change; a dash where it is missing."""
+    """An operator as text: its calls and times in one step of each side, and the change; a dash where it is missing.
+
+    ``is_noise`` says that two processes of the same release differ in it by as much.
+    """
 
     name: str
     calls: str
@@ -53,6 +65,7 @@ class OperatorRow:
     change: str
     share: str
     is_operator: bool = True
+    is_noise: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +91,7 @@ class ProfiledPair:
         compared: the comparison.
         base: name of the base's release; ``other`` the other's.
         base_steps: how the base's profile was taken, as a sentence; ``other_steps`` the other's.
+        noise: how much a profile differs from itself, as a sentence.
         tables: by clock.
         largest: the operator with the largest difference, as a clause; empty if that is none.
     """
@@ -87,6 +101,7 @@ class ProfiledPair:
     other: str
     base_steps: str
     other_steps: str
+    noise: str
     tables: tuple[OperatorTable, ...]
     largest: str
 
@@ -128,7 +143,7 @@ def arrange_profiles(
         if base and other and changes:
             pairs.append((compared, base, other, changes))
     return Profiles(
-        pairs=tuple(_pair(*each, names) for each in pairs[:MAX_PAIRS]),
+        pairs=tuple(_pair(*each, names, profiles) for each in pairs[:MAX_PAIRS]),
         left_out=max(0, len(pairs) - MAX_PAIRS),
         missing=(*_missing(profiles, names), *damaged),
     )
@@ -140,17 +155,20 @@ def _pair(
     other: StepProfile,
     changes: Sequence[OperatorChanges],
     names: Mapping[str, EnvironmentRelease],
+    profiles: Mapping[str, StepProfile],
 ) -> ProfiledPair:
     base_name, other_name = (name(cell.environment, names) for cell in (compared.row.base, compared.row.other))
     by_clock = {each.clock: each for each in changes}
-    tables = tuple(_table(by_clock[clock]) for clock in CLOCKS if clock in by_clock)
-    first = next((row for row in tables[0].rows if row.is_operator), None)
+    noise, of_twin = _noise(compared, profiles)
+    tables = tuple(_table(by_clock[clock], noise) for clock in CLOCKS if clock in by_clock)
+    first = next((row for row in tables[0].rows if row.is_operator and not row.is_noise), None)
     return ProfiledPair(
         compared=compared,
         base=base_name,
         other=other_name,
         base_steps=_steps(base_name, base, compared.row.base_seconds),
         other_steps=_steps(other_name, other, compared.row.seconds),
+        noise=OF_TWIN.format(name(of_twin.environment, names)) if of_twin else ONE_PROCESS,
         tables=tables,
         largest=f"{first.name} {first.change}" if first else "",
     )
@@ -167,7 +185,20 @@ def _steps(release: str, profile: StepProfile, timed: float | None) -> str:
     return f"{text}. {DISTURBED}" if watched > MAX_SLOWDOWN * min(plain, timed or plain) else text
 
 
-def _table(changes: OperatorChanges) -> OperatorTable:
+def _noise(compared: ComparedRow, profiles: Mapping[str, StepProfile]) -> tuple[Noise, Cell | None]:
+    """Return how much the profile of a side differs from that of its twin, and that side; None without a twin."""
+    for side in (compared.row.base, compared.row.other):
+        changes = compare_profiles(profiles.get(side.id), profiles.get(twin(side).id))
+        if changes:
+            return {
+                (of_clock.clock, operator.name): abs(operator.change)
+                for of_clock in changes
+                for operator in of_clock.operators
+            }, side
+    return MappingProxyType({}), None
+
+
+def _table(changes: OperatorChanges, noise: Noise) -> OperatorTable:
     shown = changes.operators[:SHOWN_OPERATORS]
     rest = changes.operators[SHOWN_OPERATORS:]
     largest = max(changes.base_seconds, changes.other_seconds)
@@ -179,7 +210,13 @@ def _table(changes: OperatorChanges) -> OperatorTable:
         others = _sum_row(f"{len(rest)} others together", base, other, changes, unit)
     return OperatorTable(
         title=CLOCK_TITLES[changes.clock],
-        rows=tuple(_row(each, changes, unit) for each in shown),
+        rows=tuple(
+            replace(
+                _row(each, changes, unit),
+                is_noise=abs(each.change) <= noise.get((changes.clock, each.name), -1.0),
+            )
+            for each in shown
+        ),
         rest=others,
         total=_sum_row("sum", changes.base_seconds, changes.other_seconds, changes, unit),
     )
@@ -219,7 +256,7 @@ def _missing(profiles: Mapping[str, StepProfile], names: Mapping[str, Environmen
     cells = grouped(
         ((name(Cell.parse(cell_id).environment, names), profile.reason), cell_id)
         for cell_id, profile in profiles.items()
-        if not profile.rows
+        if not profile.rows and not is_control(Cell.parse(cell_id).environment)
     )
     return [
         f"{release}: no profile of {formatting.counted(len(ids), 'test')}: {reason}"

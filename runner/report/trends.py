@@ -7,19 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
+from types import MappingProxyType
 
 from scipy.special import stdtrit
 
 from runner.core.grouping import grouped
 from runner.core.model.cells import environment_of, without_environment
 from runner.history.entries import Acceptance, ChangeEntry, SeriesPoint
-from runner.stats.change_points import change_points
+from runner.stats.change_points import ChangePoint
+from runner.stats.changes_of_tables import NightlySeries, change_points_of
 
 MAX_POINTS = 1000
 """Points of a trend that are drawn, the newest ones."""
-MIN_LEVEL_POINTS = 4
-"""Points that were measured alike, from which a series may show a change of level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,7 @@ class Trend:
         left_out: older points that are not shown.
         levels: those that a person accepted, oldest first.
         regression: the change that a night confirmed and that still stands; None without.
+        change_points: of each of its ``segments``, by ``changes_together``; None where it is looked at by itself.
     """
 
     cell: str
@@ -61,6 +62,7 @@ class Trend:
     left_out: int = 0
     levels: tuple[Acceptance, ...] = ()
     regression: ChangeEntry | None = None
+    change_points: tuple[tuple[ChangePoint, ...], ...] | None = None
 
     @property
     def has_ratios(self) -> bool:
@@ -101,22 +103,32 @@ class Trend:
     @cached_property
     def changes(self) -> tuple[LevelChange, ...]:
         """The changes of level, oldest first."""
-        return tuple(change for segment in self.segments for change in self._changes_of(segment))
+        of_segments = change_points_of(self.series) if self.change_points is None else self.change_points
+        return tuple(
+            self._change_at(segment, change)
+            for segment, changes in zip(self.segments, of_segments, strict=True)
+            for change in changes
+        )
 
-    def _changes_of(self, segment: Sequence[int]) -> Iterator[LevelChange]:
-        if len(segment) < MIN_LEVEL_POINTS:
-            return
-        points = [self.points[index] for index in segment]
+    def _change_at(self, segment: Sequence[int], change: ChangePoint) -> LevelChange:
+        return LevelChange(
+            index=segment[change.index],
+            point=self.points[segment[change.index]],
+            release_before=self.points[segment[change.index - 1]].release,
+            ratio=change.ratio,
+            ratio_low=change.ratio_low,
+            ratio_high=change.ratio_high,
+        )
+
+    @property
+    def series(self) -> tuple[NightlySeries, ...]:
+        """The log values of each segment."""
+        return tuple(self._series_of([self.points[index] for index in segment]) for segment in self.segments)
+
+    def _series_of(self, points: Sequence[SeriesPoint]) -> NightlySeries:
         values = [math.log(self.value(point) or 1.0) for point in points]
-        for change in change_points(values, [_variance(point) for point in points] if self._has_intervals else None):
-            yield LevelChange(
-                index=segment[change.index],
-                point=points[change.index],
-                release_before=points[change.index - 1].release,
-                ratio=change.ratio,
-                ratio_low=change.ratio_low,
-                ratio_high=change.ratio_high,
-            )
+        variances = [_variance(point) for point in points] if self._has_intervals else None
+        return NightlySeries(values, variances, [point.run for point in points])
 
     @cached_property
     def _has_intervals(self) -> bool:
@@ -171,10 +183,32 @@ class Trend:
         return (self.regression is None, -self.change, self.cell)
 
 
+TrendChanges = Mapping[tuple[str, str, str], tuple[tuple[ChangePoint, ...], ...]]
+"""(cell, device, host) -> the change points of each segment of its trend."""
+
+
+def changes_together(trends: Iterable[Trend]) -> TrendChanges:
+    """Return the change points of trends; each night of a device and host has one false discovery rate.
+
+    Args:
+        trends: of a history; each is forgotten but for its numbers.
+    """
+    tables: dict[tuple[str, str], dict[str, tuple[NightlySeries, ...]]] = {}
+    for trend in trends:
+        tables.setdefault((trend.device, trend.host), {})[trend.cell] = trend.series
+    return {
+        (cell, *table): tuple(islice(changes, len(parts)))
+        for table, cells in tables.items()
+        for changes in [iter(change_points_of(part for parts in cells.values() for part in parts))]
+        for cell, parts in cells.items()
+    }
+
+
 def trends_of(
     series: Iterable[tuple[str, str, Sequence[SeriesPoint]]],
     levels: Mapping[tuple[str, str], Sequence[Acceptance]],
     regressions: Mapping[tuple[str, str, str], ChangeEntry],
+    changes: TrendChanges = MappingProxyType({}),
 ) -> Iterator[Trend]:
     """Yield a trend for each cell, device and host.
 
@@ -182,6 +216,7 @@ def trends_of(
         series: device, cell, and its points, oldest first (``History.all_series``).
         levels: (cell, device) -> accepted levels, oldest first.
         regressions: (cell, device, host) -> the confirmed change that still stands.
+        changes: of ``changes_together``; a trend that is not in it is looked at by itself.
     """
     for device, cell, points in series:
         hosts = grouped((point.host, point) for point in points if point.kind != "confirmation")
@@ -195,6 +230,7 @@ def trends_of(
                 left_out=max(len(of_host) - MAX_POINTS, 0),
                 levels=tuple(level for level in levels.get((cell, device), ()) if level.run in runs),
                 regression=regressions.get((cell, device, host)),
+                change_points=changes.get((cell, device, host)),
             )
 
 

@@ -13,8 +13,9 @@ series share the level (weighted Bonferroni: the split that leaves m nights afte
 1 / (m - 1), because a change should be detected soon).
 
 The spread is that of the series itself, within its segments, and not the one that the rounds of each night show: rounds
-of a night that depend on each other make nights scatter more, and the series shows that. Nights that depend on each
-other show as a lag-1 correlation, which widens the errors as it does for rounds (``ar1``).
+of a night that depend on each other make nights scatter more, and the series shows that. It is that of all nights, or
+that of the last RECENT nights if it is larger: quiet nights of long ago say nothing about noisy ones of today. Nights
+that depend on each other show as a lag-1 correlation, which widens the errors as it does for rounds (``ar1``).
 
 References:
     Page, Continuous inspection schemes, Biometrika 41, 1954: tests that are repeated with each value, and their rate of
@@ -41,6 +42,8 @@ MIN_FREEDOM = 5
 """Degrees of freedom of the spread: fewer nights do not show how much nights scatter."""
 CONFIRMING_LEVEL = 0.05
 """The level that a change has to reach without its most extreme night, so that one outlying night makes no change."""
+RECENT = 20
+"""Nights whose spread counts by itself if it is larger than that of all."""
 MIN_SD = 0.0005
 """Standard deviation of a night that is assumed at least: clocks and medians are no better."""
 MAX_POINTS = 400
@@ -93,8 +96,8 @@ class _Series(NamedTuple):
         return total, mean, float(weights @ (values - mean) ** 2)
 
 
-class _Detection(NamedTuple):
-    """The night that detected a change, the first night of the new level, and the p-value."""
+class Detection(NamedTuple):
+    """The night that detects a change, the first night of the new level, and the p-value."""
 
     night: int
     split: int
@@ -127,16 +130,38 @@ def change_points(
             less. None if they are unknown.
         level: the probability of a false detection in each night.
     """
-    series = _series(log_ratios, variances)
-    count = len(series.values)
-    bounds, detections = [0], list[_Detection]()
-    night = 0
-    while detection := _next_detection(series, bounds, night, level):
-        detections.append(detection)
-        bounds.append(detection.split)
-        night = detection.night + 1
-    bounds = _refined([*bounds, count], detections, series)
-    return tuple(_change(series, bounds, position, each) for position, each in enumerate(detections, start=1))
+    reading = SeriesReading(log_ratios, variances)
+    while detection := reading.next(level):
+        reading.accept(detection)
+    return reading.changes
+
+
+class SeriesReading:
+    """A series that is read night by night: whoever reads it decides which detections are changes."""
+
+    def __init__(self, log_ratios: Sequence[float], variances: Sequence[float] | None = None) -> None:
+        """Start before the first night; the arguments are those of ``change_points``."""
+        self._series = _series(log_ratios, variances)
+        self._bounds, self._accepted, self._night = [0], list[Detection](), 0
+
+    def next(self, level: float) -> Detection | None:
+        """Read on to the next night that detects a change since the last accepted one; return None without one."""
+        detection = _next_detection(self._series, self._bounds, self._night, level)
+        self._night = len(self._series.values) if detection is None else detection.night + 1
+        return detection
+
+    def accept(self, detection: Detection) -> None:
+        """Begin a new level with a detection, the last one that was read."""
+        self._accepted.append(detection)
+        self._bounds.append(detection.split)
+
+    @property
+    def changes(self) -> tuple[ChangePoint, ...]:
+        """What was accepted, in order."""
+        bounds = _refined([*self._bounds, len(self._series.values)], self._accepted, self._series)
+        return tuple(
+            _change(self._series, bounds, position, each) for position, each in enumerate(self._accepted, start=1)
+        )
 
 
 def _series(log_ratios: Sequence[float], variances: Sequence[float] | None) -> _Series:
@@ -148,7 +173,7 @@ def _series(log_ratios: Sequence[float], variances: Sequence[float] | None) -> _
     return _Series(values, weights, float((weights * squares).mean()))
 
 
-def _next_detection(series: _Series, bounds: Sequence[int], night: int, level: float) -> _Detection | None:
+def _next_detection(series: _Series, bounds: Sequence[int], night: int, level: float) -> Detection | None:
     """Return the first night, from ``night`` on, that detects a change since the last bound; None without."""
     from scipy.special import stdtr
 
@@ -161,27 +186,64 @@ def _next_detection(series: _Series, bounds: Sequence[int], night: int, level: f
             continue
         after = np.arange(stop - start - MIN_POINTS, MIN_POINTS - 1, -1)
         costs = (after - 1) * (1 / (after - 1)).sum()
-        p = 2 * stdtr(degrees, -np.abs(_t_values(series, start, stop, squares, degrees))) * costs
+        recent = _recent_variances(series, bounds, start, stop)
+        p = 2 * stdtr(*_t_values(series, (start, stop), squares, degrees, recent)) * costs
         best = int(p.argmin())
         if p[best] > level:
             continue
         split = stop - int(after[best])
         p_value = _difference(series, [*bounds[:-1], start, split, stop]).p_value * float(costs[best])
         if p_value <= level and _remains(series, [*bounds[:-1], start, split, stop]):
-            return _Detection(stop - 1, split, p_value)
+            return Detection(stop - 1, split, p_value)
     return None
 
 
-def _t_values(series: _Series, start: int, stop: int, squares: float, degrees: float) -> Floats:
-    """Return Student's t of each split of [start, stop), given the sum of squares of earlier segments."""
+def _t_values(
+    series: _Series, ends: tuple[int, int], squares: float, degrees: float, recent: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """Return the degrees of freedom and the lower Student's t of each split of a part of a series.
+
+    Args:
+        series: the nights.
+        ends: of the part.
+        squares: the sum of squares of earlier segments.
+        degrees: of freedom of all nights.
+        recent: the variance of the last nights for each split, and its degrees of freedom.
+    """
+    start, stop = ends
     weights, values = series.weights[start:stop], series.values[start:stop] - series.values[start]
     sums = np.cumsum([weights, weights * values, weights * values**2], axis=1)
     total, before = sums[:, -1:], sums[:, MIN_POINTS - 1 : -MIN_POINTS]
     after = total - before
     means = before[1] / before[0], after[1] / after[0]
     within = before[2] - before[1] * means[0] + after[2] - after[1] * means[1] + squares
-    variance = np.maximum(within / degrees, series.variance)
-    return np.asarray((means[1] - means[0]) / np.sqrt(variance * (1 / before[0] + 1 / after[0])))
+    variance = np.maximum(np.maximum(within / degrees, recent[0]), series.variance)
+    t = np.abs(means[1] - means[0]) / np.sqrt(variance * (1 / before[0] + 1 / after[0]))
+    return np.where(recent[0] > within / degrees, recent[1], degrees), -t
+
+
+def _recent_variances(series: _Series, bounds: Sequence[int], start: int, stop: int) -> tuple[Floats, Floats]:
+    """Return the variance of the last nights for each split of [start, stop), and its degrees of freedom.
+
+    It is 0 where the last nights are all, or too few to show one.
+    """
+    first = max(stop - RECENT, 0)
+    if not first:
+        return np.zeros(1), np.ones(1)
+    begin = max(start, first)
+    earlier = [(max(ends[0], first), ends[1]) for ends in pairwise(bounds) if ends[1] > first]
+    squares = sum(series.moments(*ends)[2] for ends in earlier)
+    splits = np.arange(start + MIN_POINTS, stop - MIN_POINTS + 1)
+    weights, values = series.weights[begin:stop], series.values[begin:stop] - series.values[begin]
+    sums = np.cumsum([weights, weights * values, weights * values**2], axis=1)
+    is_inside = splits > begin
+    before = sums[:, np.maximum(splits - begin - 1, 0)] * is_inside
+    after = sums[:, -1:] - before
+    within = after[2] - after[1] ** 2 / after[0]
+    within += np.where(is_inside, before[2] - before[1] ** 2 / np.where(is_inside, before[0], 1.0), 0.0)
+    degrees: Floats = np.asarray(stop - first - len(earlier) - 1.0 - is_inside, dtype=np.float64)
+    variances: Floats = np.asarray((squares + within) / np.maximum(degrees, 1.0), dtype=np.float64)
+    return np.where(degrees < MIN_FREEDOM, 0.0, variances), degrees
 
 
 def _difference(series: _Series, bounds: Sequence[int]) -> _Difference:
@@ -189,13 +251,27 @@ def _difference(series: _Series, bounds: Sequence[int]) -> _Difference:
     segments = list(pairwise(bounds))
     moments = [series.moments(*ends) for ends in segments]
     counts = [stop - start for start, stop in segments]
-    degrees = max(sum(counts) - len(counts), 1)
-    variance = max(sum(squares for _, _, squares in moments) / degrees, series.variance)
+    variance, degrees = max(_variance(series, segments), _variance(series, _recent(segments)))
+    variance = max(variance, series.variance)
     phi = _lag_1(series, segments)
     errors = [variance_factor(count, phi) / moment[0] for count, moment in zip(counts, moments, strict=True)]
     rounds = min(max(sum(counts), 2), MAX_ROUNDS)
     freedom = max(degrees * effective_freedom(rounds, phi) / (rounds - 1), 1.0)
     return _Difference(moments[-1][1] - moments[-2][1], float(np.sqrt(variance * sum(errors[-2:]))), freedom)
+
+
+def _variance(series: _Series, segments: Sequence[tuple[int, int]]) -> tuple[float, int]:
+    """Return the variance of the nights of segments, and its degrees of freedom."""
+    degrees = sum(stop - start for start, stop in segments) - len(segments)
+    squares = sum(series.moments(*ends)[2] for ends in segments)
+    return squares / max(degrees, 1), max(degrees, 1)
+
+
+def _recent(segments: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    """Return the last RECENT nights of segments; all nights where these are too few to show how they scatter."""
+    first = segments[-1][1] - RECENT
+    recent = [(max(start, first), stop) for start, stop in segments if stop > first]
+    return recent if sum(stop - start for start, stop in recent) - len(recent) >= MIN_FREEDOM else segments
 
 
 def _lag_1(series: _Series, segments: Sequence[tuple[int, int]]) -> float:
@@ -239,7 +315,7 @@ def _remains(series: _Series, bounds: Sequence[int]) -> bool:
     return True
 
 
-def _refined(bounds: list[int], detections: Sequence[_Detection], series: _Series) -> list[int]:
+def _refined(bounds: list[int], detections: Sequence[Detection], series: _Series) -> list[int]:
     """Return the bounds, each split moved to where it explains the largest part of the scatter.
 
     A split stays between the splits before and after it, and before the night that detected it.
@@ -253,7 +329,7 @@ def _refined(bounds: list[int], detections: Sequence[_Detection], series: _Serie
     return bounds
 
 
-def _change(series: _Series, bounds: Sequence[int], position: int, detection: _Detection) -> ChangePoint:
+def _change(series: _Series, bounds: Sequence[int], position: int, detection: Detection) -> ChangePoint:
     """Return the change at a bound."""
     from scipy.special import stdtrit
 

@@ -14,7 +14,7 @@ from runner.report.formatting import counted
 from runner.report.page_templates import page_of_site
 from runner.report.run_summary import NAME, RunSummary, read_summary
 from runner.report.site import site
-from runner.report.trends import Trend, trends_of
+from runner.report.trends import Trend, changes_together, trends_of
 from runner.session.remember import history_url
 from runner.session.results import has_records, write_report
 from runner.store.documents import MAX_BYTES, save, unreadable
@@ -71,8 +71,12 @@ def write_site(
 
 
 def _trends(history: "History") -> Iterator[Trend]:
-    """Yield the trends of a history, with accepted levels and the regressions that stand."""
-    return trends_of(history.all_series(), history.levels(), _regressions(history))
+    """Yield the trends of a history, with accepted levels and the regressions that stand.
+
+    The history is read twice: a night's change points depend on all cells, and no more than one trend is held.
+    """
+    changes = changes_together(trends_of(history.all_series(), {}, {}))
+    return trends_of(history.all_series(), history.levels(), _regressions(history), changes)
 
 
 def _regressions(history: "History") -> dict[tuple[str, str, str], ChangeEntry]:

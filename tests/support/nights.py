@@ -30,15 +30,15 @@ def many(count: int, environment: str = "torch-2.x") -> list[Cell]:
     return [cell(environment, case=f"{number}x320") for number in range(count)]
 
 
-def row(of: Cell, ratio: float, verdict: Verdict = "slower") -> Row:
-    """Return a row with an interval of one per cent each way."""
+def row(of: Cell, ratio: float, verdict: Verdict = "slower", width: float = 0.01) -> Row:
+    """Return a row with an interval of one per cent each way, or of another width."""
     return Row(
         base=of,
         other=of,
         verdict=verdict,
         ratio=ratio,
-        ratio_low=ratio - 0.01,
-        ratio_high=ratio + 0.01,
+        ratio_low=ratio - width,
+        ratio_high=ratio + width,
         rounds=9,
         runs=("confirmation-run",),
     )

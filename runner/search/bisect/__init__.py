@@ -2,7 +2,7 @@
 
 1. ``axes`` finds the candidates between the two ends: environments of the matrix, and releases of the package index
    that are made from the nearest of them (``releases.candidates``, ``releases.index``).
-2. ``stats.bisection`` says which two are compared next; ``measuring`` locks, builds and measures them in turns.
+2. ``walk`` says which two are compared next; ``measuring`` locks, builds and measures them in turns.
 3. ``state`` keeps each step, so that the same command continues after an interruption. An outage ends the search before
    there is a step (``measuring.outage``), so nothing of it is kept.
 4. ``result`` names the releases.
@@ -10,7 +10,6 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import cast
 
 from runner.analysis.releases import framework_name
 from runner.core.errors import Problem, RunnerError, UsageError
@@ -22,22 +21,16 @@ from runner.releases.candidates import ReleaseCandidate
 from runner.releases.index import Lister
 from runner.report.formatting import counted
 from runner.search.bisect.axes import Axes
-from runner.search.bisect.forecast import Forecast, forecast
+from runner.search.bisect.forecast import Forecast, comparisons, forecast
 from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.question import LABELS, Ends, requested, with_other_settings
+from runner.search.bisect.rebuilt import rebuilt
 from runner.search.bisect.result import Bisection, entry, step_line
 from runner.search.bisect.state import SearchState, SearchStep, new_state, unfinished
+from runner.search.bisect.walk import SearchResult, Walk
 from runner.session.context import Context
 from runner.session.options import Options
-from runner.stats.bisection import (
-    FoundChanges,
-    Outcome,
-    PositionPair,
-    Search,
-    bisection,
-    every_neighbour,
-    expected_comparisons,
-)
+from runner.stats.bisection import PositionPair
 
 __all__ = ["Ends", "bisect", "dry_run"]
 
@@ -67,10 +60,12 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
     state.path.mkdir(parents=True, exist_ok=True)
     with hold(state.path / LOCK, f"bisect {state.id}"):
         axes = _axes(options, context, versions)
-        candidates = _candidates(axes, state, progress)
+        candidates = _candidates(axes, state, progress, ends.max_comparisons)
         measuring = Measuring(context=context, state=state, cell=question.cell, progress=progress)
-        answer = _searched(candidates, measuring, keep=ends.keep)
-        state.ended = True
+        searched = _searched(
+            candidates, measuring, keep=ends.keep, limit=ends.max_comparisons, rebuild=ends.rebuild_ends
+        )
+        state.ended = not searched.answer.stopped  # with a larger limit it goes on
         state.save()
     return Bisection(
         id=state.id,
@@ -79,7 +74,7 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
         label=LABELS.get(question.axis, framework_name(candidates[0].environment.framework)),
         candidates=candidates,
         steps=tuple(state.steps),
-        answer=answer,
+        searched=searched,
         notes=tuple(axes.notes),
     )
 
@@ -91,7 +86,7 @@ def dry_run(options: Options, ends: Ends, versions: Lister = index.versions) -> 
     candidates = axes.candidates(question)
     state = new_state(options.reports, question, datetime.now(UTC))
     measuring = Measuring(context=context, state=state, cell=question.cell, progress=Progress(lambda _: None))
-    return forecast(candidates, measuring, axes.notes, every=question.every)
+    return forecast(candidates, measuring, axes.notes, every=question.every, limit=ends.max_comparisons)
 
 
 def _axes(options: Options, context: Context, versions: Lister) -> Axes:
@@ -99,7 +94,7 @@ def _axes(options: Options, context: Context, versions: Lister) -> Axes:
     return Axes(matrix=load(options.matrix), folder=options.matrix.parent, device=device, versions=versions, notes=[])
 
 
-def _candidates(axes: Axes, state: SearchState, progress: Progress) -> tuple[ReleaseCandidate, ...]:
+def _candidates(axes: Axes, state: SearchState, progress: Progress, limit: int | None) -> tuple[ReleaseCandidate, ...]:
     """Return the candidates of a search: those of its earlier part, else those that exist now."""
     if state.candidates:
         progress.note(f"continuing bisect {state.id}: {counted(len(state.steps), 'step')} stored")
@@ -113,52 +108,60 @@ def _candidates(axes: Axes, state: SearchState, progress: Progress) -> tuple[Rel
     state.save()
     for note in axes.notes:
         progress.note(note)
-    steps = expected_comparisons(len(candidates), every=state.question.every)
-    progress.note(f"bisect {state.id}: {counted(len(candidates), 'candidate')}, about {counted(steps, 'step')}")
+    steps = comparisons(len(candidates), every=state.question.every, limit=limit)
+    progress.note(f"bisect {state.id}: {counted(len(candidates), 'candidate')}; {steps.sentence}")
     return candidates
 
 
-def _searched(candidates: Sequence[ReleaseCandidate], measuring: Measuring, *, keep: bool) -> FoundChanges:
+def _searched(
+    candidates: Sequence[ReleaseCandidate],
+    measuring: Measuring,
+    *,
+    keep: bool,
+    limit: int | None = None,
+    rebuild: bool = False,
+) -> SearchResult:
     """Measure until the search has its answer; what was built for it is removed at the end, whatever happens."""
-    state, by_name = measuring.state, {candidate.name: candidate for candidate in candidates}
-    search: Search = (every_neighbour if state.question.every else bisection)(len(candidates))
-    answer = FoundChanges()
-    try:
-        pair = next(search)
-        for step in tuple(state.steps):  # measured before an interruption
-            pair = search.send(step.outcome)
-        while True:
+    state, names = measuring.state, [candidate.name for candidate in candidates]
+    by_name = {candidate.name: candidate for each in candidates for candidate in (each, rebuilt(each))}
+    stored = iter(tuple(state.steps))  # measured before an interruption
+
+    def take(pair: PositionPair) -> SearchStep:
+        step = next(stored, None)
+        if step is None:
             if not keep:
                 measuring.remove(by_name, _needed(candidates, state.steps, pair))
-            pair = search.send(_measured(candidates, measuring, pair))
-    except StopIteration as end:
-        answer = cast("FoundChanges", end.value)
+            step = _measured(candidates, measuring, pair)
+        return step
+
+    result = Walk(names=names, every=state.question.every, limit=limit, rebuild=rebuild, take=take).result()
     if not keep:
         measuring.remove(by_name, set())
-    return answer
+    return result
 
 
-def _measured(candidates: Sequence[ReleaseCandidate], measuring: Measuring, pair: PositionPair) -> Outcome:
-    """Measure a pair, store the step, and return its outcome.
+def _measured(candidates: Sequence[ReleaseCandidate], measuring: Measuring, pair: PositionPair) -> SearchStep:
+    """Measure a pair, store the step, and return it.
 
     Raises:
         RunnerError: the last release cannot be measured, so that there is nothing to search.
     """
     state, base, other = measuring.state, candidates[pair.base], candidates[pair.other]
-    step: SearchStep = measuring.step(base, other)
+    other = rebuilt(other) if pair.is_rebuilt else other
+    step = measuring.step(base, other)
     if step.outcome == "missing" and other is candidates[-1] and not state.question.every:
         raise RunnerError(Problem(f"{other.name} cannot be measured: {step.reason}", hint="choose another end"))
     state.steps.append(step)
     state.save()
     measuring.progress.note(step_line(len(state.steps), step))
-    return step.outcome
+    return step
 
 
 def _needed(candidates: Sequence[ReleaseCandidate], steps: Sequence[SearchStep], pair: PositionPair) -> set[str]:
     """Return the names that the search still needs: the pair, both ends, and the neighbours that it narrows down to."""
     names = [candidate.name for candidate in candidates]
     positions = {pair.base, pair.other, 0, len(names) - 1}
-    of_base = [step for step in steps if step.base == names[pair.base]]
+    of_base = [step for step in steps if step.base == names[pair.base] and step.other in names]
     same = [names.index(step.other) for step in of_base if step.outcome == "same"]
     changed = [names.index(step.other) for step in of_base if step.outcome == "changed"]
     positions |= {*([max(same)] if same else []), *([min(changed)] if changed else [])}

@@ -9,7 +9,56 @@ from runner.releases.candidates import ReleaseCandidate
 from runner.report import formatting, rich_text
 from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.result import entry
-from runner.stats.bisection import expected_comparisons
+from runner.stats.bisection import comparison_limit, expected_comparisons
+
+MORE_BY_NOISE: Mapping[float, int] = {0.02: 1, 0.04: 5}
+"""Standard deviation between rounds -> comparisons more than ``expected_comparisons`` that a single change of 5 % takes
+on average, for open verdicts and releases around it (``python -m benchmarks.bisects``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparisons:
+    """How many comparisons a search takes.
+
+    Attributes:
+        by_noise: standard deviation between rounds -> comparisons for a single change of 5 %.
+        limit: after which it stops, or all of them.
+        every: all neighbours are compared.
+    """
+
+    by_noise: Mapping[float, int]
+    limit: int
+    every: bool
+
+    @property
+    def fewest(self) -> int:
+        """Of a single change on a quiet machine."""
+        return min(self.by_noise.values())
+
+    @property
+    def sentence(self) -> str:
+        """What to expect."""
+        if self.every:
+            return f"about {formatting.counted(self.fewest, 'comparison')}, and one more for each further change"
+        of_noise = [f"{steps} where rounds scatter by {100 * noise:g} %" for noise, steps in self.by_noise.items()]
+        few = f"comparisons for a single change of 5 %: about {', '.join(of_noise)}"
+        return f"{few}; the search stops after {self.limit}, which gradual changes take"
+
+
+def comparisons(size: int, *, every: bool, limit: int | None) -> Comparisons:
+    """Return how many comparisons a search takes.
+
+    Args:
+        size: the number of candidates.
+        every: compare all neighbours.
+        limit: comparisons at most; None for the default.
+    """
+    single = expected_comparisons(size, every=every)
+    last = limit or (single if every else comparison_limit(size))
+    more = dict.fromkeys(MORE_BY_NOISE, 0) if every else MORE_BY_NOISE
+    return Comparisons(
+        by_noise={noise: min(single + steps, last) for noise, steps in more.items()}, limit=last, every=every
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +68,8 @@ class Forecast:
     Attributes:
         candidates: from the good end to the bad one.
         ready: names of those that are built.
-        steps: how many comparisons name a single change.
-        builds: how many environments are built for that, at most.
+        comparisons: how many there are; the next three are of the fewest.
+        builds: how many environments are built, at most.
         seconds: of measuring: the planned rounds of each step; further ones come while a verdict is open.
         download: bytes, by the sizes of the templates; 0 where they are unknown.
         notes: what cannot be had, as sentences.
@@ -28,7 +77,7 @@ class Forecast:
 
     candidates: tuple[ReleaseCandidate, ...]
     ready: frozenset[str]
-    steps: int
+    comparisons: Comparisons
     builds: int
     seconds: float
     download: int
@@ -38,7 +87,10 @@ class Forecast:
         """Return it as JSON has it."""
         return {
             "candidates": [{**entry(each), "ready": each.name in self.ready} for each in self.candidates],
-            **{name: getattr(self, name) for name in ("steps", "builds", "seconds", "download")},
+            "steps": self.comparisons.fewest,
+            "steps_by_noise": {str(noise): steps for noise, steps in self.comparisons.by_noise.items()},
+            "most_steps": self.comparisons.limit,
+            **{name: getattr(self, name) for name in ("builds", "seconds", "download")},
             "notes": list(self.notes),
         }
 
@@ -50,27 +102,34 @@ class Forecast:
             for each in self.candidates
         ]
         download = f", about {disk_size(self.download)} to download" if self.download else ""
-        steps, builds = formatting.counted(self.steps, "step"), formatting.counted(self.builds, "build")
+        builds = formatting.counted(self.builds, "build")
         measuring = f"at least {duration(self.seconds)} of measuring"
-        summary = f"about {steps}, at most {builds}{download}, and {measuring}"
+        fewest = formatting.counted(self.comparisons.fewest, "comparison")
+        summary = f"{fewest} take at most {builds}{download}, and {measuring}"
         notes = [f"note: {note}" for note in self.notes]
-        return "\n".join([rich_text.columns(rows, width).rstrip(), *notes, summary])
+        return "\n".join([rich_text.columns(rows, width).rstrip(), *notes, self.comparisons.sentence, summary])
 
 
 def forecast(
-    candidates: Sequence[ReleaseCandidate], measuring: Measuring, notes: Sequence[str], *, every: bool = False
+    candidates: Sequence[ReleaseCandidate],
+    measuring: Measuring,
+    notes: Sequence[str],
+    *,
+    every: bool = False,
+    limit: int | None = None,
 ) -> Forecast:
     """Return what a search among some candidates takes; nothing is locked, built or measured."""
     of_matrix = [candidate for candidate in candidates if candidate.source == "matrix"]
     ready = measuring.prepared(*of_matrix).survey.cached if of_matrix else frozenset()
-    steps = expected_comparisons(len(candidates), every=every)
+    of_search = comparisons(len(candidates), every=every, limit=limit)
+    steps = of_search.fewest
     builds = min(len(candidates) - len(ready), steps + 1)
     download = sorted((_download(each, measuring) for each in candidates if each.name not in ready), reverse=True)
     cells = measuring.prepared(candidates[0]).plan.cells
     return Forecast(
         candidates=tuple(candidates),
         ready=ready,
-        steps=steps,
+        comparisons=of_search,
         builds=builds,
         seconds=2 * steps * max(cell.seconds for cell in cells),
         download=sum(download[:builds]),

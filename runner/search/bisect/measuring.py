@@ -16,9 +16,11 @@ from runner.plan.specs import specs
 from runner.releases.candidates import ReleaseCandidate, lock_request_of
 from runner.releases.lock import lock_release
 from runner.report import differences
+from runner.search.bisect.rebuilt import is_rebuilt, lock_again
 from runner.search.bisect.state import SearchState, SearchStep
 from runner.session import execution, flow
 from runner.session.context import Context, PlannedRun
+from runner.session.flow import RunSession
 from runner.session.preparation import Prepared, prepare
 from runner.stats.bisection import Outcome
 
@@ -67,13 +69,13 @@ class Measuring:
             prepared = self.prepared(base, other)
             self._check_plan(prepared, base, other)
             self._build(prepared, base, other)
-            comparison, run = self._measured(prepared, other)
+            measured = self._measured(prepared, other)
         except UnmeasurableError as error:
             reason = error.problems[0].message
             return SearchStep(
                 base=base.name, other=other.name, outcome="missing", reason=reason, seconds=self.clock() - begin
             )
-        return replace(_step(base, other, comparison, run), seconds=round(self.clock() - begin, 1))
+        return replace(_step(base, other, measured), seconds=round(self.clock() - begin, 1))
 
     def prepared(self, *candidates: ReleaseCandidate) -> Prepared:
         """Return the plan of the cell in some candidates, the base first."""
@@ -97,7 +99,11 @@ class Measuring:
             self.progress.note(f"{candidate.name}: locking")
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                lock_release(lock_request_of(candidate, self.context.request.device, path))
+                if is_rebuilt(candidate):
+                    settings, device = self.context.settings, self.context.request.device
+                    lock_again(candidate, path.parent, settings.matrix, device, path)
+                else:
+                    lock_release(lock_request_of(candidate, self.context.request.device, path))
             except ProvisionError as error:
                 raise _unprovisioned(candidate, base, error) from error
         self.locks[candidate.name] = path
@@ -127,8 +133,8 @@ class Measuring:
             if candidate.name in failed:
                 raise _unprovisioned(candidate, base, failed[candidate.name])
 
-    def _measured(self, prepared: Prepared, other: ReleaseCandidate) -> tuple[Comparison, str]:
-        """Measure a plan in a run below the search; return the comparison with the base, and the id of the run.
+    def _measured(self, prepared: Prepared, other: ReleaseCandidate) -> RunSession:
+        """Measure a plan in a run below the search, which has a comparison with the base.
 
         Raises:
             OutageError: an environment that was built before is gone, and cannot be had again now.
@@ -137,9 +143,8 @@ class Measuring:
         """
         work = PlannedRun(self.context.step_of("runner bisect", self.state.path), prepared)
         measured = flow.measure_planned(work, self.progress, without=(flow.remember, flow.answer, flow.propose))
-        for comparison in measured.analysis.comparisons:
-            if comparison.others == (other.name,):
-                return comparison, measured.run.id
+        if _comparison(measured, other):
+            return measured
         failures = [record for record in measured.run.records() if record.status != "ok"]
         failed = {record.cell.environment: record.reason or record.failure or "failed" for record in failures}
         for record in failures:
@@ -191,8 +196,16 @@ def _failure(candidate: ReleaseCandidate, base: ReleaseCandidate, reason: str) -
     return RunnerError(Problem(f"{candidate.name} cannot be measured: {reason}", hint="choose another end"))
 
 
-def _step(base: ReleaseCandidate, other: ReleaseCandidate, comparison: Comparison, run: str) -> SearchStep:
+def _comparison(measured: RunSession, other: ReleaseCandidate) -> Comparison | None:
+    """Return the comparison of a release with the base of its run; None without one."""
+    return next((each for each in measured.analysis.comparisons if each.others == (other.name,)), None)
+
+
+def _step(base: ReleaseCandidate, other: ReleaseCandidate, measured: RunSession) -> SearchStep:
+    comparison = _comparison(measured, other)
+    assert comparison is not None
     row: Row = comparison.rows[0]
+    grade = measured.analysis.grade
     outcome = OUTCOMES.get(row.verdict, "missing" if row.verdict == "not-measured" else "open")
     return SearchStep(
         base=base.name,
@@ -203,7 +216,9 @@ def _step(base: ReleaseCandidate, other: ReleaseCandidate, comparison: Compariso
         ratio_low=row.ratio_low,
         ratio_high=row.ratio_high,
         rounds=row.rounds,
-        run=run,
+        run=measured.run.id,
         reason="" if outcome in ("same", "changed") else row.reason,
         differences=tuple(differences.sentences(comparison)),
+        grade=grade.level if grade else "",
+        issues=tuple(f"{issue.code}: {issue.sentence}" for issue in measured.analysis.issues if issue.serious),
     )

@@ -27,6 +27,8 @@ class Ends:
         axis: what varies.
         every: compare all neighbours.
         keep: keep what is built.
+        rebuild_ends: measure a second build of both ends, where there is a change.
+        max_comparisons: after which the search stops; None for as many as all neighbours have.
     """
 
     good: str
@@ -34,6 +36,8 @@ class Ends:
     axis: Axis = "release"
     every: bool = False
     keep: bool = False
+    rebuild_ends: bool = False
+    max_comparisons: int | None = None
 
 
 def requested(options: Options, ends: Ends) -> tuple[Context, Question]:

@@ -1,6 +1,7 @@
 """The result of a bisect, as text and as JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,20 @@ from typing import Any
 from runner.core.units import duration
 from runner.releases.candidates import ReleaseCandidate
 from runner.report import formatting, rich_text
+from runner.search.bisect.rebuilt import rebuilt_name
 from runner.search.bisect.state import CandidateEntry, Question, SearchStep
-from runner.stats.bisection import FoundChanges, LocatedChange
+from runner.search.bisect.walk import SearchResult
+from runner.stats.bisection import FoundChanges, Kind, LocatedChange
+from runner.stats.release_scatter import Standing
 
 VERSION = 1
+RANGES: Mapping[Kind, str] = {
+    "gradual": "and no two neighbours differ by more than the margin",
+    "unconfirmed": "which a second run did not confirm",
+    "scatter": "which does not stand out of how much releases differ from each other",
+    "stopped": "where the search stopped",
+}
+"""Kind of a change that no release is named for -> what a sentence says of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +33,7 @@ class Bisection:
         id: the name of its folder.
         folder: where its runs and its state are.
         label: the name of what varies, ``PyTorch`` or ``CUDA``.
-        answer: the changes by position.
+        searched: the changes by position, and how they stand beside the scatter of releases.
         notes: what could not be had, as sentences.
     """
 
@@ -32,8 +43,13 @@ class Bisection:
     label: str
     candidates: tuple[ReleaseCandidate, ...]
     steps: tuple[SearchStep, ...]
-    answer: FoundChanges
+    searched: SearchResult
     notes: tuple[str, ...] = ()
+
+    @property
+    def answer(self) -> FoundChanges:
+        """The changes by position."""
+        return self.searched.answer
 
     @property
     def exit_code(self) -> int:
@@ -52,6 +68,7 @@ class Bisection:
             "steps": [asdict(step) for step in self.steps],
             "changes": [self._change(change) for change in self.answer.changes],
             "undecided": [self.candidates[position].name for position in self.answer.undecided or ()],
+            "stopped": self.answer.stopped,
             "sentences": list(self.sentences()),
             "notes": list(self.notes),
         }
@@ -68,6 +85,7 @@ class Bisection:
         for change in self.answer.changes:
             yield self._sentence(change)
             yield from (f"  {sentence}" for sentence in self._differences(change))
+        yield from self._second_builds()
         good, bad = self.candidates[0], self.candidates[-1]
         if self.answer.undecided:
             first, last = (self.candidates[position] for position in self.answer.undecided)
@@ -75,6 +93,17 @@ class Bisection:
             yield f"{between} nothing is decided: {self._why_open(first, last)}"
         elif not self.answer.changes:
             yield f"{self._name(bad)} is as fast as {self._name(good)}: there is no change to search"
+        if self.answer.stopped:
+            count = len(self.steps)
+            yield f"the search stopped after {count} comparisons; `--max-comparisons {2 * count}` goes on"
+
+    def _second_builds(self) -> Iterator[str]:
+        """Yield by how much the second build of each end differs from the first."""
+        by_name = {rebuilt_name(candidate.name): candidate for candidate in self.candidates}
+        for step in self.steps:
+            if candidate := by_name.get(step.other):
+                name = f"a second build of {self._name(candidate)}"
+                yield f"{name} was {_effect(step)} than the first" if step.ratio else f"{name}: {step.reason}"
 
     def _sentence(self, change: LocatedChange) -> str:
         before, after = self.candidates[change.before], self.candidates[change.after]
@@ -84,20 +113,48 @@ class Bisection:
         effect = _effect(step)
         if change.is_named:
             return f"{self._name(after)} made {self.question.cell} {effect} than {self._name(before)}; {measured}"
+        if change.kind == "scatter":
+            effect = _level_effect(self.searched.standings[change.after])
         range_of = f"{self.question.cell} became {effect} between {self._name(before)} and {self._name(after)}"
-        if change.kind == "gradual":
-            return f"{range_of}, and no two neighbours differ by more than the margin; {measured}"
-        if change.kind == "unconfirmed":
-            return f"{range_of}, which a second run did not confirm; {measured}"
+        if change.kind in RANGES:
+            return f"{range_of}, {RANGES[change.kind]}; {measured}"
         between = "; ".join(self._missing(position) for position in change.missing)
         return f"{range_of}; {between}; {measured}"
 
     def _differences(self, change: LocatedChange) -> Iterator[str]:
+        if change.is_named or change.kind == "scatter":
+            yield self._scatter(change)
+        yield from self._quality(change)
         yield from self._deciding(change).differences
         before = self.candidates[change.before].name
         for step in self.steps:
             if step.other == before and step.outcome == "open":
                 yield f"whether {before} differs from {step.base} stays undecided: {' '.join(step_row(step)[2:4])}"
+
+    def _scatter(self, change: LocatedChange) -> str:
+        """Return what the interval of a change contains, and how much releases differ from each other."""
+        standing = self.searched.standings.get(change.after)
+        if standing is None:
+            return (
+                "the interval is that of these two builds: too few releases were measured to show how much releases "
+                "differ from each other anyway"
+            )
+        spread = f"{100 * standing.scatter:.1f} %"
+        scatter = f"releases on either side differ from each other by {spread} (standard deviation)"
+        if change.kind == "scatter":
+            return scatter
+        effect = _level_effect(standing)
+        return f"{scatter}, and with that the change is {effect}; the interval above is that of two builds"
+
+    def _quality(self, change: LocatedChange) -> Iterator[str]:
+        """Yield the grades and the serious issues of the runs that a change rests on."""
+        steps = [step for step in self._resting(change) if step.run]
+        grades = Counter(step.grade for step in steps if step.grade)
+        if grades:
+            text = ", ".join(f"{count} {grade}" for grade, count in grades.most_common())
+            yield f"the grades of the {formatting.counted(len(steps), 'run')} that this rests on: {text}"
+        for issue in dict.fromkeys(issue for step in steps for issue in step.issues):
+            yield f"serious in a run that this rests on: {issue}"
 
     def _missing(self, position: int) -> str:
         candidate = self.candidates[position]
@@ -109,18 +166,21 @@ class Bisection:
 
     def _deciding(self, change: LocatedChange) -> SearchStep:
         """Return the last comparison of the two releases of a change, or of the second with the base."""
+        steps = self._resting(change)
+        return ([step for step in steps if step.outcome == "changed"] or steps)[-1]
+
+    def _resting(self, change: LocatedChange) -> list[SearchStep]:
+        """Return the comparisons of the two releases of a change, or those of the second, for an unconfirmed range."""
         names = self.candidates[change.before].name, self.candidates[change.after].name
         of_pair = [step for step in self.steps if (step.base, step.other) == names]
-        of_release = [step for step in self.steps if step.other == names[1]]  # for an unconfirmed range
-        decided = [step for step in of_pair or of_release if step.outcome == "changed"]
-        return (decided or of_pair or of_release)[-1]
+        return of_pair or [step for step in self.steps if step.other == names[1]]
 
     def _why_open(self, first: ReleaseCandidate, last: ReleaseCandidate) -> str:
         reasons = [step.reason for step in self.steps if step.other == last.name and step.base == first.name]
         return (reasons[-1] if reasons else "") or "their comparison has no verdict"
 
     def _change(self, change: LocatedChange) -> dict[str, Any]:
-        step = self._deciding(change)
+        step, standing = self._deciding(change), self.searched.standings.get(change.after)
         return {
             "before": entry(self.candidates[change.before]),
             "after": entry(self.candidates[change.after]),
@@ -128,6 +188,12 @@ class Bisection:
             "kind": change.kind,
             "between": [self.candidates[position].release for position in change.missing],
             **{name: getattr(step, name) for name in ("ratio", "ratio_low", "ratio_high", "rounds", "verdict", "run")},
+            "with_scatter": None if standing is None else _standing_entry(standing),
+            "runs": [
+                {"run": each.run, "grade": each.grade, "issues": list(each.issues)}
+                for each in self._resting(change)
+                if each.run
+            ],
             "sentence": self._sentence(change),
         }
 
@@ -135,9 +201,24 @@ class Bisection:
         return f"{self.label} {candidate.release}"
 
 
+def _standing_entry(standing: Standing) -> dict[str, Any]:
+    """Return as JSON how a change stands beside the scatter of releases."""
+    names = ("ratio", "ratio_low", "ratio_high", "scatter", "p_value")
+    return {name: getattr(standing, name) for name in names}
+
+
 def _effect(step: SearchStep) -> str:
-    """Return how much slower or faster the second release is, ``1.080 (...) times slower``, with its interval."""
-    ratio, ends = step.ratio or 1.0, (step.ratio_low, step.ratio_high)
+    """Return how much slower or faster the second release of a comparison is, with its interval."""
+    return _effect_of(step.ratio or 1.0, (step.ratio_low, step.ratio_high))
+
+
+def _level_effect(standing: Standing) -> str:
+    """Return how much slower or faster the releases after a change are; the interval contains their scatter."""
+    return _effect_of(standing.ratio, (standing.ratio_low, standing.ratio_high))
+
+
+def _effect_of(ratio: float, ends: tuple[float | None, float | None]) -> str:
+    """Return a ratio in words, ``1.080 (...) times slower``."""
     if ratio < 1:
         low, high = ends
         inverse = (1 / high if high else None, 1 / low if low else None)

@@ -70,6 +70,8 @@ class SearchStep:
         seconds: how long it took, with building.
         reason: why there is no verdict, or why ``other`` cannot be measured.
         differences: what else differs between the two, as sentences.
+        grade: of its run; empty without a run.
+        issues: serious quality issues of its run, as sentences.
     """
 
     __pydantic_config__ = STRICT
@@ -86,6 +88,8 @@ class SearchStep:
     seconds: Number = 0.0
     reason: str = ""
     differences: tuple[str, ...] = ()
+    grade: str = ""
+    issues: tuple[str, ...] = ()
 
 
 class CandidateEntry(TypedDict):

@@ -22,7 +22,7 @@ from runner.core.model import (
     RoundTimes,
     device_id,
 )
-from runner.core.model.cells import is_control
+from runner.core.model.cells import is_control, is_plain, is_twin
 from runner.core.model.events import Activity
 from runner.core.progress import Progress
 from runner.core.units import duration
@@ -166,12 +166,14 @@ class RunRecorder:
             self.progress.note(f"{taken.cell.id}: no profile: {taken.profile['reason']}")
 
     def without_profile(self, plan: Plan) -> list[Cell]:
-        """Return the cells of a plan that can have a profile, have a good record, and have no profile yet."""
+        """Return the cells of a plan that can have a profile, have a good record, and have no profile yet.
+
+        Twins come last: their profiles show how much a profile differs from itself.
+        """
         good = self._good()
         cells = [cell for block in plan.blocks for cell in block.cells]
-        selected = [
-            cell for cell in cells if cell.id in good and can_profile(cell) and not is_control(cell.environment)
-        ]
+        selected = [cell for cell in cells if cell.id in good and can_profile(cell) and not is_plain(cell.environment)]
+        selected.sort(key=lambda cell: is_twin(cell.environment))
         profiled = {cell_id for cell_id, _ in read_profiles(self.stored.path, (cell.id for cell in selected))}
         return [cell for cell in selected if cell.id not in profiled]
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from runner.core.model.cells import environment_of
 from runner.nights.alert_entry import Action, AlertEntry, alert_key
+from runner.nights.looks import is_over
 from runner.nights.night import Night, NightChange, NightRatio
 from runner.report import formatting
 from runner.watch.alerts.state import Alert, AlertState, Nights, of_device, regressions, reported
@@ -32,6 +33,7 @@ class Tonight:
         digests: environment -> what pins its content tonight.
         accepted: id of a cell -> the run that a person accepted, and who did so and why.
         digest_in: (run, environment) -> what pinned its content in that run; empty if unknown.
+        margin: the relative change that counts as none.
     """
 
     night: Night
@@ -39,6 +41,7 @@ class Tonight:
     digests: Mapping[str, str]
     accepted: Mapping[str, tuple[str, str]]
     digest_in: Callable[[str, str], str]
+    margin: float
 
 
 def actions(state: AlertState, nights: Nights, tonight: Tonight) -> list[AlertEntry]:
@@ -132,7 +135,7 @@ def _why_left(
     if cell not in night.seconds:
         return STALE if _is_stale(cell, nights, night) else ""
     again = _measured_again(cell, change, night)
-    if again and again.verdict in ("same", "faster", "inconclusive"):
+    if again and is_over(again.verdict, again.ratio_high, tonight.margin):
         return RECOVERED.format(with_interval(again))
     digest = tonight.digests.get(environment, "")
     if digest and digest == tonight.digest_in(before, environment):

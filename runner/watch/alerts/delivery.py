@@ -16,6 +16,7 @@ from runner.nights.anchors_file import acceptances
 from runner.nights.night import Night
 from runner.nights.night_files import read_nights
 from runner.report import formatting
+from runner.stats.intervals import MARGIN
 from runner.store.run import runs
 from runner.watch.alerts.actions import Tonight, actions
 from runner.watch.alerts.message import AlertEvidence, closed_message, evidence, opened_message
@@ -60,6 +61,7 @@ class Delivery:
         write: replaces the file of the night; raises RecordError if it cannot be stored.
         targets: the receivers; without any, the alerts are kept and nothing is sent.
         note: shows a line.
+        margin: the relative change that counts as none.
         send: sends a message.
         clock: seconds, monotonic.
     """
@@ -68,6 +70,7 @@ class Delivery:
     write: Callable[[Night], object]
     targets: tuple[Receiver, ...]
     note: Note
+    margin: float = MARGIN
     send: Send = send
     clock: Callable[[], float] = time.monotonic
 
@@ -91,6 +94,7 @@ class Delivery:
             digests=digests,
             accepted=_accepted(self.reports, night),
             digest_in=cache(partial(_digest_in, self.reports)),
+            margin=self.margin,
         )
         entries = actions(state, nights, tonight)
         closed = {entry.key for entry in entries if entry.action == "closed"}

@@ -154,7 +154,11 @@ def _measured_night(
     progress.note(f"writing {file.write(night)}")
     digests = totals.run.journal().header["digests"]
     delivery = alerts.Delivery(
-        reports=context.settings.reports, write=file.write, targets=tuple(targets), note=progress.note
+        reports=context.settings.reports,
+        write=file.write,
+        targets=tuple(targets),
+        note=progress.note,
+        margin=context.settings.margin,
     )
     return delivery.of(night, cells, digests)
 

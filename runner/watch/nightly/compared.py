@@ -92,7 +92,8 @@ def suspects(
     suspected += [*against_anchors(anchor_rows, anchors, suspected, nights, digests, margin)]
     changes = level_changes(earlier.series.items(), tonight.run, accepted, margin)
     suspected += [*against_series(changes, measured_cells(tonight), digests, suspected, nights, read)]
-    return with_support(suspected, earlier.series, tonight.run, accepted), frozenset(cell.id for cell in rows)
+    supported = with_support(suspected, earlier.series, tonight.run, nights, accepted)
+    return supported, frozenset(cell.id for cell in rows)
 
 
 def compared(

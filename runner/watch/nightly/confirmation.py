@@ -12,19 +12,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import MIN_ROUNDS
 from runner.backends import restored
 from runner.core.model import Cell, Plan, Provisioned, Survey
 from runner.core.progress import Progress
-from runner.nights.looks import Look, last_in_turns
+from runner.nights.looks import Look, is_over, last_in_turns
 from runner.nights.night import Against, NightChange, NightPair, State
 from runner.nights.night_files import nights_folder
 from runner.plan.pairs import MAX_ROUNDS_IN_TURNS, in_turns, of_cells
 from runner.session import flow
 from runner.session.context import Context, PlannedRun
 from runner.session.preparation import Prepared
+from runner.watch.nightly.build_scatter import SERIES_LEVEL, BuildScatter
 from runner.watch.nightly.night_record import night_change, night_pair
 from runner.watch.nightly.requests import (
     NightCandidate,
@@ -37,6 +39,10 @@ from runner.watch.nightly.requests import (
 GONE = "cannot be confirmed: the environment of run {} no longer exists"
 NO_TIME = "the budget has no time to confirm it: the next night does so first"
 ONCE = "slower in this night alone: another night, or the series of nights, has to confirm it"
+BUILDS = (
+    "slower, but builds of this environment differ from each other by {:.1f} % (standard deviation): a change above "
+    "{:.1f} %, or the series of nights, has to confirm it"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +106,10 @@ class Confirmation:
     def change(self, candidate: NightCandidate, state: State, reason: str, again: Row | None = None) -> NightChange:
         """Return a candidate as the night reports it, with the confirmation that stands."""
         against, margin = candidate.against, self.context.settings.margin
-        confirmed_in = confirming_night(self.run, against, again, candidate.looks, margin, series_p=candidate.series_p)
+        supported = Support(candidate.series_p, candidate.builds)
+        confirmed_in = confirming_night(self.run, against, again, candidate.looks, margin, supported)
         if again is not None and again.verdict == "slower" and not confirmed_in:
-            reason = ONCE
+            reason = ONCE if stands_out(again, supported) else _of_builds(candidate.builds)
         return night_change(
             candidate.cell,
             candidate.row,
@@ -204,14 +211,38 @@ DENIAL_LEVEL = 0.1
 """The p-value above which a series denies a slow-down."""
 
 
+class Support(NamedTuple):
+    """What more than tonight's rounds says of a slow-down.
+
+    Attributes:
+        series_p: one-sided p-value of no slow-down by the series (``series.slow_down_p``); None without a series.
+        builds: how much builds of the environment differ from each other; None if nights do not show it.
+    """
+
+    series_p: float | None = None
+    builds: BuildScatter | None = None
+
+
+def stands_out(again: Row, support: Support) -> bool:
+    """Return True if a ratio in turns, or else the series, stands out of how much builds differ from each other."""
+    if support.builds is None or (again.ratio or 1.0) > support.builds.limit:
+        return True
+    return support.series_p is not None and support.series_p <= SERIES_LEVEL
+
+
+def _of_builds(builds: BuildScatter | None) -> str:
+    """Return why a slow-down that builds explain is not confirmed."""
+    spread, limit = (builds.spread, builds.limit - 1) if builds else (0.0, 0.0)
+    return BUILDS.format(100 * spread, 100 * limit)
+
+
 def confirming_night(
     night: str,
     against: Against,
     again: Row | None,
     looks: Sequence[Look],
     margin: float,
-    *,
-    series_p: float | None = None,
+    support: Support = Support(),  # noqa: B008  immutable
 ) -> str:
     """Return the night whose confirmation of a regression stands after tonight; empty if there is none.
 
@@ -222,8 +253,9 @@ def confirming_night(
       are repeated every few nights for ever: they need the night before.
     - If the p-value is above DENIAL_LEVEL, both the night before and an interval beyond the margin are needed; in
       between, the night before.
-    - A confirmation stands while nobody could measure again, and while an open verdict has a ratio beyond the margin.
-      ``same``, ``faster`` and a ratio within the margin end it.
+    - Whatever the witness, the slow-down has to stand out of how much builds differ from each other (``stands_out``):
+      nights that compare with the same earlier build err together.
+    - A confirmation stands until a night could tell that the slow-down is over (``looks.is_over``).
 
     Args:
         night: tonight's run.
@@ -231,20 +263,19 @@ def confirming_night(
         again: the row in turns; None if there is none.
         looks: of earlier nights at the same pair, oldest first.
         margin: the relative change that counts as none.
-        series_p: one-sided p-value of no slow-down by the series (``series.slow_down_p``); None without a series.
+        support: what more than tonight's rounds says.
     """
     standing = looks[-1].confirmed_in if looks else ""
     verdict = again.verdict if again else "not-measured"
     if again is None or verdict in ("not-measured", "not-comparable"):
         return standing
-    if verdict == "inconclusive":
-        return standing if (again.ratio or 1.0) > 1 + margin else ""
     if verdict != "slower":
-        return ""
+        return "" if is_over(verdict, again.ratio_high, margin) else standing
     last = last_in_turns(looks)
     is_first = against == "baseline" and (last is None or last.verdict in ("same", "faster"))
     leaned_before = last is not None and last.leans_slower
-    return standing or (night if _has_witness(again.code == CLEAR, is_first, leaned_before, series_p) else "")
+    has_witness = _has_witness(again.code == CLEAR, is_first, leaned_before, support.series_p)
+    return standing or (night if has_witness and stands_out(again, support) else "")
 
 
 def _has_witness(is_clear: bool, is_first: bool, leaned_before: bool, series_p: float | None) -> bool:  # noqa: FBT001

@@ -10,6 +10,7 @@ from runner.core.model import Cell
 from runner.nights.looks import Look, is_confirmed, is_slower_once, last_in_turns, nights_waiting
 from runner.nights.night import Against
 from runner.watch.nightly.baseline import Baseline
+from runner.watch.nightly.build_scatter import BuildScatter
 
 MIN_VERDICT_ROUNDS = 9
 """Rounds that are reserved for a verdict at the least: earlier looks of a night decide little."""
@@ -26,6 +27,7 @@ class NightCandidate(NamedTuple):
         digest: what pins the environment's content tonight.
         looks: of earlier nights at the same pair, oldest first.
         series_p: one-sided p-value of no slow-down by the series of ratios to the pinned base; None without one.
+        builds: how much builds of its environment differ from each other; None if too few were measured in turns.
     """
 
     cell: Cell
@@ -35,6 +37,7 @@ class NightCandidate(NamedTuple):
     digest: str = ""
     looks: tuple[Look, ...] = ()
     series_p: float | None = None
+    builds: BuildScatter | None = None
 
     @property
     def suspicion(self) -> float:

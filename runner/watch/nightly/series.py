@@ -11,7 +11,7 @@ night measured in turns (see ``confirmation.confirming_night``).
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import log
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,6 +26,22 @@ MIN_SERIES = 4
 """Fewer points do not show how much nights scatter: two degrees of freedom are left."""
 REFERENCE = 8
 """Points up to the earlier run with which tonight is compared."""
+
+
+class Ratio(Protocol):
+    """A ratio with its 95 % interval, from some rounds."""
+
+    @property
+    def ratio_low(self) -> float | None:
+        """The lower end; None without an interval."""
+
+    @property
+    def ratio_high(self) -> float | None:
+        """The upper end."""
+
+    @property
+    def rounds(self) -> int:
+        """The rounds that it is of."""
 
 
 class SeriesChange(NamedTuple):
@@ -112,7 +128,7 @@ def log_ratios(points: Sequence[SeriesPoint]) -> Floats:
     return np.log(np.array([point.ratio for point in points], dtype=np.float64))
 
 
-def variances(points: Sequence[SeriesPoint]) -> list[float] | None:
+def variances(points: Sequence[Ratio]) -> list[float] | None:
     """Return the squared standard errors of the log ratios, from their intervals; None if one has no interval."""
     from scipy.special import stdtrit
 

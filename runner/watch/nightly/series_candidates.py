@@ -13,6 +13,7 @@ from runner.nights.looks import EarlierNights, is_confirmed, last_in_turns
 from runner.store.run import Run, runs
 from runner.watch.nightly.anchors import ANCHOR_EVERY
 from runner.watch.nightly.baseline import Baseline, same_circumstances, side_of_run
+from runner.watch.nightly.build_scatter import build_scatters
 from runner.watch.nightly.requests import NightCandidate
 from runner.watch.nightly.series import SeriesChange, comparable_points, slow_down_p
 
@@ -73,18 +74,24 @@ def with_support(
     candidates: Iterable[NightCandidate],
     series: Mapping[str, Sequence[SeriesPoint]],
     night: str,
+    nights: EarlierNights,
     accepted: Mapping[str, str] = MappingProxyType({}),
 ) -> list[NightCandidate]:
-    """Return candidates with what their series say of them, for ``confirmation.confirming_night``.
+    """Return candidates with what series and earlier nights say of them, for ``confirmation.confirming_night``.
 
     Args:
         candidates: of any kind.
         series: id of a cell -> its points on tonight's device, oldest first.
         night: tonight's run, which the series hold.
+        nights: the earlier nights.
         accepted: id of a cell -> the run whose level a person accepted.
     """
+    builds = build_scatters(nights)
     return [
-        candidate._replace(series_p=slow_down_p(points, candidate.baseline.run)) if points else candidate
+        candidate._replace(
+            series_p=slow_down_p(points, candidate.baseline.run) if points else None,
+            builds=builds.get(candidate.cell.environment),
+        )
         for candidate in candidates
         for points in [comparable_points(series.get(candidate.cell.id, ()), night, accepted.get(candidate.cell.id, ""))]
     ]

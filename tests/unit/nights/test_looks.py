@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from runner.analysis.comparison_model import Row
-from runner.nights.looks import EarlierNights, Look, earlier_nights, nights_waiting
+from runner.nights.looks import EarlierNights, Look, earlier_nights, is_over, nights_waiting
 from runner.nights.night import Night, NightChange, State
 from runner.nights.night_files import nights_folder, write_night
 from runner.watch.nightly.anchors import drift_notes
@@ -43,7 +43,7 @@ def test_a_stored_change_is_read_as_a_look(tmp_path: Path) -> None:
     assert history.nights == ("a", "b")
     assert history.of(cell().id, GONE.before) == (
         Look("a", "no-time"),
-        Look("b", "measured-again", "inconclusive", True, 9, 7, "a", "sha256:ab"),  # noqa: FBT003 - in their order
+        Look("b", "measured-again", "inconclusive", True, 9, 7, "a", "sha256:ab", 1.05, 1.01, 1.09),  # noqa: FBT003 - in their order
     )
     assert history.of(cell().id, "another") == ()
     assert history.seconds == {cell().id: (("a", 1.0), ("b", 1.0))}
@@ -87,3 +87,21 @@ def test_a_creep_of_the_medians_is_a_note_where_the_anchor_is_gone(creep: float,
     assert all("the medians of 20 nights are " in note and " slower since 2026-01-" in note for note in notes)
     in_turns = replace(GONE, state="measured-again")
     assert not [*drift_notes([in_turns], {cell().id: tonight}, history, 0.02)]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "ratio_high", "expected"),
+    [
+        ("same", 1.01, True),
+        ("faster", 0.97, True),
+        ("slower", 1.2, False),
+        ("inconclusive", 1.03, False),
+        ("inconclusive", 1.019, True),
+        ("inconclusive", None, False),
+        ("not-comparable", None, False),
+    ],
+)
+def test_a_slow_down_is_over_where_a_night_could_tell(
+    verdict: str, ratio_high: float | None, *, expected: bool
+) -> None:
+    assert is_over(verdict, ratio_high, 0.02) == expected

@@ -7,6 +7,7 @@ import pytest
 
 from runner.analysis.analyse import analyse_run
 from runner.core.model import Cell
+from runner.core.model.cells import twin
 from runner.report import profile_section as shown
 from runner.report.formatting import DASH
 from runner.session.results import write_report
@@ -96,3 +97,27 @@ def test_a_step_that_is_far_slower_with_the_profiler_is_doubted(run: Run) -> Non
     html, _ = texts(run, {BASE: profile(0.1, mm=0.1), OTHER: profile(0.9, mm=0.1)})
     assert html.count("trust the numbers of calls more than the times") == 1
     assert shown.DISTURBED in html
+
+
+def test_rows_that_differ_as_much_between_two_processes_of_a_release_are_marked(tmp_path: Path) -> None:
+    run = make(tmp_path, [each for of in (BASE, OTHER, twin(BASE)) for each in rounds(of, [0.1] * 3)])
+    profiles = {
+        BASE: profile(0.1, mm=0.06, tanh=0.03, add=0.001),
+        twin(BASE): profile(0.1, mm=0.065, tanh=0.02, add=0.001),
+        OTHER: profile(0.3, mm=0.15, tanh=0.035, add=0.002),
+    }
+    html, markdown = texts(run, profiles)
+    rows = [line for line in markdown.splitlines() if line.startswith("| ")]
+    marked = [line.split(" ")[1] for line in rows if "no more than between two processes" in line]
+    assert marked == ["tanh"]
+    assert '<tr class="soft"><td><code>tanh</code>' in html
+    assert "<tr><td><code>mm</code>" in html
+    assert "PyTorch 1.12 has a second profile, of another process" in html
+    assert "largest difference: <code>mm +90.00 ms</code>" in html
+
+
+def test_without_a_twin_the_section_says_that_a_profile_is_of_one_process(run: Run) -> None:
+    html, markdown = texts(run, {BASE: profile(0.1, mm=0.06), OTHER: profile(0.2, mm=0.15)})
+    for text in (html, markdown):
+        assert "nothing shows by how much it differs from one of another process" in text
+    assert 'class="soft"><td><code>' not in html

@@ -21,6 +21,7 @@ from runner.gpu.locality import Locality, Near
 from runner.measure.references import References
 from runner.plan.assignment import assign, split_multi_gpu
 from runner.plan.document import plan_document, read_plan
+from runner.plan.pairs import add_controls
 from runner.session.execution import assignment
 from runner.session.execution.assignment import Assignment
 from runner.session.execution.device_worker import DeviceWorker, RunContext
@@ -75,7 +76,7 @@ def measured(
     recorder = RunRecorder(plan, run, progress)
     context = RunContext(
         backend=backend,
-        ready=READY,
+        ready=add_controls(plan, READY),
         recorder=recorder,
         settings=settings,
         make_references=references,

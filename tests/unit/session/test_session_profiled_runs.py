@@ -8,6 +8,8 @@ import pytest
 
 from runner.core.errors import EngineError
 from runner.core.model import Cell
+from runner.core.model.cells import is_twin
+from runner.plan.pairs import with_twins
 from runner.session.execution.resume import past
 from runner.session.execution.side_by_side import remaining_seconds
 from runner.store.profile_files import profile_path, read_profiles
@@ -40,6 +42,15 @@ def test_every_cell_gets_a_profile_after_the_last_round_of_every_device(run: Run
     assert Counter(operations)["profile"] == len(ids())
     assert sorted(profiled(run)) == sorted(ids())
     assert all(server.closed == 1 for server in backend.opened)
+
+
+def test_twins_have_profiles_too_after_all_others_and_plain_processes_have_none(run: Run) -> None:  # noqa: F811
+    plan, backend = with_twins(test_assignment.plan()), FakeBackend()
+    twins = {cell.id for block in plan.blocks for cell in block.cells if is_twin(cell.environment)}
+    assert twins
+    measured(run, backend, plan, profile=True)
+    assert {cell_id for cell_id, _ in read_profiles(run.path, twins)} == twins
+    assert sorted(profiled(run)) == sorted(ids())
 
 
 def test_a_run_without_the_option_has_none(run: Run) -> None:  # noqa: F811

@@ -17,8 +17,10 @@ from runner.stats.bisection import (
     PositionPair,
     Search,
     bisection,
+    comparison_limit,
     every_neighbour,
     expected_comparisons,
+    neighbours,
 )
 from runner.stats.paired_tests import evaluate
 
@@ -77,7 +79,7 @@ def test_neighbours_are_compared_in_a_run_of_their_own() -> None:
 @given(st.lists(st.sampled_from([0.9, 0.95, 1.0, 1.05, 1.1]), min_size=2, max_size=12))
 def test_every_named_change_is_one_and_the_levels_lead_to_the_end(levels: list[float]) -> None:
     judge = exactly(levels)
-    answer, _ = answered(bisection(len(levels)), judge)
+    answer, _ = answered(bisection(len(levels), limit=1000), judge)
     for change in answer.changes:
         assert change.is_named
         assert judge(PositionPair(change.before, change.after)) == "changed"
@@ -124,7 +126,7 @@ def test_a_release_that_is_undecided_against_the_base_may_be_clear_against_the_c
 def test_what_was_clear_only_once_is_a_range() -> None:
     judge = exactly([1.0, 1.0, 1.015, 1.1, 1.1])
     opens = {(0, 2, 0), (2, 3, 1)}
-    answer, _ = answered(bisection(5), lambda pair: "open" if pair in opens else judge(pair))
+    answer, _ = answered(bisection(5), lambda pair: "open" if pair[:3] in opens else judge(pair))
     assert answer.changes[0] == LocatedChange(2, 3, (), "unconfirmed")
     assert not answer.changes[0].is_named
     outcomes: dict[PositionPair, Outcome] = {
@@ -178,6 +180,43 @@ def test_whatever_the_verdicts_are_the_search_ends_and_repeats_itself(
     assert ends == sorted(ends)
     again = Random(seed)
     assert answered(search(size), lambda _: again.choice(OUTCOMES)) == (answer, pairs)
+
+
+@given(st.integers(2, 60), st.integers(1, 70), st.sampled_from([bisection, every_neighbour]), st.integers(0, 2**32))
+def test_a_search_stops_at_its_limit_with_what_it_knows(
+    size: int, limit: int, search: Callable[[int, int], Search], seed: int
+) -> None:
+    outcomes = Random(seed)
+    answer, pairs = answered(search(size, limit), lambda _: outcomes.choice(OUTCOMES))
+    assert len(pairs) <= limit
+    assert answer.stopped <= (len(pairs) == limit)
+    if answer.stopped:
+        assert answer.undecided or answer.changes[-1].kind == "stopped"
+        assert not (answer.undecided and answer.changes and answer.changes[-1].kind == "stopped")
+
+
+def test_a_stopped_search_has_the_range_that_it_narrowed_down_to() -> None:
+    judge = exactly([1.0] * 20 + [1.1] * 13)
+    answer, _ = answered(bisection(33, 4), judge)
+    assert answer == FoundChanges((LocatedChange(16, 20, (17, 18, 19), "stopped"),), None, stopped=True)
+    assert answered(bisection(33, 1), lambda _: "open")[0] == FoundChanges((), (0, 32))
+
+
+def test_a_gradual_change_takes_no_more_comparisons_than_all_neighbours() -> None:
+    levels = [1.1 ** (position / 32) for position in range(33)]
+    judge = exactly(levels)
+    assert len(answered(bisection(33, 1000), judge)[1]) > comparison_limit(33)
+    answer, pairs = answered(bisection(33), judge)
+    assert len(pairs) == comparison_limit(33) == 33
+    assert answer.stopped
+
+
+def test_the_neighbours_of_a_change_are_the_nearest_that_were_not_tried() -> None:
+    change, later = LocatedChange(3, 4), LocatedChange(7, 8)
+    pairs = neighbours(12, [change, later], change, {0, 3, 4, 5, 11})
+    assert [pair.other for pair in pairs] == [2, 6]
+    assert [pair.other for pair in neighbours(12, [change, later], change, {0, 2, 3, 4, 5, 6, 7})] == [1]
+    assert neighbours(5, [change], change, {0, 1, 2, 3, 4}) == ()
 
 
 def outcome_pool(change: float, count: int, random: np.random.Generator) -> list[Outcome]:

@@ -21,7 +21,8 @@ from runner.report.run_summary import RunSummary
 from runner.report.site import site
 from runner.report.trend_charts import chart, spark
 from runner.report.trend_rows import row_of
-from runner.report.trends import MAX_POINTS, Trend, trends_of
+from runner.report.trends import MAX_POINTS, Trend, changes_together, trends_of
+from runner.stats.changes_of_tables import change_points_of
 from runner.watch.site import write_site
 from tests.support.fake_runs import bad, cell, good, make, realistic
 from tests.support.html import html_text
@@ -128,6 +129,27 @@ def test_levels_are_compared_only_within_what_was_measured_alike() -> None:
     assert of_two.changes == ()
     assert [(len(part), part[0]) for part in of_two.segments] == [(30, 0), (30, 30)]
     assert [mean for _, _, mean in of_two.level_means] == pytest.approx([0.8, 1.6], rel=0.005)
+
+
+def test_the_nights_of_a_device_share_a_false_discovery_rate() -> None:
+    small = nights(30, step=1.016, at=22)
+    alone = trend(small).changes
+    assert len(alone) == 1
+    series = [("venv CPU", CELL, small)]
+    series += [("venv CPU", CELL.replace("train", f"p{number}"), nights(30, step=1.0)) for number in range(80)]
+    series += [("venv GPU", CELL, small)]
+    changes = changes_together(trends_of(series, {}, {}))
+    together, *_, on_gpu = trends_of(series, {}, {}, changes)
+    assert on_gpu.changes == alone
+    assert [change.index for change in together.changes] == [change.index for change in alone]
+    assert together.change_points is not None
+    assert together.change_points[0][0].detected > trend_detected(small)
+
+
+def trend_detected(points: list[SeriesPoint]) -> int:
+    """Return the night that detects the first change of a trend by itself."""
+    (changes,) = change_points_of(trend(points).series)
+    return changes[0].detected
 
 
 def test_an_accepted_level_counts_as_good() -> None:

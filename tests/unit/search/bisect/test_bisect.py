@@ -9,15 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from runner.core.errors import RecordError, RunnerError, UsageError
+from runner.core.errors import ProvisionError, RecordError, RunnerError, UsageError
 from runner.core.progress import Progress
 from runner.matrix import Environment
 from runner.releases.candidates import ReleaseCandidate
 from runner.report.formatting import DASH
 from runner.search import bisect as workflow
+from runner.search.bisect.forecast import comparisons
 from runner.search.bisect.question import Ends, requested, split_cell, with_other_settings
+from runner.search.bisect.rebuilt import lock_again, rebuilt
 from runner.search.bisect.result import Bisection, entry
 from runner.search.bisect.state import FILE, Question, SearchState, SearchStep, new_state, read_state, unfinished
+from runner.search.bisect.walk import SearchResult
 from runner.session.options import Options
 from runner.stats.bisection import FoundChanges, LocatedChange
 from runner.store.documents import NewerVersionError
@@ -60,6 +63,7 @@ class FakeMeasuring:
     state: SearchState
     times: tuple[float | None, ...]
     killed_at: int = 99
+    poor: frozenset[str] = frozenset()
     progress: Progress = field(default_factory=lambda: Progress(lambda _: None))
     steps: int = 0
     largest: int = 0
@@ -69,13 +73,13 @@ class FakeMeasuring:
         self.steps += 1
         if self.steps > self.killed_at:
             raise KilledError
-        position = int(other.name.rpartition(".")[2])
+        position = int(other.name.removesuffix("-rebuilt").rpartition(".")[2])
         self.state.built = list(dict.fromkeys([*self.state.built, *([other.name] if other.source == "index" else [])]))
         self.largest = max(self.largest, len(self.state.built))
         first, second = self.times[int(base.name.rpartition(".")[2])], self.times[position]
         if first is None or second is None:
             return SearchStep(base=base.name, other=other.name, outcome="missing", reason="cannot be built")
-        ratio = second / first
+        ratio = second / first * (1.005 if other.name.endswith("-rebuilt") else 1.0)
         same = abs(math.log(ratio)) < 0.02
         verdict = "same" if same else "slower" if ratio > 1 else "faster"
         return SearchStep(
@@ -88,6 +92,8 @@ class FakeMeasuring:
             ratio_high=ratio * 1.02,
             rounds=5,
             run=f"run-{len(self.state.steps)}",
+            grade="poor" if other.name in self.poor else "good",
+            issues=("host-drift: the canary became 9 % slower",) if other.name in self.poor else (),
         )
 
     def remove(self, _: Mapping[str, ReleaseCandidate], kept: set[str]) -> None:
@@ -104,12 +110,17 @@ def state_in(folder: Path, count: int) -> SearchState:
 
 
 def searched(
-    state: SearchState, times: tuple[float | None, ...], killed_at: int = 99
+    state: SearchState,
+    times: tuple[float | None, ...],
+    killed_at: int = 99,
+    limit: int | None = None,
+    *,
+    rebuild: bool = False,
 ) -> tuple[Bisection, FakeMeasuring]:
     """Search among releases with known times."""
     measuring = FakeMeasuring(state, times, killed_at)
     releases = candidates(len(times))
-    answer = workflow._searched(releases, measuring, keep=False)  # type: ignore[arg-type]
+    answered = workflow._searched(releases, measuring, keep=False, limit=limit, rebuild=rebuild)  # type: ignore[arg-type]
     result = Bisection(
         id=state.id,
         folder=state.path,
@@ -117,7 +128,7 @@ def searched(
         label="PyTorch",
         candidates=releases,
         steps=tuple(state.steps),
-        answer=answer,
+        searched=answered,
     )
     return result, measuring
 
@@ -128,13 +139,140 @@ SLOWER = (1.0, 1.0, 1.0, 1.0, 1.08, 1.08, 1.08)
 def test_the_sentence_names_the_release_the_effect_and_the_runs(tmp_path: Path) -> None:
     result, _ = searched(state_in(tmp_path, 7), SLOWER)
     assert result.exit_code == 0
-    (sentence,) = result.sentences()
+    sentence = next(result.sentences())
     effect = f"1.080 (1.058 {DASH} 1.102) times slower than PyTorch 1.3.0"
     assert sentence.startswith(f"PyTorch 1.4.0 made {QUESTION.cell} {effect}")
     assert sentence.endswith(f"measured in turns in {len(result.steps)} runs")
     (change,) = result.json()["changes"]
     assert (change["before"]["release"], change["after"]["release"], change["named"]) == ("1.3.0", "1.4.0", True)
     assert "torch-1.4" in result.text(120)
+
+
+def test_a_change_has_the_scatter_of_releases_and_an_interval_with_it(tmp_path: Path) -> None:
+    times = (1.0, 1.004, 0.998, 1.002, 1.079, 1.083, 1.081)
+    result, _ = searched(state_in(tmp_path, 7), times)
+    (change,) = result.json()["changes"]
+    assert change["named"]
+    with_scatter = change["with_scatter"]
+    assert with_scatter["scatter"] < 0.005
+    assert with_scatter["ratio_low"] < 1.08 < with_scatter["ratio_high"]
+    assert any("releases on either side differ from each other by 0." in sentence for sentence in result.sentences())
+
+
+def test_a_change_that_does_not_stand_out_of_its_neighbours_names_no_release(tmp_path: Path) -> None:
+    times = (1.0, 1.0, 1.0, 0.985, 1.015, 1.012, 1.045, 1.015, 1.06)
+    result, _ = searched(state_in(tmp_path, len(times)), times)
+    (change,) = result.json()["changes"]
+    assert (change["kind"], change["named"], result.exit_code) == ("scatter", False, 1)
+    assert "which does not stand out of how much releases differ from each other" in change["sentence"]
+
+
+def test_few_releases_do_not_show_how_much_releases_scatter(tmp_path: Path) -> None:
+    result, measuring = searched(state_in(tmp_path, 3), (1.0, 1.1, 1.1))
+    (change,) = result.json()["changes"]
+    assert (change["named"], change["with_scatter"]) == (True, None)
+    assert any("too few releases" in sentence for sentence in result.sentences())
+    assert measuring.steps == 4
+
+
+def test_what_is_not_sure_is_measured_around_and_continues_from_its_steps(tmp_path: Path) -> None:
+    times = tuple(1.0 + 0.008 * (position % 3 - 1) + 0.05 * (position >= 16) for position in range(33))
+    result, measuring = searched(state_in(tmp_path / "one", 33), times)
+    (change,) = result.json()["changes"]
+    assert change["after"]["name"] == "torch-1.16"
+    others = {step.other for step in result.steps}
+    assert {"torch-1.14", "torch-1.17"} <= others
+    state = state_in(tmp_path / "other", 33)
+    with pytest.raises(KilledError):
+        searched(state, times, killed_at=measuring.steps - 1)
+    continued, rest = searched(state, times)
+    assert rest.steps == 1
+    assert [step.other for step in continued.steps] == [step.other for step in result.steps]
+
+
+def test_the_runs_that_a_change_rests_on_have_their_grades_and_serious_issues(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 7)
+    measuring = FakeMeasuring(state, SLOWER, poor=frozenset({"torch-1.4"}))
+    answered = workflow._searched(candidates(7), measuring, keep=False)  # type: ignore[arg-type]
+    result, _ = searched(state, SLOWER)
+    assert result.searched == answered
+    sentences = [sentence.strip() for sentence in result.sentences()]
+    (grades,) = (sentence for sentence in sentences if sentence.startswith("the grades of the"))
+    assert "poor" in grades
+    assert "serious in a run that this rests on: host-drift: the canary became 9 % slower" in sentences
+    (change,) = result.json()["changes"]
+    assert {run["grade"] for run in change["runs"]} == {"poor"}
+
+
+def test_a_search_stops_at_its_limit_and_goes_on_with_a_larger_one(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 33)
+    times = (1.0,) * 20 + (1.1,) * 13
+    result, _ = searched(state, times, limit=3)
+    assert (len(result.steps), result.exit_code, result.json()["stopped"]) == (3, 1, True)
+    sentences = list(result.sentences())
+    assert "where the search stopped" in sentences[0]
+    assert "`--max-comparisons 6` goes on" in sentences[-1]
+    longer, measuring = searched(state, times)
+    assert [change.after for change in longer.answer.changes] == [20]
+    assert measuring.steps == len(longer.steps) - 3
+
+
+def test_second_builds_of_both_ends_show_the_scatter_of_a_short_search(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 3)
+    measuring = FakeMeasuring(state, (1.0, 1.1, 1.1))
+    answered = workflow._searched(candidates(3), measuring, keep=False, rebuild=True)  # type: ignore[arg-type]
+    assert [step.other for step in state.steps[-2:]] == ["torch-1.0-rebuilt", "torch-1.2-rebuilt"]
+    (standing,) = answered.standings.values()
+    assert standing.p_value <= 0.05
+    assert [change.is_named for change in answered.answer.changes] == [True]
+    assert state.built == []
+    result, again = searched(state, (1.0, 1.1, 1.1), rebuild=True)
+    assert again.steps == 0
+    sentences = list(result.sentences())
+    builds = [sentence for sentence in sentences if sentence.startswith("a second build of")]
+    assert len(builds) == 2
+    assert builds[0].startswith("a second build of PyTorch 1.0.0 was 1.005 ")
+
+
+def test_equal_ends_are_not_built_again(tmp_path: Path) -> None:
+    result, _ = searched(state_in(tmp_path, 4), (1.0,) * 4, rebuild=True)
+    assert [step.other for step in result.steps] == ["torch-1.3"]
+
+
+def test_a_second_build_has_the_lock_of_the_first_with_another_content(tmp_path: Path) -> None:
+    locks, folder = tmp_path / "locks", tmp_path / "matrix"
+    locks.mkdir()
+    (folder / "docker").mkdir(parents=True)
+    (folder / "docker/torch.txt").write_text("torch==1.0\n")
+    locked = ENVIRONMENT.model_copy(update={"lock": "docker/torch.txt"})
+    of_matrix = rebuilt(replace(candidates(1)[0], environment=locked))
+    lock_again(of_matrix, locks, folder, "cpu", locks / f"{of_matrix.name}.txt")
+    content = (locks / "torch-1.0-rebuilt.txt").read_text()
+    assert content.endswith("torch==1.0\n")
+    assert content != "torch==1.0\n"
+    (locks / "torch-1.1.txt").write_text("torch==1.1\n")
+    of_index = rebuilt(candidates(2)[1])
+    lock_again(of_index, locks, folder, "cpu", locks / f"{of_index.name}.txt")
+    assert (locks / "torch-1.1-rebuilt.txt").read_text().endswith("torch==1.1\n")
+    (locks / "torch-1.1.txt").unlink()
+    with pytest.raises(ProvisionError, match="cannot be built a second time"):
+        lock_again(of_index, locks, folder, "cpu", locks / "other.txt")
+
+
+def test_gradual_changes_stop_at_the_comparisons_of_all_neighbours(tmp_path: Path) -> None:
+    times = tuple(1.1 ** (position / 32) for position in range(33))
+    result, measuring = searched(state_in(tmp_path, 33), times)
+    assert measuring.steps == len(result.steps) <= 33
+    assert result.exit_code == 1
+
+
+def test_a_forecast_names_the_comparisons_by_noise_and_where_the_search_stops() -> None:
+    of_33 = comparisons(33, every=False, limit=None)
+    assert of_33.limit == 33
+    assert of_33.by_noise[0.02] < of_33.by_noise[0.04] < 33
+    assert "stops after 33" in of_33.sentence
+    assert comparisons(33, every=False, limit=5).by_noise == {0.02: 5, 0.04: 5}
+    assert "about 33 comparisons" in comparisons(33, every=True, limit=None).sentence
 
 
 def test_a_faster_release_has_the_inverse_ratio(tmp_path: Path) -> None:
@@ -145,13 +283,15 @@ def test_a_faster_release_has_the_inverse_ratio(tmp_path: Path) -> None:
 def test_a_release_that_cannot_be_built_makes_a_range_with_its_reason(tmp_path: Path) -> None:
     result, _ = searched(state_in(tmp_path, 5), (1.0, 1.0, None, 1.1, 1.1))
     assert result.exit_code == 1
-    (sentence,) = result.sentences()
+    sentence = next(result.sentences())
     assert "between PyTorch 1.1.0 and PyTorch 1.3.0; 1.2.0 cannot be measured: cannot be built" in sentence
 
 
 def test_an_unconfirmed_range_has_the_comparison_that_shows_it(tmp_path: Path) -> None:
     result, _ = searched(state_in(tmp_path, 5), (1.0, 1.0, 1.1, 1.1, 1.1))
-    unconfirmed = replace(result, answer=FoundChanges((LocatedChange(1, 4, (2, 3), "unconfirmed"),)))
+    unconfirmed = replace(
+        result, searched=SearchResult(answer=FoundChanges((LocatedChange(1, 4, (2, 3), "unconfirmed"),)))
+    )
     assert unconfirmed.exit_code == 1
     sentence = next(unconfirmed.sentences())
     assert "became 1.100 " in sentence

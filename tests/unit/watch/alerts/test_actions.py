@@ -9,8 +9,9 @@ import pytest
 from runner.history.entries import Acceptance
 from runner.nights.anchors_file import CellAnchor, write_anchors
 from runner.watch.alerts import overview
+from runner.watch.nightly.night_record import night_change
 from tests.support.fake_runs import make, rounds
-from tests.support.nights import Receivers, change, ended, many, night, run_of
+from tests.support.nights import BEFORE, Receivers, change, ended, many, night, row, run_of
 from tests.unit.watch.alerts.history import CELLS, CLOSED, KEY, OPENED, slower, stored
 
 DEVICE = "docker NVIDIA H200"
@@ -69,6 +70,29 @@ def test_a_cell_recovers_only_where_a_night_could_tell(
     ended(tmp_path, slower(1), receivers)
     ended(tmp_path, night(2, [], CELLS), receivers, **context)
     assert bool(overview.overview(tmp_path).alerts) == is_open
+
+
+@pytest.mark.parametrize(
+    ("ratio", "width", "is_open"),
+    [(1.01, 0.04, True), (0.97, 0.06, True), (0.98, 0.03, False)],
+)
+def test_an_open_verdict_ends_an_alert_only_below_the_margin(
+    tmp_path: Path, ratio: float, width: float, *, is_open: bool
+) -> None:
+    receivers = Receivers()
+    of = CELLS[0]
+    ended(tmp_path, slower(1, [of]), receivers)
+    again = night_change(
+        of,
+        row(of, ratio),
+        again=row(of, ratio, "inconclusive", width),
+        before=BEFORE,
+        state="measured-again",
+        digest="sha256:new",
+    )
+    ended(tmp_path, night(2, [again], CELLS), receivers)
+    assert bool(overview.overview(tmp_path).alerts) == is_open
+    assert any("no longer slower" in title for title in receivers.titles()) != is_open
 
 
 def test_a_creep_is_over_when_the_environment_is_the_anchor_s_again(tmp_path: Path) -> None:
