@@ -8,7 +8,7 @@ from runner.catalog.cases import WORKLOADS
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Plan, Precision, Request
 from runner.matrix import FRAMEWORKS, Matrix
-from runner.matrix.model_file import CLASS_NAMES, Network, network_name, read_network
+from runner.matrix.model_file import CLASS_NAMES, Network, model_path, network_name, read_network
 from runner.matrix.models import Preset, Selector, WorkloadChoice
 from runner.session.options import Options
 
@@ -29,11 +29,12 @@ def with_models(matrix: Matrix, options: Options) -> tuple[Matrix, list[str] | N
     networks: dict[str, Network] = {}
     choices = dict(matrix.workloads)
     for path in options.model:
-        name, network = network_name(path), read_network(path)
+        name, network = network_name(path), read_network(model_path(path))
         known = networks.get(name) or matrix.networks.get(name)
         if name in WORKLOADS or (known is not None and known.path.resolve() != network.path.resolve()):
             where = f"the file {known.path}" if known else "a workload of the program"
-            raise UsageError(Problem(f"{path}: the name {name!r} is taken by {where}", hint="rename the file"))
+            hint = f"give it another name: --model {name}-2={model_path(path)}"
+            raise UsageError(Problem(f"{path}: the name {name!r} is taken by {where}", hint=hint))
         networks[name] = network
         choices.setdefault(name, WorkloadChoice())
     presets = dict(matrix.presets)
