@@ -264,14 +264,11 @@ def _phase_hint(matrix: Matrix, request: Request) -> str:
     """Return what to write where cells of a network are selected in a phase that its workload does not list."""
     for words in (selector.split("/") for selector in request.cell_selectors):
         for workload in matrix.networks.keys() & set(words):
-            network, listed = matrix.networks[workload], matrix.workloads[workload].phases
-            phases = [word for word in words if word in network.phases and word not in listed]
+            listed = matrix.workloads[workload].phases
+            phases = [word for word in words if word in matrix.networks[workload].phases and word not in listed]
             if phases:
-                file = f"file: {network.path}, phases: [{', '.join(dict.fromkeys((*listed, *phases)))}]"
-                return (
-                    f"{workload} has the phase {phases[0]} where the matrix lists it: write `{workload}: {{{file}}}` below "
-                    "workloads: and leave out --model"
-                )
+                all_of = ", ".join(dict.fromkeys((*listed, *phases)))
+                return f"{workload} is measured in {', '.join(listed)}: write phases: [{all_of}] for it below workloads:"
     return ""
 
 

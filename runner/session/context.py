@@ -111,15 +111,20 @@ def prepared(options: Options, say: Callable[[str], None]) -> tuple[Context, Pre
     return context, preparation
 
 
-def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
+def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequence[str] = ()) -> Context:
     """Read the matrix, choose backend and devices, and resolve the selection.
+
+    Args:
+        options: what the user typed.
+        environ: of this process.
+        cells: cells that are selected later, beside the selectors; they may name phases of networks.
 
     Raises:
         MatrixError, UsageError, NothingSelectedError: the matrix, the corpus or the selection is wrong.
         EngineError: docker was chosen and no engine answers.
         GpuError: the chosen GPU is not there.
     """
-    matrix, selected = with_models(load(options.matrix), options)
+    matrix, selected = with_models(load(options.matrix), options, (*(options.selectors or ()), *cells))
     typed, options = options, replace(options, workload=selected)
     cache = cache_folder(environ)
     backend, note = _backend(options, cache)

@@ -23,7 +23,7 @@ TAKE_ALONG = 'the files that FILES names travel with the model file: FILES = ["{
 OF_ELSEWHERE = "files outside of the folder of the model file do not travel: copy it into the folder, and name it in FILES"
 OF_A_PACKAGE = (
     "write `{0}-more: {{extends: {0}, add: [{package}]}}` below environments:, or {package} into the add: that {0} has; then "
-    "`runner lock`, and measure that environment"
+    "`runner lock {0}-more`, and measure that environment"
 )
 OF_A_FOLDER = (
     "where it is yours, {0}.py or the folder {0} has to lie beside the model file, imported by an import statement or named, "
