@@ -1,8 +1,7 @@
 """Which checkouts use an environment, so that ``runner clean`` in one of them keeps what another needs.
 
 An image has the label of the checkout that built it. Images and venvs are shared by all checkouts whose recipes are
-equal, so each use of one is also noted, as a file of the cache: its content is the checkout, and its time that of the last
-use.
+equal, so each use of one is also noted, as a file of the cache: its content is the checkout, its time that of the use.
 """
 
 import contextlib

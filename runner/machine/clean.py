@@ -64,9 +64,7 @@ def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> 
         notes = [] if alone else [IN_USE_NOTE]
         uses = Uses(cache=cache, checkout=matrix.parent)
         try:
-            removable += _on_engine(
-                matrix.parent / "docker", needed, anchors, uses, alone=alone, everything=everything
-            )
+            removable += _on_engine(matrix.parent / "docker", needed, anchors, uses, alone=alone, everything=everything)
         except EngineError:
             notes.append(NO_ENGINE)
         if alone:

@@ -82,9 +82,7 @@ def _notes(matrix: Matrix, workload: str, network: Network, locked: Mapping[str,
             yield _of_packages(matrix, workload, modules, names)
 
 
-def _lacking(
-    matrix: Matrix, network: Network, environment: str, packages: Collection[str]
-) -> tuple[NeededModule, ...]:
+def _lacking(matrix: Matrix, network: Network, environment: str, packages: Collection[str]) -> tuple[NeededModule, ...]:
     framework = matrix.environments[environment].framework
     return tuple(
         module
@@ -116,7 +114,9 @@ def _of_packages(matrix: Matrix, workload: str, modules: Sequence[NeededModule],
     new = " ".join(key for key, _ in fitting.values())
     doubt = ""
     if unknown:
-        doubt = f"; it is not known which packages have {_listed(unknown)}: look for them before you lock the names below"
+        doubt = (
+            f"; it is not known which packages have {_listed(unknown)}: look for them before you lock the names below"
+        )
     todo = f"write below `environments:`, then `runner lock {new}`, and measure {new.replace(' ', ' and ')}"
     return "\n".join([f"{head}: {todo}{doubt}", *(text for _, text in fitting.values())])
 

@@ -268,7 +268,9 @@ def _phase_hint(matrix: Matrix, request: Request) -> str:
             phases = [word for word in words if word in matrix.networks[workload].phases and word not in listed]
             if phases:
                 all_of = ", ".join(dict.fromkeys((*listed, *phases)))
-                return f"{workload} is measured in {', '.join(listed)}: write phases: [{all_of}] for it below workloads:"
+                return (
+                    f"{workload} is measured in {', '.join(listed)}: write phases: [{all_of}] for it below workloads:"
+                )
     return ""
 
 

@@ -122,7 +122,7 @@ def templates(candidates: Sequence[ReleaseCandidate], device: Device) -> tuple[R
     )
 
 
-def made_from(  # noqa: PLR0913  what a candidate is made of
+def made_from(
     template: ReleaseCandidate,
     pin: Requirement,
     version: str,

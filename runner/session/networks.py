@@ -16,9 +16,7 @@ from runner.session.options import Options
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
-def with_models(
-    matrix: Matrix, options: Options, selectors: Sequence[str] = ()
-) -> tuple[Matrix, list[str] | None]:
+def with_models(matrix: Matrix, options: Options, selectors: Sequence[str] = ()) -> tuple[Matrix, list[str] | None]:
     """Return the matrix with the networks of ``--model``, and the names of the selected workloads.
 
     They alone are selected; with ``--workload`` or ``--preset`` they are selected besides. Their phases are those of

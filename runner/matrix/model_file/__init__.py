@@ -1,8 +1,8 @@
 """Read a model file, a user's network, without running it: its classes, its cases, and the files that it needs.
 
 ``source`` parses Python files, ``files`` collects what travels, ``classes`` finds parameters and methods, ``literals``
-reads the plain values; ``methods`` says which methods cannot be called, ``imports`` what the environment has to have, and
-``wrapping`` how to wrap another class. The page ``docs/how-to/measure-your-network.md`` says what a model file is.
+reads the plain values; ``methods`` says which methods cannot be called, ``imports`` what the environment has to have,
+and ``wrapping`` how to wrap another class. The page ``docs/how-to/measure-your-network.md`` says what a model file is.
 """
 
 import re

@@ -17,7 +17,24 @@ from runner.matrix.model_file.files import NEVER_TAKEN, Folder, module_files, st
 from runner.matrix.model_file.source import PythonSource
 
 OF_OLDER_PYTHON = frozenset(
-    "asynchat asyncore cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap nntplib pipes smtpd sndhdr telnetlib".split()
+    {
+        "asynchat",
+        "asyncore",
+        "cgi",
+        "cgitb",
+        "chunk",
+        "crypt",
+        "distutils",
+        "imghdr",
+        "imp",
+        "lib2to3",
+        "mailcap",
+        "nntplib",
+        "pipes",
+        "smtpd",
+        "sndhdr",
+        "telnetlib",
+    }
 )
 """Modules of Python that the one which runs this program may not have any more: the environment's may be older."""
 OF_INSTALLERS = frozenset({"pip", "setuptools", "wheel", "pkg_resources", "_distutils_hack"})
@@ -94,10 +111,9 @@ def _needed(folder: Folder, models: Sequence[ModelClass]) -> Iterator[tuple[Pyth
                     met.add(name)
                     waiting.append(folder.sources[name])
     for model in models:
-        if isinstance(model.node, ast.ClassDef):
-            for method in model.node.body:
-                if isinstance(method, ast.FunctionDef):
-                    yield from ((folder.entry, node, model.framework) for node in _always(method.body))
+        methods = model.node.body if isinstance(model.node, ast.ClassDef) else []
+        bodies = (method.body for method in methods if isinstance(method, ast.FunctionDef))
+        yield from ((folder.entry, node, model.framework) for body in bodies for node in _always(body))
 
 
 def _always(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -143,7 +159,9 @@ def _elsewhere(folder: Path, name: str) -> str:
         entries = sorted(entry.name for entry in islice(os.scandir(folder), LISTED_FOLDERS) if entry.is_dir())
     except OSError:
         entries = []
-    below = [entry for entry in entries if not entry.startswith((".", "__")) and not (folder / entry / "pyvenv.cfg").exists()]
+    below = [
+        entry for entry in entries if not entry.startswith((".", "__")) and not (folder / entry / "pyvenv.cfg").exists()
+    ]
     below.sort(key=lambda entry: entry not in USUAL_FOLDERS)
     for place in (*below, ".."):
         if os.path.isfile(folder / place / name / "__init__.py"):  # noqa: PTH113

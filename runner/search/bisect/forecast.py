@@ -71,7 +71,9 @@ def forecast(
     steps = expected_comparisons(len(candidates), every=every)
     builds = min(len(candidates) - len(ready), steps + 1)
     matrix, device = measuring.context.matrix, measuring.context.request.device
-    download = sorted((download_of(each, matrix, device) for each in candidates if each.name not in ready), reverse=True)
+    download = sorted(
+        (download_of(each, matrix, device) for each in candidates if each.name not in ready), reverse=True
+    )
     cells = measuring.prepared(candidates[0]).plan.cells
     return Forecast(
         candidates=tuple(candidates),

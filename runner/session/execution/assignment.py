@@ -101,7 +101,9 @@ def until(run: str, seconds: float, now: float) -> str:
         now: seconds since the epoch.
     """
     end = time.strftime("%H:%M", time.localtime(now + seconds))
-    return f"run {run} began at {time.strftime('%H:%M', time.localtime(now))}; its planned rounds take until about {end}"
+    return (
+        f"run {run} began at {time.strftime('%H:%M', time.localtime(now))}; its planned rounds take until about {end}"
+    )
 
 
 class ServerCpus(NamedTuple):
