@@ -73,10 +73,12 @@ def _notes(matrix: Matrix, workload: str, network: Network, locked: Mapping[str,
     for file in network.imports.hidden:
         yield f"{file} beside {network.path.name} does not travel: its name is that of another module: rename the file"
     lacking = {name: _lacking(matrix, network, name, packages) for name, packages in locked.items()}
-    own = {module: None for modules in lacking.values() for module in modules if module.elsewhere}
-    for module in own:
+    of_user = {module: None for modules in lacking.values() for module in modules if module.other_path}
+    for module in of_user:
         yield _of_folder(module, network)
-    groups = grouped((tuple(each for each in modules if not each.elsewhere), name) for name, modules in lacking.items())
+    groups = grouped(
+        (tuple(each for each in modules if not each.other_path), name) for name, modules in lacking.items()
+    )
     for modules, names in groups.items():
         if modules:
             yield _of_packages(matrix, workload, modules, names)
@@ -93,10 +95,10 @@ def _lacking(matrix: Matrix, network: Network, environment: str, packages: Colle
 
 def _of_folder(module: NeededModule, network: Network) -> str:
     """Return what to do about a module that the user has in another folder than that of the model file."""
-    folder = module.elsewhere.rpartition("/")[0]
-    where = f"{module.file}:{module.line} imports {module.name}, and {module.elsewhere} does not travel"
-    link = f"ln -s {module.elsewhere} ." if folder != ".." else ""
-    move = f"move {network.path.name} into {folder}/" if folder != ".." else f"copy {module.elsewhere} beside the file"
+    folder = module.other_path.rpartition("/")[0]
+    where = f"{module.file}:{module.line} imports {module.name}, and {module.other_path} does not travel"
+    link = f"ln -s {module.other_path} ." if folder != ".." else ""
+    move = f"move {network.path.name} into {folder}/" if folder != ".." else f"copy {module.other_path} beside the file"
     return f"{where}: the modules beside the model file do: {' or '.join(filter(None, [move, link and f'`{link}`']))}"
 
 

@@ -128,7 +128,7 @@ def made_from(
     version: str,
     device: Device,
     index: str = "",
-    further: Sequence[str] = (),
+    packages: Sequence[str] = (),
 ) -> ReleaseCandidate:
     """Return a release of the index as a candidate: the template with another version of one package, not yet locked.
 
@@ -138,7 +138,7 @@ def made_from(
         version: the version of it.
         device: which variant of the template is used.
         index: an index that replaces the template's; empty for that.
-        further: requirements beside those of the template.
+        packages: requirements beside those of the template.
     """
     variant = template.environment.variant(device)
     assert variant is not None
@@ -155,7 +155,7 @@ def made_from(
             f"{pin.name}{extras}=={version}",
             *(f"{name}<={version}" for name in companions),
             *others,
-            *further,
+            *packages,
         ),
         "index": index or variant.index,
     }
@@ -175,7 +175,7 @@ def made_from(
     )
 
 
-def further_packages(ends: Sequence[ReleaseCandidate], other: ReleaseCandidate, device: Device) -> tuple[str, ...]:
+def lacking_packages(ends: Sequence[ReleaseCandidate], other: ReleaseCandidate, device: Device) -> tuple[str, ...]:
     """Return the packages of the ends of a search that another environment of the matrix lacks, as requirements.
 
     They are what an end adds to another environment, and what all ends require, without frameworks and exact versions.

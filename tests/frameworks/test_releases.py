@@ -147,9 +147,9 @@ def installed(release: Release, home: Path) -> Path:
     if python is None:
         pytest.skip(f"there is no Python {release.python}")
     subprocess.run([str(python), "-m", "venv", str(home)], check=True)
-    own = home / "bin" / "python"
-    pip = [str(own), "-m", "pip", "install", "--no-cache-dir", "--disable-pip-version-check", "--quiet"]
-    command = [find_uv_bin(), "pip", "install", "--quiet", "--no-cache", "--python", str(own)]
+    interpreter_of_venv = home / "bin" / "python"
+    pip = [str(interpreter_of_venv), "-m", "pip", "install", "--no-cache-dir", "--disable-pip-version-check", "--quiet"]
+    command = [find_uv_bin(), "pip", "install", "--quiet", "--no-cache", "--python", str(interpreter_of_venv)]
     if tuple(map(int, release.python.split("."))) < FIRST_OF_UV:
         subprocess.run([*pip, "pip<21.4"], check=True)  # the last for Python 3.6
         command = pip
@@ -161,7 +161,7 @@ def installed(release: Release, home: Path) -> Path:
         package = package_name(release.requirements[0])
         pytest.skip(f"{package} cannot be installed from {release.index}: {done.stderr[-300:]}")
     assert done.returncode == 0, done.stderr[-2000:]
-    return own
+    return interpreter_of_venv
 
 
 def assert_starts(python: Path, framework: str, version: str) -> None:

@@ -164,10 +164,10 @@ class DockerBackend(Backend):
     @override
     def restore(self, environment: str, digest: str) -> str | None:
         with closing(connect()) as client, talking("the container engine stopped answering"), suppress(ProvisionError):
-            found = image_id(client, digest)
-            if found is not None:
-                self._note_use(found)
-            return found
+            image = image_id(client, digest)
+            if image is not None:
+                self._note_use(image)
+            return image
         return None  # the engine refuses the digest
 
     @override

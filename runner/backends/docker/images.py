@@ -168,9 +168,9 @@ class Images:
         """Have the image that an extended environment is built on, under the name that its recipe has for it."""
         if image_id(client, tag) is None:
             say(f"{below.environment} first, which it extends")
-            found = self.on_engine(client, below) if self.repository else self.ready(client, below, say).id
-            if (found or self._build(client, below, say)) and image_id(client, tag) is None:
-                client.api.tag(found, *tag.split(":"))
+            image = self.on_engine(client, below) if self.repository else self.ready(client, below, say).id
+            if (image or self._build(client, below, say)) and image_id(client, tag) is None:
+                client.api.tag(image, *tag.split(":"))
 
     def _published(self, client: docker.DockerClient, spec: Spec, repository: str, say: Say) -> ReadyImage:
         """Return the image of an environment in a repository; it is built and pushed if the repository lacks it."""

@@ -53,14 +53,14 @@ class NeededModule:
         file: what imports it, among the files of the network.
         line: of the import, from 1.
         framework: the framework whose class imports it; empty where every class needs it.
-        elsewhere: where the user has a module of this name that does not travel, ``src/mypkg``; empty without one.
+        other_path: where the user has a module of this name that does not travel, ``src/mypkg``; empty without one.
     """
 
     name: str
     file: str
     line: int
     framework: str = ""
-    elsewhere: str = ""
+    other_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +83,19 @@ def imports(folder: Folder, models: Sequence[ModelClass]) -> Imports:
         folder: its files, all read.
         models: its classes.
     """
-    found: dict[tuple[str, str], NeededModule] = {}
+    by_name: dict[tuple[str, str], NeededModule] = {}
     hidden: dict[str, None] = {}
     for source, node, framework in _needed(folder, models):
         for module in _modules(source, node)[:1]:
             name = module.partition(".")[0]
             if name in NEVER_TAKEN:
-                hidden.update(dict.fromkeys(_beside(folder, name)))
-            if not _is_installed(folder, source, node, name) or (name, "") in found:
+                hidden.update(dict.fromkeys(_hiding(folder, name)))
+            if not _is_installed(folder, source, node, name) or (name, "") in by_name:
                 continue
-            elsewhere = "" if name in NEVER_TAKEN else _elsewhere(folder.path, name)
-            needed = NeededModule(name, source.name, node.lineno, framework, elsewhere)
-            found.setdefault((name, framework), needed)
-    return Imports(tuple(found.values()), tuple(hidden))
+            other_path = "" if name in NEVER_TAKEN else _other_path(folder.path, name)
+            needed = NeededModule(name, source.name, node.lineno, framework, other_path)
+            by_name.setdefault((name, framework), needed)
+    return Imports(tuple(by_name.values()), tuple(hidden))
 
 
 def _needed(folder: Folder, models: Sequence[ModelClass]) -> Iterator[tuple[PythonSource, ast.stmt, str]]:
@@ -146,14 +146,14 @@ def _is_installed(folder: Folder, source: PythonSource, node: ast.stmt, name: st
     return not travels and (name in NEVER_TAKEN or not os.path.isdir(folder.path / name))  # noqa: PTH112  as in files
 
 
-def _beside(folder: Folder, name: str) -> Iterator[str]:
+def _hiding(folder: Folder, name: str) -> Iterator[str]:
     """Yield the file of a module beside the model file, but for the model file itself."""
     for file in (f"{name}.py", f"{name}/__init__.py"):
         if file != folder.entry.name and os.path.isfile(folder.path / file):  # noqa: PTH113  as in files
             yield file
 
 
-def _elsewhere(folder: Path, name: str) -> str:
+def _other_path(folder: Path, name: str) -> str:
     """Return where a module lies one folder below or above that of the model file, relative to it; empty if nowhere."""
     try:
         entries = sorted(entry.name for entry in islice(os.scandir(folder), LISTED_FOLDERS) if entry.is_dir())
@@ -163,9 +163,9 @@ def _elsewhere(folder: Path, name: str) -> str:
         entry for entry in entries if not entry.startswith((".", "__")) and not (folder / entry / "pyvenv.cfg").exists()
     ]
     below.sort(key=lambda entry: entry not in USUAL_FOLDERS)
-    for place in (*below, ".."):
-        if os.path.isfile(folder / place / name / "__init__.py"):  # noqa: PTH113
-            return f"{place}/{name}"
-        if os.path.isfile(folder / place / f"{name}.py"):  # noqa: PTH113
-            return f"{place}/{name}.py"
+    for parent in (*below, ".."):
+        if os.path.isfile(folder / parent / name / "__init__.py"):  # noqa: PTH113
+            return f"{parent}/{name}"
+        if os.path.isfile(folder / parent / f"{name}.py"):  # noqa: PTH113
+            return f"{parent}/{name}.py"
     return ""

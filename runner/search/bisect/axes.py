@@ -101,15 +101,15 @@ class Axes:
         known = [*of.of_matrix(self.matrix, framework, self.device, self.folder)]
         of_index = [*self._of_index(question, known, nightly=nightly)]
         ends = [self._end(name, [*known, *of_index]) for name in (question.good, question.bad)]
-        complete = [each for each in known if not self._further(question, each) or self._is_image(each)]
+        complete = [each for each in known if not self._lacking(question, each) or self._is_image(each)]
         between = of_index if nightly else [*complete, *of_index]
         return in_between(between, *ends)
 
-    def _further(self, question: Question, other: ReleaseCandidate) -> tuple[str, ...]:
+    def _lacking(self, question: Question, other: ReleaseCandidate) -> tuple[str, ...]:
         """Return the packages of the ends that another environment of the matrix lacks."""
         named = [name for name in dict.fromkeys(_named(question)) if name in self.matrix.environments]
         ends = [self._candidate(name) for name in named if self.matrix.environments[name].variant(self.device)]
-        return of.further_packages(ends, other, self.device)
+        return of.lacking_packages(ends, other, self.device)
 
     def _is_image(self, candidate: ReleaseCandidate) -> bool:
         variant = candidate.environment.variant(self.device)
@@ -172,10 +172,10 @@ class Axes:
 
     def _made(self, question: Question, template: ReleaseCandidate, version: str) -> ReleaseCandidate:
         """Return a version of the index that is made from a template, with the packages of the ends."""
-        index, further = "", self._further(question, template)
+        index, packages = "", self._lacking(question, template)
         if question.axis == "nightly":
             index = self._nightly_index(template)
-        return made_from(template, self._pin(template, question.axis), version, self.device, index, further)
+        return made_from(template, self._pin(template, question.axis), version, self.device, index, packages)
 
     def _versions(self, package: str, python: str, nightly: str) -> tuple[tuple[str, ...], str]:
         """Return the versions of a package, and why there are none.

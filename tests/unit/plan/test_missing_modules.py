@@ -24,7 +24,7 @@ environments:
 CLASS = "class TorchModel:\n    def forward(self): ...\n"
 
 
-def said(folder: Path, source: str, locked: dict[str, set[str]], text: str = TEXT) -> tuple[str, ...]:
+def notes(folder: Path, source: str, locked: dict[str, set[str]], text: str = TEXT) -> tuple[str, ...]:
     """Return what is said about a model file, given the packages of locks."""
     write_model(folder, source)
     matrix = parse(text.encode(), "m.yaml", folder)
@@ -35,7 +35,7 @@ def said(folder: Path, source: str, locked: dict[str, set[str]], text: str = TEX
 
 def test_all_modules_that_are_missing_come_with_entries_to_paste(tmp_path: Path) -> None:
     locked = {"torch-1.12": {"torch", "numpy"}, "torch-2.x": {"torch", "numpy"}}
-    (note,) = said(tmp_path, f"import torch, timm, numpy\nfrom PIL import Image\n{CLASS}", locked)
+    (note,) = notes(tmp_path, f"import torch, timm, numpy\nfrom PIL import Image\n{CLASS}", locked)
     head, _, entries = note.partition("\n")
     assert head == (
         "torch-1.12 and torch-2.x lack timm (my_network.py:1), PIL (my_network.py:2): write below `environments:`, "
@@ -51,21 +51,21 @@ def test_all_modules_that_are_missing_come_with_entries_to_paste(tmp_path: Path)
 
 def test_an_environment_that_adds_packages_is_written_again_with_all(tmp_path: Path) -> None:
     locked = {"nets": {"torch", "timm"}}
-    (note,) = said(tmp_path, f"import torch, timm, tqdm\n{CLASS}", locked)
+    (note,) = notes(tmp_path, f"import torch, timm, tqdm\n{CLASS}", locked)
     assert yaml.safe_load(note.partition("\n")[2]) == {
         "nets": {"extends": "torch-2.x", "add": ["timm>=1", "tqdm"], "env": {"A": "1"}}
     }
 
 
 def test_a_module_whose_package_is_not_known_is_a_doubt(tmp_path: Path) -> None:
-    (note,) = said(tmp_path, f"import torch, secret_sauce\n{CLASS}", {"torch-2.x": {"torch"}})
+    (note,) = notes(tmp_path, f"import torch, secret_sauce\n{CLASS}", {"torch-2.x": {"torch"}})
     assert "it is not known which packages have secret_sauce: look for them before you lock the names below" in note
 
 
 def test_what_lies_in_the_folder_of_the_user_is_no_package(tmp_path: Path) -> None:
     (tmp_path / "src" / "mypkg").mkdir(parents=True)
     (tmp_path / "src" / "mypkg" / "__init__.py").touch()
-    (note,) = said(tmp_path, f"import torch, mypkg\n{CLASS}", {"torch-2.x": {"torch"}, "torch-1.12": {"torch"}})
+    (note,) = notes(tmp_path, f"import torch, mypkg\n{CLASS}", {"torch-2.x": {"torch"}, "torch-1.12": {"torch"}})
     assert note == (
         "my_network.py:1 imports mypkg, and src/mypkg does not travel: the modules beside the model file do: "
         "move my_network.py into src/ or `ln -s src/mypkg .`"
@@ -74,14 +74,14 @@ def test_what_lies_in_the_folder_of_the_user_is_no_package(tmp_path: Path) -> No
 
 def test_a_file_with_the_name_of_a_module_is_named(tmp_path: Path) -> None:
     (tmp_path / "statistics.py").touch()
-    (note,) = said(tmp_path, f"import torch, statistics\n{CLASS}", {"torch-2.x": {"torch"}})
+    (note,) = notes(tmp_path, f"import torch, statistics\n{CLASS}", {"torch-2.x": {"torch"}})
     assert note.startswith("statistics.py beside my_network.py does not travel: ")
 
 
 def test_nothing_is_said_of_what_is_there_or_not_known(tmp_path: Path) -> None:
-    assert said(tmp_path, f"import torch, timm\n{CLASS}", {}) == ()
-    assert said(tmp_path, f"import torch, timm\n{CLASS}", {"torch-2.x": {"torch", "timm"}}) == ()
-    assert said(tmp_path, f"try:\n    import timm\nexcept ImportError: ...\n{CLASS}", {"torch-2.x": {"torch"}}) == ()
+    assert notes(tmp_path, f"import torch, timm\n{CLASS}", {}) == ()
+    assert notes(tmp_path, f"import torch, timm\n{CLASS}", {"torch-2.x": {"torch", "timm"}}) == ()
+    assert notes(tmp_path, f"try:\n    import timm\nexcept ImportError: ...\n{CLASS}", {"torch-2.x": {"torch"}}) == ()
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_a_module_in_another_folder_of_the_user_is_found(tmp_path: Path) -> None
     (tmp_path / "env" / "pyvenv.cfg").touch()
     folder = tmp_path / "bench"
     of = imports_of(tmp_path, f"import mypkg, tools, timm, einops, torch\n{TORCH}", files)
-    assert {module.name: module.elsewhere for module in of.modules} == {
+    assert {module.name: module.other_path for module in of.modules} == {
         "mypkg": "src/mypkg",
         "tools": "lab/tools.py",
         "timm": "",
@@ -93,7 +93,7 @@ def test_a_module_in_another_folder_of_the_user_is_found(tmp_path: Path) -> None
         "torch": "",
     }
     (above,) = imports_of(folder, f"import lab_tools\n{TORCH}", {"../lab_tools.py": ""}).modules
-    assert above.elsewhere == "../lab_tools.py"
+    assert above.other_path == "../lab_tools.py"
 
 
 def test_a_file_that_would_hide_a_module_of_python_is_named(tmp_path: Path) -> None:
