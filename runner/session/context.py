@@ -124,7 +124,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
         EngineError: docker was chosen and no engine answers.
         GpuError: the chosen GPU is not there.
     """
-    matrix, selected = with_models(load(options.matrix), options, (*(options.selectors or ()), *cells))
+    matrix, selected = with_models(load(options.matrix), options, cells)
     typed, options = options, replace(options, workload=selected)
     cache = cache_folder(environ)
     backend, note = _backend(options, cache)

@@ -16,11 +16,11 @@ from runner.session.options import Options
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
-def with_models(matrix: Matrix, options: Options, selectors: Sequence[str] = ()) -> tuple[Matrix, list[str] | None]:
+def with_models(matrix: Matrix, options: Options, cells: Sequence[str] = ()) -> tuple[Matrix, list[str] | None]:
     """Return the matrix with the networks of ``--model``, and the names of the selected workloads.
 
     They alone are selected; with ``--workload`` or ``--preset`` they are selected besides. Their phases are those of
-    their methods, and those that are named in selectors of cells, such as ``compile``.
+    their methods, and those that selectors of cells, or ``cells``, name, such as ``compile``.
 
     Raises:
         MatrixError: a model file has mistakes.
@@ -39,7 +39,7 @@ def with_models(matrix: Matrix, options: Options, selectors: Sequence[str] = ())
             raise UsageError(Problem(f"{path}: the name {name!r} is taken by {where}", hint=hint))
         networks[name] = network
         if name not in choices:
-            choices[name] = _choice(network, selectors)
+            choices[name] = _choice(network, (*(options.selectors or ()), *cells))
     presets = dict(matrix.presets)
     if options.preset in presets:
         presets[options.preset] = _with_cases(presets[options.preset], networks)

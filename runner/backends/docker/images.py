@@ -166,11 +166,15 @@ class Images:
 
     def _prepare_below(self, client: docker.DockerClient, below: Spec, tag: str, say: Say) -> None:
         """Have the image that an extended environment is built on, under the name that its recipe has for it."""
-        if image_id(client, tag) is None:
-            say(f"{below.environment} first, which it extends")
-            image = self.on_engine(client, below) if self.repository else self.ready(client, below, say).id
-            if (image or self._build(client, below, say)) and image_id(client, tag) is None:
-                client.api.tag(image, *tag.split(":"))
+        if image_id(client, tag) is not None:
+            return
+        say(f"{below.environment} first, which it extends")
+        if self.repository is None:
+            image = self.ready(client, below, say).id
+        else:  # it is no image that is pushed
+            image = self.on_engine(client, below) or self._build(client, below, say)
+        if image_id(client, tag) is None:  # it is the team's
+            client.api.tag(image, *tag.split(":"))
 
     def _published(self, client: docker.DockerClient, spec: Spec, repository: str, say: Say) -> ReadyImage:
         """Return the image of an environment in a repository; it is built and pushed if the repository lacks it."""

@@ -100,8 +100,8 @@ class Axes:
         framework = self._framework(question)
         known = [*of.of_matrix(self.matrix, framework, self.device, self.folder)]
         of_index = [*self._of_index(question, known, nightly=nightly)]
-        ends = [self._end(name, [*known, *of_index]) for name in (question.good, question.bad)]
         complete = [each for each in known if not self._lacking(question, each) or self._is_image(each)]
+        ends = [self._end(name, [*complete, *of_index, *known]) for name in (question.good, question.bad)]
         between = of_index if nightly else [*complete, *of_index]
         return in_between(between, *ends)
 

@@ -71,13 +71,14 @@ def test_a_name_before_the_file_is_that_of_the_workload(tmp_path: Path) -> None:
 
 
 def test_a_phase_that_a_selector_names_is_measured(tmp_path: Path) -> None:
-    options = Options(model=[write_model(tmp_path)])
+    path = write_model(tmp_path)
     for selectors, phases in (
         (["np"], ("forward", "train")),
         (["np/model/my-network/small/compile/fp32"], ("compile", "forward", "train")),
     ):
-        extended, _ = with_models(matrix(), options, selectors)
-        assert extended.workloads["my-network"].phases == phases
+        for typed, cells in ((selectors, []), (None, selectors)):
+            extended, _ = with_models(matrix(), Options(model=[path], selectors=typed), cells)
+            assert extended.workloads["my-network"].phases == phases
 
 
 def test_frameworks_that_no_environment_has_are_a_note_or_an_error(tmp_path: Path) -> None:
