@@ -156,7 +156,8 @@ def _hiding(folder: Folder, name: str) -> Iterator[str]:
 def _other_path(folder: Path, name: str) -> str:
     """Return where a module lies one folder below or above that of the model file, relative to it; empty if nowhere."""
     try:
-        entries = sorted(entry.name for entry in islice(os.scandir(folder), LISTED_FOLDERS) if entry.is_dir())
+        with os.scandir(folder) as listed:
+            entries = sorted(entry.name for entry in islice(listed, LISTED_FOLDERS) if entry.is_dir())
     except OSError:
         entries = []
     below = [
