@@ -61,7 +61,7 @@ def missing_modules(matrix: Matrix, plan: Plan, locked: Mapping[str, frozenset[s
     """
     running = [planned.cell for planned in plan.cells if planned.skip is None]
     pairs = grouped((cell.workload, matrix.image_of(cell.environment)) for cell in running)
-    notes = []
+    notes: list[str] = []
     for workload, environments in pairs.items():
         if workload in matrix.networks:
             network, names = matrix.networks[workload], list(dict.fromkeys(environments))

@@ -53,7 +53,7 @@ def _choice(network: Network, selectors: Sequence[str]) -> WorkloadChoice:
     named = [phase for phase in network.phases if phase in words and phase not in METHODS]
     if not named:
         return WorkloadChoice()
-    return WorkloadChoice(phases=tuple(phase for phase in network.phases if phase in METHODS or phase in named))
+    return WorkloadChoice.model_validate({"phases": [phase for phase in network.phases if phase in (*METHODS, *named)]})
 
 
 def with_stored_networks(matrix: Matrix, plan: Plan) -> Matrix:

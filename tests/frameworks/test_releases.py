@@ -36,14 +36,14 @@ class Release(NamedTuple):
         minor: the beginning of its version.
         python: the version of Python.
         requirements: what is installed, the framework first.
-        index: a further index; empty for none.
+        extra_index: a further index; empty for none.
     """
 
     framework: str
     minor: str
     python: str
     requirements: tuple[str, ...]
-    index: str = ""
+    extra_index: str = ""
 
     def __str__(self) -> str:
         """Return the id of its test."""
@@ -153,13 +153,13 @@ def installed(release: Release, home: Path) -> Path:
     if tuple(map(int, release.python.split("."))) < FIRST_OF_UV:
         subprocess.run([*pip, "pip<21.4"], check=True)  # the last for Python 3.6
         command = pip
-    index = ["--extra-index-url", release.index] if release.index else []
+    index = ["--extra-index-url", release.extra_index] if release.extra_index else []
     done = subprocess.run(
         [*command, *index, *release.requirements], capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS
     )
-    if done.returncode and release.index:
+    if done.returncode and release.extra_index:
         package = package_name(release.requirements[0])
-        pytest.skip(f"{package} cannot be installed from {release.index}: {done.stderr[-300:]}")
+        pytest.skip(f"{package} cannot be installed from {release.extra_index}: {done.stderr[-300:]}")
     assert done.returncode == 0, done.stderr[-2000:]
     return interpreter_of_venv
 

@@ -525,7 +525,7 @@ def test_what_was_added_and_cannot_be_imported_fails_the_build(client: docker.Do
         assert leftovers(client, os.getpid()) == []
     finally:
         for tag in backend.tags([spec.extends] if spec.extends else [])["made"]:
-            client.api.remove_image(tag)
+            client.api.remove_image(str(tag))
 
 
 def test_invalid_dockerfile_is_a_failed_build(tmp_path: Path) -> None:

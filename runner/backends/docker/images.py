@@ -174,7 +174,8 @@ class Images:
         else:  # it is no image that is pushed
             image = self.on_engine(client, below) or self._build(client, below, say)
         if image_id(client, tag) is None:  # it is the team's
-            client.api.tag(image, *tag.split(":"))
+            name, _, digits = tag.partition(":")
+            client.api.tag(image, name, digits)
 
     def _published(self, client: docker.DockerClient, spec: Spec, repository: str, say: Say) -> ReadyImage:
         """Return the image of an environment in a repository; it is built and pushed if the repository lacks it."""

@@ -1,5 +1,6 @@
 """The last step of building an extended environment: which modules it imports, and what it says of a broken one."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def test_a_module_that_cannot_be_imported_fails_with_its_message(
 
 def test_what_the_lock_has_no_more_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[list[str]] = []
-    monkeypatch.setattr(added.subprocess, "check_call", commands.append)
+    monkeypatch.setattr(subprocess, "check_call", commands.append)
     before, after = tmp_path / "before.txt", tmp_path / "after.txt"
     before.write_text("b==1\na==1\npip==2\n")
     after.write_text("b==2\n")

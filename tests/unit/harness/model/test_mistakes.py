@@ -76,4 +76,4 @@ def test_relative_paths_start_in_the_folder_of_the_files(tmp_path: Path) -> None
     folder.mkdir()
     (folder / "data.txt").write_text("7")
     (folder / "broken_net.py").write_text("import os\nVALUE = os.path.getsize('data.txt')\n")
-    assert files.module(str(folder), "broken_net.py").VALUE == 1
+    assert vars(files.module(str(folder), "broken_net.py"))["VALUE"] == 1
