@@ -5,6 +5,7 @@ import traceback
 from . import allowed, blob, builder, carried, compare, evidence, trained
 from .builder import Builder, results
 
+NO_STEPS = "train() fails in the base: {}"
 BOTH = "{}, and {}"  # why no state is loaded, and why the outputs alone say nothing
 CARRIES = "{} differs from call to call and is not in the state: each call is compared with the same call of the base, and "
 CARRIES += "outputs after the timing by their shapes"
@@ -16,7 +17,7 @@ def compute(build: "Builder", precision: "str") -> "tuple":
     Facts: ``by``, ``reason``, ``losses``, ``losses64`` (None without float64), ``framework``, ``varies``, whether results
     depend on generators of the framework, ``random``, whether a disagreement may come from other random numbers,
     ``restores``, whether the first state, or what a program without a state does, brings the first outputs back after
-    steps, ``notes``, what the record says of how results are compared, ``no_update``, see ``trained.no_update``, and
+    steps, ``failure``, why there are no steps, ``notes``, what the record says of how results are compared, ``no_update``, see ``trained.no_update``, and
     ``wider``, see ``allowed``; and where results alone are compared, ``silent``, why those of a phase show nothing, and
     ``forward_limit``, see ``evidence``. Groups: ``state``, ``outputs``, ``outputs64``, ``again``, the outputs of a second
     call that differ, and after the steps ``after``, the state, and ``trained``, the outputs.
@@ -25,13 +26,15 @@ def compute(build: "Builder", precision: "str") -> "tuple":
         CellFailure: the user's code does not keep to what it should return, or its numbers are not finite, or its outputs
             change their shapes from call to call.
     """
-    case = build.case
     state, base, keeps = first_run(build, precision)
+    case = build.case
     groups = {"outputs": base.outputs}
     by, reason = method(build, state, {"state": state, "outputs": base.outputs})
     facts = {"by": by, "reason": reason, "losses": base.losses, "losses64": None, "random": False, "restores": False}
     facts.update(silent={}, forward_limit=None, notes=[], wider={}, varies=False, no_update="")
-    facts["framework"] = build.implementation.framework
+    facts.update(framework=build.implementation.framework, failure=base.failure)
+    if base.failure:
+        facts["silent"] = {"train": NO_STEPS.format(base.failure)}
     if by == "shapes":
         return facts, groups
     limits = limits_of(by, case, precision)
@@ -42,7 +45,7 @@ def compute(build: "Builder", precision: "str") -> "tuple":
         if varies:
             return dict(facts, by="shapes", reason=BOTH.format(reason, varies)), groups
         silent = evidence.silent(build, precision, base.outputs, base.losses, limits)
-        facts["silent"] = {phase: BOTH.format(reason, silent[phase]) for phase in silent}
+        facts["silent"].update({phase: BOTH.format(reason, silent[phase]) for phase in silent})
         facts["varies"] = facts["random"] = depends_on_generators(build, precision, base, limits)
     else:
         add_steps(build, precision, state, base, keeps, facts, groups)
@@ -57,7 +60,8 @@ def first_run(build, precision):
     """Return (first state, what the base gives, what it keeps from call to call) of a class.
 
     The last is a sentence; empty where the first state brings the first outputs back, None where no state is known. Forward
-    pass and steps are those of two programs, as they are in cells.
+    pass and steps are those of two programs, as they are in cells. If the steps fail, cells of the forward pass need none:
+    ``build`` no longer has that phase.
     """
     program, base, keeps = build(precision), builder.Run(), None
     state = program.state()
@@ -68,15 +72,25 @@ def first_run(build, precision):
         if state:
             keeps, base.again = difference(program, state, base.outputs, before)
     if "train" in build.case["phases"]:
-        if base.outputs:
-            program = None
-            program = builder.started(lambda: build(precision), state)
-        before = carried.snapshot(program)
-        base.train(program)
-        compare.finite_losses(base.losses, {})
-        if base.outputs and state and not keeps:
-            keeps, _ = difference(program, state, base.outputs, before)
+        try:
+            found = first_steps(build, precision, state, base, None if base.outputs else program)
+            keeps = found if found and not keeps else keeps
+        except Exception as error:
+            if not base.outputs:
+                raise
+            traceback.print_exc()
+            base.train_failed(getattr(error, "reason", "{}: {}".format(type(error).__name__, error)))
+            build.case = dict(build.case, phases=["forward"])
     return state, base, keeps
+
+
+def first_steps(build, precision, state, base, program):
+    """Have a program, a new one where there is none, make the steps; return what it keeps, see ``first_run``."""
+    program = program or builder.started(lambda: build(precision), state)
+    before = carried.snapshot(program)
+    base.train(program)
+    compare.finite_losses(base.losses, {})
+    return difference(program, state, base.outputs, before)[0] if base.outputs and state else ""
 
 
 def difference(program, state, expected, before):
