@@ -46,11 +46,6 @@ class Reference(NamedTuple):
     description: Mapping[str, Any]
     path: Path
 
-    @property
-    def failure(self) -> str:
-        """Why its environment could not make the first training steps; empty if it could."""
-        return str(self.description["facts"].get("failure", ""))
-
 
 class Models:
     """The references of users' networks in a run, and what each server knows of them."""
@@ -92,25 +87,21 @@ class Models:
                 self._make(block, group, request)
 
     def _make(self, block: Block, group: ReferenceGroup, request: Mapping[str, Any]) -> None:
-        """Have the first environment that can do so make a reference; one whose ``train`` fails is the last resort."""
+        """Have the first environment that can do so make a reference."""
         members = [cell for cell in block.cells if self.group(block, cell) == group]
         names = dict.fromkeys(cell.environment for cell in members if cell.environment in self.servers.ready)
         for name in sorted(names, key=is_control):
-            if (group, name) in self.failures or (group in self.references and is_control(name)):
+            if (group, name) in self.failures:
                 continue
             self.servers.say(f"{block.case_id}: {name} computes the reference")
             cell = next(cell for cell in members if cell.environment == name)
             try:
-                reference = self._traced(block, group, cell, request)
+                self.references[group] = self._traced(block, group, cell, request)
             except _FailedError as failure:
                 self.failures[group, name] = failure.reply
                 self.servers.note(f"{block.case_id}: {name} computes no reference: {failure.reply.get('reason')}")
                 continue
-            if not reference.failure:
-                self.references[group] = reference
-                return
-            self.servers.note(f"{block.case_id}: {name} makes no steps for the reference: {reference.failure}")
-            self.references.setdefault(group, reference)
+            return
 
     def _traced(self, block: Block, group: ReferenceGroup, cell: Cell, request: Mapping[str, Any]) -> Reference:
         """Return the reference that the environment of a cell makes. Raises _FailedError."""
@@ -122,14 +113,13 @@ class Models:
             message["environment"] = name
             timeout = JIT_SECONDS if without_control(name) in self.servers.jit else request["timeout"]
             description = answered(session.ask({**message, "timeout": timeout}, timeout + GRACE))
-            reference = Reference(name, description, self._fetched(session, key(block, group), description["bytes"]))
-            session.known = set() if reference.failure else {key(block, group)}
-            return reference
+            session.known = {key(block, group)}
+            return Reference(name, description, self._fetched(session, key(block, group), description["bytes"]))
 
     def _fetched(self, session: Session, name: str, size: int) -> Path:
         """Return a file with all arrays of a reference, read in pieces."""
         self.folder = self.folder or tempfile.TemporaryDirectory(prefix="matrix-runner-references-")
-        path = Path(self.folder.name, f"{len(list(Path(self.folder.name).iterdir()))}.arrays")
+        path = Path(self.folder.name, f"{len(self.references)}.arrays")
         with path.open("wb") as file:
             while file.tell() < size:
                 request = {"op": "fetch", "key": name, "offset": file.tell(), "size": PIECE_BYTES}

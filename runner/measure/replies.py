@@ -98,7 +98,6 @@ class Trace(BaseModel):
     notes: Annotated[list[Text], Field(max_length=MAX_STEPS)]
     wider: dict[Literal["outputs", "losses", "state", "trained"], Annotated[dict[Text, Number], LIMITED]]
     framework: Text
-    failure: Text
     no_update: Text
 
 

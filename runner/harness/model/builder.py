@@ -92,10 +92,7 @@ class Run(object):
         losses: of the first steps.
         state: [(name, array)] after the steps.
         trained: [(name, array)], the outputs after the steps.
-        failure: why there are no steps; empty where they were made, or not asked for.
     """
-
-    failure = ""
 
     def __init__(self) -> "None":
         """Hold nothing."""
@@ -106,10 +103,6 @@ class Run(object):
         self.losses = losses(program)
         self.state = program.state()
         self.trained = outputs(program)
-
-    def train_failed(self, reason: "str") -> "None":
-        """Forget what the steps have given."""
-        self.losses, self.state, self.trained, self.failure = [], [], [], reason
 
 
 def run(make: "object", state: "list", case: "dict", apart: "bool") -> "Run":

@@ -5,7 +5,6 @@ import traceback
 from . import allowed, blob, builder, carried, compare, evidence, trained
 from .builder import Builder, results
 
-NO_STEPS = "train() fails in the base: {}"
 BOTH = "{}, and {}"  # why no state is loaded, and why the outputs alone say nothing
 CARRIES = "{} differs from call to call and is not in the state: each call is compared with the same call of the base, and "
 CARRIES += "outputs after the timing by their shapes"
@@ -17,7 +16,7 @@ def compute(build: "Builder", precision: "str") -> "tuple":
     Facts: ``by``, ``reason``, ``losses``, ``losses64`` (None without float64), ``framework``, ``varies``, whether results
     depend on generators of the framework, ``random``, whether a disagreement may come from other random numbers,
     ``restores``, whether the first state, or what a program without a state does, brings the first outputs back after
-    steps, ``failure``, why there are no steps, ``notes``, what the record says of how results are compared, ``no_update``, see ``trained.no_update``, and
+    steps, ``notes``, what the record says of how results are compared, ``no_update``, see ``trained.no_update``, and
     ``wider``, see ``allowed``; and where results alone are compared, ``silent``, why those of a phase show nothing, and
     ``forward_limit``, see ``evidence``. Groups: ``state``, ``outputs``, ``outputs64``, ``again``, the outputs of a second
     call that differ, and after the steps ``after``, the state, and ``trained``, the outputs.
@@ -32,9 +31,7 @@ def compute(build: "Builder", precision: "str") -> "tuple":
     by, reason = method(build, state, {"state": state, "outputs": base.outputs})
     facts = {"by": by, "reason": reason, "losses": base.losses, "losses64": None, "random": False, "restores": False}
     facts.update(silent={}, forward_limit=None, notes=[], wider={}, varies=False, no_update="")
-    facts.update(framework=build.implementation.framework, failure=base.failure)
-    if base.failure:
-        facts["silent"] = {"train": NO_STEPS.format(base.failure)}
+    facts["framework"] = build.implementation.framework
     if by == "shapes":
         return facts, groups
     limits = limits_of(by, case, precision)
@@ -45,7 +42,7 @@ def compute(build: "Builder", precision: "str") -> "tuple":
         if varies:
             return dict(facts, by="shapes", reason=BOTH.format(reason, varies)), groups
         silent = evidence.silent(build, precision, base.outputs, base.losses, limits)
-        facts["silent"].update({phase: BOTH.format(reason, silent[phase]) for phase in silent})
+        facts["silent"] = {phase: BOTH.format(reason, silent[phase]) for phase in silent}
         facts["varies"] = facts["random"] = depends_on_generators(build, precision, base, limits)
     else:
         add_steps(build, precision, state, base, keeps, facts, groups)
@@ -60,8 +57,7 @@ def first_run(build, precision):
     """Return (first state, what the base gives, what it keeps from call to call) of a class.
 
     The last is a sentence; empty where the first state brings the first outputs back, None where no state is known. Forward
-    pass and steps are those of two programs, as they are in cells. If the steps fail, cells of the forward pass need none:
-    ``build`` no longer has that phase.
+    pass and steps are those of two programs, as they are in cells.
     """
     program, base, keeps = build(precision), builder.Run(), None
     state = program.state()
@@ -72,15 +68,8 @@ def first_run(build, precision):
         if state:
             keeps, base.again = difference(program, state, base.outputs, before)
     if "train" in build.case["phases"]:
-        try:
-            found = first_steps(build, precision, state, base, None if base.outputs else program)
-            keeps = found if found and not keeps else keeps
-        except Exception as error:
-            if not base.outputs:
-                raise
-            traceback.print_exc()
-            base.train_failed(getattr(error, "reason", "{}: {}".format(type(error).__name__, error)))
-            build.case = dict(build.case, phases=["forward"])
+        found = first_steps(build, precision, state, base, None if base.outputs else program)
+        keeps = found if found and not keeps else keeps
     return state, base, keeps
 
 

@@ -302,22 +302,6 @@ def test_a_base_that_drifts_is_unchecked_against_itself(tmp_path: Path) -> None:
         verified(tmp_path, DRIFTS, phase="forward")
 
 
-def test_a_mistake_in_train_concerns_cells_of_train_alone(tmp_path: Path) -> None:
-    mistake = """
-        def train(self):
-            return super().train() if SECOND else [1.0, 2.0]
-        """
-    sentence = "train() returned an array of the shape (2,): return the loss, a single number"
-    for is_base in (True, False):
-        check = verified(tmp_path, mistake, phase="forward", is_base=is_base)
-        assert (check["by"], check["reason"]) == ("state", "")
-    with pytest.raises(CellFailure) as caught:
-        verified(tmp_path, mistake, is_base=True)
-    assert caught.value.reason == sentence
-    check = verified(tmp_path, mistake)
-    assert (check["by"], check["reason"]) == ("shapes", "train() fails in the base: " + sentence)
-
-
 NO_UPDATE = {
     "no step": (
         """
