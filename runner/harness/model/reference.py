@@ -68,7 +68,8 @@ def first_run(build, precision):
         if state:
             keeps, base.again = difference(program, state, base.outputs, before)
     if "train" in build.case["phases"]:
-        found = first_steps(build, precision, state, base, None if base.outputs else program)
+        program = None if base.outputs else program  # a device may have no memory for two
+        found = first_steps(build, precision, state, base, program)
         keeps = found if found and not keeps else keeps
     return state, base, keeps
 

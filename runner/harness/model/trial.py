@@ -13,6 +13,7 @@ RANDOM = "results depend on random numbers that the framework draws (dropout, or
 RANDOM += "differ: {}"
 OF_ITSELF = "this environment made the reference, and no longer gives the same (the object carries something from call to call "
 OF_ITSELF += "that its state does not bring back, or sums are made in another order): {}"
+NOT_TRAINED = "what the first steps leave behind was not compared: {}"
 WHY_NOT_64 = "it computes in float64 in {}, and raises here: {}"
 
 
@@ -87,7 +88,7 @@ class ModelTrial(Trial):
         return {
             "by": self.check["by"],
             "base": self.base,
-            "reason": "; ".join([self.check["reason"]] * bool(self.check["reason"]) + self.check["notes"]),
+            "reason": "; ".join(filter(None, [self.check["reason"]] + self.check["notes"])),
             "fp64": self.float64_verified and not unverified,
             "differs": False,
             "types": "",
@@ -205,10 +206,16 @@ class ModelTrial(Trial):
     def verify_steps(self, facts):
         """Compare what the first steps leave behind, the state and the outputs, in a new program."""
         run = builder.Run()
-        program = self.builder(self.precision)
-        self.prepare(program)
-        first = program.state()
-        run.train(program)
+        try:
+            program = self.builder(self.precision)
+            self.prepare(program)
+            first = program.state()
+            run.train(program)
+        except Exception as error:  # a device may have no memory for two programs
+            traceback.print_exc()
+            reasons = [facts["model_check"]["reason"], NOT_TRAINED.format(last_line(error))]
+            facts["model_check"]["reason"] = "; ".join(filter(None, reasons))
+            return
         facts["model_check"]["no_update"] = trained.no_update(first, run.state, run.losses)
         self.agree(facts, "state", lambda: self.compare_state(first, run.state, facts))
         if "trained" in self.groups:
@@ -233,8 +240,7 @@ class ModelTrial(Trial):
             outputs, losses = builder.results(program, self.case)
         except Exception as error:  # whatever a framework raises where it has no such kernel
             traceback.print_exc()
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            reason = WHY_NOT_64.format(self.base, lines[-1] if lines else type(error).__name__)  # Keras begins with its frames
+            reason = WHY_NOT_64.format(self.base, last_line(error))
             facts["model_check"] = dict(facts["model_check"], reason=reason)
             return
         limits = limits_of(self.check["by"], self.case, "fp64")
@@ -249,3 +255,8 @@ class ModelTrial(Trial):
         if self.agree(facts, "", comparison):
             facts["model_check"] = dict(facts["model_check"], fp64=True)
 
+
+def last_line(error):
+    """Return the last line of what was raised, for Keras begins with its frames; the name of its class where it says nothing."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
