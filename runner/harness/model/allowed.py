@@ -75,18 +75,19 @@ def find(build: "object", precision: "str", base: "builder.Run", state: "list", 
         return allowed
     for number in range(2, SEEDS + 1):
         seeds.append(errors_of(lambda number=number: build.with_other_generators(precision, number), state))
-    varying = sorted(set(key for one in seeds for key in one if one[key] > allowed.of(key[0], key[1], default(key[0]))))
-    allowed.shapeless = any(numpy.isinf(one[key]) for one in seeds for key in varying if key[0] in ("outputs", "trained"))
-    ranges = {key: [one.get(key, 0.0) for one in seeds] for key in varying}
-    allowed.widen({key: reach(found) for key, found in ranges.items()}, default)
+    limits_now = {key: allowed.of(key[0], key[1], default(key[0])) for key in seeds[0]}
+    errors_by_seed = {key: [each[key] for each in seeds] for key in sorted(seeds[0])}
+    varying = [key for key in errors_by_seed if max(errors_by_seed[key]) > limits_now[key]]
+    allowed.shapeless = any(numpy.isinf(errors_by_seed[key]).any() for key in varying if key[0] in ("outputs", "trained"))
+    allowed.widen({key: reach(errors_by_seed[key]) for key in varying}, default)
     allowed.random = RANDOM.format(in_words(varying))
     return allowed
 
 
 def reach(errors):
     """Return the largest error of a result, given those of other seeds."""
-    least, most = min(errors), max(errors)
-    return most + REACH * (most - least) if numpy.isfinite(most) else trained.UNLIMITED
+    largest = max(errors)
+    return largest + REACH * (largest - min(errors)) if numpy.isfinite(largest) else trained.UNLIMITED
 
 
 def moved_by_rounding(build, precision, state):
@@ -98,17 +99,17 @@ def moved_by_rounding(build, precision, state):
 
 def errors(run, base, first, precision, limits):
     """Return (group, name) -> error of each result of a run; infinity for outputs of another name or shape."""
-    found = {}
+    by_name = {}
     for group, values, expected in (("outputs", run.outputs, base.outputs), ("trained", run.trained, base.trained)):
         values = dict(values)
         for name, array in expected:
             same = name in values and values[name].shape == array.shape
-            found[group, name] = compare.error_of(values[name], array, limits) if same else float("inf")
+            by_name[group, name] = compare.error_of(values[name], array, limits) if same else float("inf")
     for step, (value, expected) in enumerate(zip(run.losses, base.losses), 1):
-        found["losses", str(step)] = compare.loss_error(value, expected)
+        by_name["losses", str(step)] = compare.loss_error(value, expected)
     for name, value, expected, start in trained.compared(run.state, base.state, first):
-        found["state", name] = trained.error(value, expected, start, precision)
-    return found
+        by_name["state", name] = trained.error(value, expected, start, precision)
+    return by_name
 
 
 def in_words(keys):

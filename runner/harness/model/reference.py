@@ -69,18 +69,19 @@ def first_run(build, precision):
             keeps, base.again = difference(program, state, base.outputs, before)
     if "train" in build.case["phases"]:
         program = None if base.outputs else program  # a device may have no memory for two
-        found = first_steps(build, precision, state, base, program)
-        keeps = found if found and not keeps else keeps
+        keeps = first_steps(build, precision, state, base, program, keeps)
     return state, base, keeps
 
 
-def first_steps(build, precision, state, base, program):
-    """Have a program, a new one where there is none, make the steps; return what it keeps, see ``first_run``."""
+def first_steps(build, precision, state, base, program, keeps):
+    """Have a program, a new one where there is none, make the steps; return what the object keeps, see ``first_run``."""
     program = program or builder.started(lambda: build(precision), state)
     before = carried.snapshot(program)
     base.train(program)
     compare.finite_losses(base.losses, {})
-    return difference(program, state, base.outputs, before)[0] if base.outputs and state else ""
+    if keeps or not (base.outputs and state):
+        return keeps
+    return difference(program, state, base.outputs, before)[0]
 
 
 def difference(program, state, expected, before):
@@ -105,9 +106,9 @@ def difference(program, state, expected, before):
 def add_steps(build, precision, state, base, keeps, facts, groups):
     """Add what the steps leave behind, and what is allowed where rounding or random numbers decide."""
     facts["restores"] = keeps == ""
-    found = allowed.find(build, precision, base, state, limits_of(facts["by"], build.case, precision), bool(keeps))
-    facts.update(wider=found.wider, random=found.shapeless, varies=bool(found.random))
-    facts["notes"] = [keeps] * bool(keeps) + [found.random] * bool(found.random)
+    limits = allowed.find(build, precision, base, state, limits_of(facts["by"], build.case, precision), bool(keeps))
+    facts.update(wider=limits.wider, random=limits.shapeless, varies=bool(limits.random))
+    facts["notes"] = [note for note in (keeps, limits.random) if note]
     if facts["by"] == "state":
         groups["state"] = state
     if base.again:

@@ -129,11 +129,11 @@ def verified(folder: Path, methods: str, release: type = Framework, phase: str =
     reference = {"facts": facts, "arrays": blob.index(groups), "base": "np-a", "path": path, "files": files}
     request = {"case": CASE, "phase": phase, "device": "cpu", "precision": "fp32", "check_steps": True, **how}
     trial = ModelTrial(release, request, reference)
-    program, found = trial.build_verified(CASE)
+    program, facts_of_cell = trial.build_verified(CASE)
     for _ in range(8):
         getattr(program, phase)()
-    trial.verify_again(program, found, CASE)
-    check: dict[str, Any] = found["model_check"]
+    trial.verify_again(program, facts_of_cell, CASE)
+    check: dict[str, Any] = facts_of_cell["model_check"]
     return check
 
 
