@@ -76,7 +76,7 @@ def find(build: "object", precision: "str", base: "builder.Run", state: "list", 
     for number in range(2, SEEDS + 1):
         seeds.append(errors_of(lambda number=number: build.with_other_generators(precision, number), state))
     limits_now = {key: allowed.of(key[0], key[1], default(key[0])) for key in seeds[0]}
-    errors_by_seed = {key: [each[key] for each in seeds] for key in sorted(seeds[0])}
+    errors_by_seed = {key: [each.get(key, 0.0) for each in seeds] for key in sorted(seeds[0])}
     varying = [key for key in errors_by_seed if max(errors_by_seed[key]) > limits_now[key]]
     allowed.shapeless = any(numpy.isinf(errors_by_seed[key]).any() for key in varying if key[0] in ("outputs", "trained"))
     allowed.widen({key: reach(errors_by_seed[key]) for key in varying}, default)
