@@ -115,9 +115,10 @@ def add_steps(build, precision, state, base, keeps, facts, groups):
         groups["again"] = base.again
     if base.state:
         facts["no_update"] = trained.no_update(state, base.state, base.losses)
-        more = {"after": base.state, "trained": [] if compare.not_finite(base.trained) else base.trained}
-        if blob.size(dict(groups, **more)) <= blob.MAX_BYTES:
-            groups.update({name: more[name] for name in more if more[name]})
+        trained_outputs = [] if compare.not_finite(base.trained) else base.trained
+        for name, arrays in (("trained", trained_outputs), ("after", base.state)):
+            if arrays and blob.size(dict(groups, **{name: arrays})) <= blob.MAX_BYTES:
+                groups[name] = arrays
 
 
 def limits_of(by: "str", case: "dict", precision: "str") -> "dict":

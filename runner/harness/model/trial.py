@@ -38,7 +38,8 @@ class ModelTrial(Trial):
         if self.check["forward_limit"] is not None:
             self.limits = dict(self.limits, forward=self.check["forward_limit"])
         self.checks_float64 = bool(request.get("check_float64")) and self.check["losses64"] is not None
-        self.checks_steps = bool(request.get("check_steps")) and self.check["framework"] == implementation.framework
+        kept = "after" in self.groups or "trained" in self.groups
+        self.checks_steps = kept and bool(request.get("check_steps")) and self.check["framework"] == implementation.framework
         self.float64_verified = bool(request.get("float64_verified"))
         self.is_base = bool(request.get("is_base"))
         self.module = reference["files"].load()
@@ -167,7 +168,7 @@ class ModelTrial(Trial):
         try:
             limit = comparison()
         except CellFailure as failure:
-            reason = self.why_unchecked(failure)
+            reason = self.excuse(failure.reason) if failure.kind == "wrong-result" else ""
             if not reason:
                 raise
             if not facts["model_check"]["differs"]:  # the first disagreement is named
@@ -178,15 +179,13 @@ class ModelTrial(Trial):
             facts["model_check"]["tolerance"][kind] = limit
         return True
 
-    def why_unchecked(self, failure):
-        """Return why a disagreement is no wrong result; empty where it is one, or another failure."""
-        if failure.kind != "wrong-result":
-            return ""
+    def excuse(self, reason):
+        """Return why results that differ may both be right, with how they differ; empty where one is wrong."""
         if self.check["random"]:
-            return RANDOM.format(failure.reason)
+            return RANDOM.format(reason)
         if self.check["by"] == "outputs":
-            return NO_STATE.format(self.check["reason"], failure.reason)
-        return OF_ITSELF.format(failure.reason) if self.is_base else ""
+            return NO_STATE.format(self.check["reason"], reason)
+        return OF_ITSELF.format(reason) if self.is_base else ""
 
     def check_step(self, program, facts, step):
         """See Trial: two methods of a user need not contain one another, so their times show nothing."""
@@ -198,7 +197,7 @@ class ModelTrial(Trial):
         """
         program.reset()
         self.verify_outputs(program, facts, " after the timing")
-        if self.checks_steps and self.losses and "after" in self.groups and not facts["model_check"]["differs"]:
+        if self.checks_steps and self.losses and not facts["model_check"]["differs"]:
             self.verify_steps(facts)
         if self.checks_float64 and not facts["model_check"]["differs"]:
             self.verify_float64(facts)
@@ -217,7 +216,8 @@ class ModelTrial(Trial):
             facts["model_check"]["reason"] = "; ".join(filter(None, reasons))
             return
         facts["model_check"]["no_update"] = trained.no_update(first, run.state, run.losses)
-        self.agree(facts, "state", lambda: self.compare_state(first, run.state, facts))
+        if "after" in self.groups:
+            self.agree(facts, "state", lambda: self.compare_state(first, run.state, facts))
         if "trained" in self.groups:
             expected, wider, when = self.groups["trained"], self.check["wider"].get("trained", {}), " after the first steps"
             self.agree(
