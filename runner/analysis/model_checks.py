@@ -2,8 +2,9 @@
 
 A record of a user's network says by what the harness verified it, in the fact ``model_check``: ``by`` (``weights``,
 ``state``, ``outputs`` or ``shapes``), ``base``, the environment that made the reference, ``fp64``, whether results in
-float64 were compared, too, ``reason``, why by outputs or by shapes alone, ``differs``, whether results were compared
-and disagree, and ``types``, which outputs that agree have numbers of another type.
+float64 were compared, too, ``reason``, why by outputs or by shapes alone, or how else results were compared than within
+the tolerance, ``differs``, whether results were compared and disagree, ``types``, which outputs that agree have numbers
+of another type, and ``no_update``, why no update of the first steps was seen.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,8 @@ UNCHECKED = "unchecked"
 """The code of the quality issue of a cell or a pair whose results agree with nothing."""
 OTHER_TYPES = "other-types"
 """The code of the quality issue of a cell whose outputs agree, and have numbers of another type."""
+NO_UPDATE = "no-update"
+"""The code of the quality issue of a cell whose first training steps change nothing."""
 SOURCES = {
     "weights": "weights of the file, results",
     "state": "state and results",
@@ -42,6 +45,15 @@ def other_types(check: object) -> str:
         check: the fact ``model_check`` of a record; None in those of other workloads.
     """
     return str(check.get("types", "")) if isinstance(check, Mapping) else ""
+
+
+def no_update(check: object) -> str:
+    """Return why no update was seen in the first training steps of a cell, as a sentence; empty if one was.
+
+    Args:
+        check: the fact ``model_check`` of a record; None in those of other workloads.
+    """
+    return str(check.get("no_update", "")) if isinstance(check, Mapping) else ""
 
 
 def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, ...]:

@@ -57,6 +57,7 @@ class Models:
         self.references: dict[ReferenceGroup, Reference] = {}
         self.failures: dict[tuple[ReferenceGroup, str], dict[str, Any]] = {}  # with the environment that failed
         self.float64: dict[tuple[str, str], bool] = {}  # (case id, environment) -> its results agree in float64
+        self.trained: set[tuple[str, str, str]] = set()  # (case id, environment, precision) whose first steps agree
 
     def close(self) -> None:
         """Remove the files of the references."""
@@ -199,14 +200,18 @@ class Models:
             facts = alive.facts if alive is not None else {}
             ready = self.servers.ready[cell.environment]
             return Outcome(cell=cell, round=number, reply=failure.reply, facts=facts, ready=ready)
-        common = {
-            **request,
-            "key": key(block, group),
-            "environment": cell.environment,
-            "check_float64": (block.case_id, cell.environment) not in self.float64,
-            "float64_verified": self.float64.get((block.case_id, cell.environment), False),
-        }
+        common = {**request, "key": key(block, group), "environment": cell.environment, **self._checks(cell, group)}
         return self.servers.ask(cell, number, common, _no_reference, turns=turns, extra=extra or {})
+
+    def _checks(self, cell: Cell, group: ReferenceGroup) -> dict[str, bool]:
+        """Return what of a cell is verified, for its request: some of it once for each environment."""
+        name = (group.case_id, cell.environment)
+        return {
+            "check_float64": name not in self.float64,
+            "float64_verified": self.float64.get(name, False),
+            "check_steps": not is_control(cell.environment) and (*name, cell.precision) not in self.trained,
+            "is_base": without_control(cell.environment) == self.references[group].base,
+        }
 
     def _require(self, group: ReferenceGroup, name: str) -> None:
         """Raise _FailedError, with the failure of the environment, if no environment could make the reference."""
@@ -217,7 +222,10 @@ class Models:
         """Keep what the outcome of a cell has verified; a result that was not is compared again with the next one."""
         check = outcome.reply.get("model_check")
         if outcome.reply.get("status") == "ok" and isinstance(check, dict) and check.get("by") != "shapes":
-            self.float64[outcome.cell.case_id, outcome.cell.environment] = bool(check.get("fp64"))
+            cell = outcome.cell
+            self.float64[cell.case_id, cell.environment] = bool(check.get("fp64"))
+            if cell.phase == "train":
+                self.trained.add((cell.case_id, cell.environment, cell.precision))
 
 
 class _FailedError(RunnerError):

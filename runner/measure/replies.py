@@ -90,10 +90,15 @@ class Trace(BaseModel):
     reason: Text
     losses: Annotated[list[Number], Field(max_length=MAX_STEPS)]
     losses64: Annotated[list[Number], Field(max_length=MAX_STEPS)] | None
+    varies: bool
     random: bool
     restores: bool
     forward_limit: Number | None
     silent: Annotated[dict[Literal["forward", "train"], Text], LIMITED]
+    notes: Annotated[list[Text], Field(max_length=MAX_STEPS)]
+    wider: dict[Literal["outputs", "losses", "state", "trained"], Annotated[dict[Text, Number], LIMITED]]
+    framework: Text
+    no_update: Text
 
 
 class ArrayLine(BaseModel):
@@ -101,7 +106,7 @@ class ArrayLine(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    group: Literal["state", "outputs", "outputs64"]
+    group: Literal["state", "outputs", "outputs64", "again", "after", "trained"]
     name: Annotated[str, Field(max_length=TEXT_LENGTH)]
     dtype: Annotated[str, Field(pattern=r"^[<|](b1|[iu][1248]|f[248])$")]
     shape: Annotated[list[Annotated[int, Field(ge=0, le=MAX_BYTES)]], Field(max_length=64)]

@@ -93,6 +93,7 @@ class ModelCheck(BaseModel):
     fp64: bool
     differs: bool = False
     types: Text = ""
+    no_update: Text = ""
     tolerance: Annotated[dict[Text, Number], LIMITED]
 
 

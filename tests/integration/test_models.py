@@ -25,7 +25,8 @@ def test_environments_are_verified_against_the_first_that_computes_the_network(t
     for record in outcomes:
         check = record.facts["model_check"]
         assert (check["by"], check["base"], check["reason"], check["fp64"]) == ("state", "np-a", "", True)
-        assert check["tolerance"] == {"loss": 1e-5, "forward": 1e-3}
+        assert check["tolerance"].items() >= {"loss": 1e-5, "forward": 1e-3}.items()
+        assert ("state" in check["tolerance"]) == (record.cell.phase == "train" and record.round == 1)
         assert record.facts["output_errors"] == {"output": 0.0}
         assert len(record.seconds) >= 3
         assert min(record.seconds) > 0

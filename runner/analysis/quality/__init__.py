@@ -24,6 +24,7 @@ __all__ = ["CODES", "annotate", "quality_issues"]
 
 CODES = (
     "unchecked",
+    "no-update",
     "differs-from-plain",
     "two-states",
     "set-too-late",

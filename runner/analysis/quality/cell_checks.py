@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue
-from runner.analysis.model_checks import OTHER_TYPES, UNCHECKED, other_types, why_unchecked
+from runner.analysis.model_checks import NO_UPDATE, OTHER_TYPES, UNCHECKED, no_update, other_types, why_unchecked
 from runner.analysis.process_states import TWO_STATES
 from runner.core import units
 from runner.core.facts import QUALITY_FACTS
@@ -237,6 +237,13 @@ def _unchecked(cell: CellSamples) -> Iterator[QualityIssue]:
             return
 
 
+def _no_update(cell: CellSamples) -> Iterator[QualityIssue]:
+    for check in cell.known_values("model_check"):
+        if reason := no_update(check):
+            yield cell.issue(NO_UPDATE, reason, serious=True)
+            return
+
+
 def _other_types(cell: CellSamples) -> Iterator[QualityIssue]:
     for check in cell.known_values("model_check"):
         if types := other_types(check):
@@ -256,6 +263,7 @@ def _set_too_late(cell: CellSamples) -> Iterator[QualityIssue]:
 
 CELL_CHECKS: tuple[Callable[[CellSamples], Iterator[QualityIssue]], ...] = (
     _unchecked,
+    _no_update,
     _other_types,
     _set_too_late,
     _two_modes,

@@ -37,7 +37,7 @@ PRECISE = 0.05
 MIN_COMPARISONS = 4
 """Comparisons from which a small share of decided ones makes a run poor: of fewer, each is more than POOR_DECIDED."""
 DECIDED = frozenset({"faster", "slower", "same"})
-ELSEWHERE_COUNTED = frozenset({"few-rounds", "a-a-differs", "unchecked"})
+ELSEWHERE_COUNTED = frozenset({"few-rounds", "a-a-differs", "no-update", "unchecked"})
 """Codes of issues of cells that other inputs of the grade cover, or that are not about times."""
 
 

@@ -1,4 +1,4 @@
-"""Builds programs of a user's class, and runs them as a reference is made."""
+"""Builds programs of a user's class, and makes the calls that are checked, each with generators of a seed of its own."""
 
 from . import construct
 from ..verify.reference import STEPS
@@ -18,15 +18,20 @@ class Builder(object):
         """Return a new program."""
         return self.implementation(self.case, self.module, self.weights, self.device, precision)
 
-    def with_other_generators(self, precision):
-        """Return a new program whose framework was seeded with another number; ``random`` draws the same numbers."""
+    def with_other_generators(self, precision: "str", number: "int" = 1) -> "object":
+        """Return a new program whose framework is seeded with other numbers; ``random`` draws the same.
+
+        Args:
+            precision: of the program.
+            number: which other numbers, from 1 on.
+        """
         implementation = self.implementation
 
         class OtherSeed(implementation):
             """Seeds the framework otherwise."""
 
-            def seed(self, number):
-                implementation.seed(self, number + OTHER_SEED)
+            def seed(self, seed):
+                implementation.seed(self, seed + number * OTHER_SEED)
 
         return OtherSeed(self.case, self.module, self.weights, self.device, precision)
 
@@ -46,15 +51,84 @@ class Builder(object):
         return name in construct.taken(make, {name: None})
 
 
+def seed(program: "object", call: "int") -> "None":
+    """Seed all generators before a call that is checked, alike in every environment.
+
+    Args:
+        program: a program of a user's class.
+        call: 0 for outputs, else the number of the training step.
+    """
+    construct.seed_generators(program.case["seed"] + call, program.seed)
+
+
+def outputs(program: "object") -> "list":
+    """Return the outputs of the program's next forward pass; nothing where it has none."""
+    if not program.has_outputs():
+        return []
+    seed(program, 0)
+    return program.outputs()
+
+
 def losses(program: "object", values: "tuple" = ()) -> "list":
     """Return the losses of STEPS steps, given those that were made already."""
     values = list(values)
     while len(values) < STEPS:
+        seed(program, len(values) + 1)
         values.append(program.read_loss(program.train()))
     return values
 
 
 def results(program: "object", case: "dict") -> "tuple":
     """Return (outputs, losses of the first steps) of a program that stands at its first state."""
-    outputs = program.outputs() if program.has_outputs() else []
-    return outputs, losses(program) if "train" in case["phases"] else []
+    return outputs(program), losses(program) if "train" in case["phases"] else []
+
+
+class Run(object):
+    """What a user's class gives from one state, in the calls that are checked.
+
+    Attributes:
+        outputs: [(name, array)] of the first forward pass.
+        again: of a second one, where a state that was loaded again does not bring the first back.
+        losses: of the first steps.
+        state: [(name, array)] after the steps.
+        trained: [(name, array)], the outputs after the steps.
+    """
+
+    def __init__(self) -> "None":
+        """Hold nothing."""
+        self.outputs, self.again, self.losses, self.state, self.trained = [], [], [], [], []
+
+    def train(self, program: "object") -> "None":
+        """Have a program that stands at the state make the steps."""
+        self.losses = losses(program)
+        self.state = program.state()
+        self.trained = outputs(program)
+
+
+def run(make: "object", state: "list", case: "dict", apart: "bool") -> "Run":
+    """Return what a user's class gives from a state.
+
+    Args:
+        make: returns a new program.
+        state: is loaded; empty where there is none.
+        case: its specification.
+        apart: whether the steps are those of another program than the forward pass, as they are in cells.
+    """
+    made, program = Run(), started(make, state)
+    made.outputs = outputs(program)
+    if "train" in case["phases"]:
+        if apart and made.outputs:
+            program = None
+            program = started(make, state)
+        elif state:
+            program.load_state(state)
+        made.train(program)
+    return made
+
+
+def started(make: "object", state: "list") -> "object":
+    """Return a new program that stands at a state."""
+    program = make()
+    if state:
+        program.load_state(state)
+    return program

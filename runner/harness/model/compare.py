@@ -31,7 +31,14 @@ def limits_by_type(case: "dict", precision: "str") -> "dict":
 
 
 def outputs(
-    values: "list", expected: "list", limits: "dict", base: "str", facts: "dict", when: "str" = "", bits: "str" = ""
+    values: "list",
+    expected: "list",
+    limits: "dict",
+    base: "str",
+    facts: "dict",
+    when: "str" = "",
+    bits: "str" = "",
+    wider: "object" = None
 ) -> "float":
     """Compare outputs; add ``output_errors`` by name, and the largest as ``forward_error``, to the facts.
 
@@ -44,18 +51,19 @@ def outputs(
         facts: go into a failure.
         when: goes into its reason, `` after the timing`` for example.
         bits: likewise, `` in float64`` for example.
+        wider: name -> the largest error of an output that needs more than ``limits``; None where none does.
 
     Returns:
         The largest error that was allowed for an output.
 
     Raises:
-        CellFailure: ``nan`` where an output is not finite; ``wrong-result`` for the first that differs.
+        CellFailure: ``nan`` where an output is not finite, and the base's is; ``wrong-result`` for the first that differs.
     """
     same_shapes(values, expected, base, facts, when)
-    finite(values, facts, when)
+    finite(values, facts, when, expected)
     pairs = [(name, value, reference) for (name, value), (_, reference) in zip(values, expected)]
     errors = {name or "output": error_of(value, reference, limits) for name, value, reference in pairs}
-    allowed = {name or "output": limit_of(value, reference, limits) for name, value, reference in pairs}
+    allowed = {name or "output": limit_of(value, reference, limits, (wider or {}).get(name, 0.0)) for name, value, reference in pairs}
     if not bits:
         facts.update(output_errors=errors, forward_error=max(errors.values()))
     for name, value, reference in pairs:
@@ -84,16 +92,19 @@ def error_of(value: "object", reference: "object", limits: "dict") -> "float":
     """Return the relative error of an output; of one that has to be equal, the share of its places that are not."""
     if is_exact(value, reference, limits):
         return float((value != reference).mean()) if value.size else 0.0
+    infinite = numpy.isinf(reference) & (value == reference)  # those that are equal: scores of what is forbidden
+    if infinite.any():
+        value, reference = numpy.where(infinite, 0, value), numpy.where(infinite, 0, reference)
     return tolerance.relative(value, reference)
 
 
-def limit_of(value: "object", reference: "object", limits: "dict") -> "float":
+def limit_of(value: "object", reference: "object", limits: "dict", wider: "float" = 0.0) -> "float":
     """Return the largest error that is allowed for an output; by type, float64 has that of float64 in each precision."""
     if is_exact(value, reference, limits):
         return 0.0
     if limits.get("by_type") and is_double(value) and is_double(reference):
-        return min(limits["forward"], EXACT["forward"])
-    return limits["forward"]
+        return max(min(limits["forward"], EXACT["forward"]), wider)
+    return max(limits["forward"], wider)
 
 
 def is_exact(value: "object", reference: "object", limits: "dict") -> "bool":
@@ -142,13 +153,35 @@ def unchanged_shapes(first: "list", later: "list", facts: "dict") -> "None":
         raise CellFailure("wrong-result", reason, facts)
 
 
-def finite(values: "list", facts: "dict", when: "str" = "") -> "None":
-    """Raise CellFailure, class ``nan``, for the first output that is not finite."""
+def finite(values: "list", facts: "dict", when: "str" = "", expected: "list" = ()) -> "None":
+    """Raise CellFailure, class ``nan``, for the first output that is not finite.
+
+    Infinite numbers are none of the kind where the base has the same ones: they are how scores forbid something.
+
+    Args:
+        values: [(name, array)].
+        facts: go into a failure.
+        when: goes into its reason.
+        expected: the same of the base; without it, infinite numbers pass beside finite ones.
+    """
+    expected = dict(expected)
     for name, value in values:
-        if not numpy.isfinite(value).all():
-            bad = int(numpy.size(value) - numpy.isfinite(value).sum())
+        good = numpy.isfinite(value)
+        if good.any() or name in expected:
+            good = good | (numpy.isinf(value) & (value == expected.get(name, value)))
+        if not good.all():
+            bad = int(numpy.size(value) - good.sum())
             text = "{} is not finite{}: {} of {} numbers"
             raise CellFailure("nan", text.format(arrays.label(name), when, bad, numpy.size(value)), facts)
+
+
+def not_finite(values: "list") -> "bool":
+    """Return whether an output is not finite, see ``finite``."""
+    try:
+        finite(values, {})
+    except CellFailure:
+        return True
+    return False
 
 
 def finite_losses(losses: "list", facts: "dict") -> "None":
@@ -158,27 +191,44 @@ def finite_losses(losses: "list", facts: "dict") -> "None":
             raise CellFailure("nan", "the loss of step {} is not finite".format(step), facts)
 
 
-def losses(values: "list", expected: "list", limit: "float", base: "str", facts: "dict", bits: "str" = "") -> "None":
+def loss_error(value: "float", reference: "float") -> "float":
+    """Return the relative error of a loss; the loss itself where the reference is 0."""
+    return abs(value - reference) / (abs(reference) or 1.0)
+
+
+def losses(values: "list", expected: "list", limits: "list", base: "str", facts: "dict", bits: "str" = "") -> "float":
     """Compare the losses of the first steps; add ``loss``, ``reference_loss`` and ``loss_error`` to the facts.
+
+    Args:
+        values: the losses.
+        expected: those of the base.
+        limits: the largest relative error of each.
+        base: the base environment, for messages.
+        facts: go into a failure.
+        bits: goes into its reason, `` in float64`` for example.
+
+    Returns:
+        The largest error that was allowed.
 
     Raises:
         CellFailure: ``nan`` where one is not finite; ``wrong-result`` for the first step that differs.
     """
-    errors = [abs(value - reference) / (abs(reference) or 1.0) for value, reference in zip(values, expected)]
+    errors = [loss_error(value, reference) for value, reference in zip(values, expected)]
     if not bits:
         facts.update(loss=values, reference_loss=expected, loss_error=max(errors))
     finite_losses(values, facts)
-    for step, error in enumerate(errors, 1):
+    for step, (error, limit) in enumerate(zip(errors, limits), 1):
         if not error <= limit:
-            text = "the loss of step {} is off by {:.1e}{}: {:.9g}, and {:.9g} in {}; {:.0e} allowed"
-            reason = text.format(step, error, bits, values[step - 1], expected[step - 1], base, limit)
+            text = "the loss of step {} is off by {:.1e}{}: {:.9g}, and {:.9g} in {}; {} allowed"
+            reason = text.format(step, error, bits, values[step - 1], expected[step - 1], base, in_digits(limit))
             raise CellFailure("wrong-result", reason, facts)
+    return max(limits)
 
 
 def loss_difference(values: "list", expected: "list", limits: "dict", base: "str" = "") -> "str":
     """Return how losses of one environment differ, as a sentence; empty where they agree."""
     try:
-        losses(values, expected, limits["loss"], base, {})
+        losses(values, expected, [limits["loss"]] * len(expected), base, {})
     except CellFailure as failure:
         return failure.reason
     return ""

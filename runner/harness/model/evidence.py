@@ -42,7 +42,7 @@ def forward_limit(build: "object", precision: "str", expected: "list", limits: "
     if not expected or not limits.get("by_type"):
         return None
     try:
-        outputs = build.with_moved_data(precision, moved.ROUNDING[precision]).outputs()
+        outputs = builder.outputs(build.with_moved_data(precision, moved.ROUNDING[precision]))
         compare.same_shapes(outputs, expected, "", {})
     except Exception:  # a rounding of the data may change the shapes of what is found in them
         traceback.print_exc()
@@ -65,7 +65,7 @@ def repeats(build: "object", precision: "str", expected: "list", trace: "list", 
     program = build(precision)
     outputs = []
     for _ in range(2 if program.has_outputs() else 0):
-        outputs = program.outputs()
+        outputs = builder.outputs(program)
         difference = compare.output_difference(outputs, expected, limits, FIRST_CALL)
         if difference:
             return VARIES.format(difference), False
@@ -74,7 +74,7 @@ def repeats(build: "object", precision: "str", expected: "list", trace: "list", 
     difference = compare.loss_difference(builder.losses(program), trace, limits, FIRST_CALL)
     if difference:
         return VARIES.format(difference), False
-    return "", bool(outputs) and same_bits(program.outputs(), outputs)
+    return "", bool(outputs) and same_bits(builder.outputs(program), outputs)
 
 
 def same_bits(values: "list", others: "list") -> "bool":

@@ -1,4 +1,4 @@
-"""Random numbers that are moved by a rounding, to see how far that moves what is computed from them."""
+"""Random numbers, and states, that are moved by a rounding, to see how far that moves what is computed from them."""
 
 import numpy
 
@@ -38,3 +38,15 @@ class MovedRandom(numpy.random.RandomState):
             return numbers
         signs = self.signs.choice((-1.0, 1.0), numpy.shape(numbers))
         return type(numbers)(numbers * (1 + self.share * signs)) if isinstance(numbers, float) else numbers * (1 + self.share * signs)
+
+
+def state(arrays: "list", share: "float", seed: "int") -> "list":
+    """Return [(name, array)] whose floats are multiplied by 1 + ``share`` or 1 - ``share``, by chance."""
+    random = numpy.random.RandomState(seed)
+    moved = []
+    for name, array in arrays:
+        if array.dtype.kind == "f":
+            signs = random.randint(0, 2, array.shape) * 2 - 1
+            array = numpy.asarray(array * (1 + share * signs), array.dtype)
+        moved.append((name, array))
+    return moved

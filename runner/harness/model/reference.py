@@ -1,56 +1,124 @@
-"""What the base environment gives: the state of a user's network, its outputs, and the losses of its first steps."""
+"""What the base environment gives: the state of a user's network, its outputs, and what its first steps do."""
 
 import traceback
 
-from . import blob, compare, evidence
+from . import allowed, blob, builder, carried, compare, evidence, trained
 from .builder import Builder, results
 
 BOTH = "{}, and {}"  # why no state is loaded, and why the outputs alone say nothing
+CARRIES = "{} differs from call to call and is not in the state: each call is compared with the same call of the base, and "
+CARRIES += "outputs after the timing by their shapes"
 
 
 def compute(build: "Builder", precision: "str") -> "tuple":
     """Return (facts, groups of arrays) of the reference.
 
-    Facts: ``by``, ``reason``, ``losses``, ``losses64`` (None without float64), ``random``, whether the results depend on
-    generators that releases may draw differently from, ``restores``, whether the first state, or what a program without
-    a state does, brings the first outputs back after steps; and where results alone are compared, ``silent``, why those
-    of a phase show nothing, and ``forward_limit``, see ``evidence``. Groups: ``state``, ``outputs`` and ``outputs64``.
+    Facts: ``by``, ``reason``, ``losses``, ``losses64`` (None without float64), ``framework``, ``varies``, whether results
+    depend on generators of the framework, ``random``, whether a disagreement may come from other random numbers,
+    ``restores``, whether the first state, or what a program without a state does, brings the first outputs back after
+    steps, ``notes``, what the record says of how results are compared, ``no_update``, see ``trained.no_update``, and
+    ``wider``, see ``allowed``; and where results alone are compared, ``silent``, why those of a phase show nothing, and
+    ``forward_limit``, see ``evidence``. Groups: ``state``, ``outputs``, ``outputs64``, ``again``, the outputs of a second
+    call that differ, and after the steps ``after``, the state, and ``trained``, the outputs.
 
     Raises:
-        CellFailure: the user's code does not keep to what it should return, or its numbers are not finite.
+        CellFailure: the user's code does not keep to what it should return, or its numbers are not finite, or its outputs
+            change their shapes from call to call.
     """
-    case, program = build.case, build(precision)
-    state = program.state()
-    outputs, trace = results(program, case)
-    compare.finite(outputs, {})
-    compare.finite_losses(trace, {})
-    by, reason = method(build, state, {"state": state, "outputs": outputs})
-    facts = {"by": by, "reason": reason, "losses": trace, "losses64": None, "random": False, "restores": False}
-    facts.update(silent={}, forward_limit=None)
-    groups = {"outputs": outputs}
+    state, base, keeps = first_run(build, precision)
+    case = build.case
+    groups = {"outputs": base.outputs}
+    by, reason = method(build, state, {"state": state, "outputs": base.outputs})
+    facts = {"by": by, "reason": reason, "losses": base.losses, "losses64": None, "random": False, "restores": False}
+    facts.update(silent={}, forward_limit=None, notes=[], wider={}, varies=False, no_update="")
+    facts["framework"] = build.implementation.framework
     if by == "shapes":
         return facts, groups
     limits = limits_of(by, case, precision)
-    if state and outputs:
-        program.load_state(state)
-        facts["restores"] = compare.output_difference(program.outputs(), outputs, limits) == ""
-    if by == "state":
-        groups["state"] = state
-    del program
     if by == "outputs":
-        facts["forward_limit"] = evidence.forward_limit(build, precision, outputs, limits)
+        facts["forward_limit"] = evidence.forward_limit(build, precision, base.outputs, limits)
         limits = dict(limits, forward=facts["forward_limit"] or limits["forward"])
-        varies, facts["restores"] = evidence.repeats(build, precision, outputs, trace, limits)
+        varies, facts["restores"] = evidence.repeats(build, precision, base.outputs, base.losses, limits)
         if varies:
             return dict(facts, by="shapes", reason=BOTH.format(reason, varies)), groups
-        silent = evidence.silent(build, precision, outputs, trace, limits)
+        silent = evidence.silent(build, precision, base.outputs, base.losses, limits)
         facts["silent"] = {phase: BOTH.format(reason, silent[phase]) for phase in silent}
-    facts["random"] = depends_on_generators(build, precision, groups, facts, limits)
-    if build.implementation.framework in case["takes_precision"] and not facts["random"]:
+        facts["varies"] = facts["random"] = depends_on_generators(build, precision, base, limits)
+    else:
+        add_steps(build, precision, state, base, keeps, facts, groups)
+    if build.implementation.framework in case["takes_precision"] and not facts["varies"]:
         outputs, facts["losses64"] = in_float64(build, groups)
         if outputs:
             groups["outputs64"] = outputs
     return facts, groups
+
+
+def first_run(build, precision):
+    """Return (first state, what the base gives, what it keeps from call to call) of a class.
+
+    The last is a sentence; empty where the first state brings the first outputs back, None where no state is known. Forward
+    pass and steps are those of two programs, as they are in cells.
+    """
+    program, base, keeps = build(precision), builder.Run(), None
+    state = program.state()
+    if program.has_outputs():
+        before = carried.snapshot(program)
+        base.outputs = builder.outputs(program)
+        compare.finite(base.outputs, {})
+        if state:
+            keeps, base.again = difference(program, state, base.outputs, before)
+    if "train" in build.case["phases"]:
+        program = None if base.outputs else program  # a device may have no memory for two
+        keeps = first_steps(build, precision, state, base, program, keeps)
+    return state, base, keeps
+
+
+def first_steps(build, precision, state, base, program, keeps):
+    """Have a program, a new one where there is none, make the steps; return what the object keeps, see ``first_run``."""
+    program = program or builder.started(lambda: build(precision), state)
+    before = carried.snapshot(program)
+    base.train(program)
+    compare.finite_losses(base.losses, {})
+    if keeps or not (base.outputs and state):
+        return keeps
+    return difference(program, state, base.outputs, before)[0]
+
+
+def difference(program, state, expected, before):
+    """Return (how outputs differ from the first ones although the first state is loaded, these outputs); empty if not.
+
+    Args:
+        program: has made calls.
+        state: the first one.
+        expected: the first outputs.
+        before: snapshot of the program before its calls.
+    """
+    program.load_state(state)
+    after = carried.snapshot(program)
+    outputs = builder.outputs(program)
+    compare.unchanged_shapes(expected, outputs, {})
+    limits = compare.limits(program.case, program.precision)
+    if not compare.output_difference(outputs, expected, limits):
+        return "", []
+    return CARRIES.format(carried.changed(before, after)), outputs
+
+
+def add_steps(build, precision, state, base, keeps, facts, groups):
+    """Add what the steps leave behind, and what is allowed where rounding or random numbers decide."""
+    facts["restores"] = keeps == ""
+    limits = allowed.find(build, precision, base, state, limits_of(facts["by"], build.case, precision), bool(keeps))
+    facts.update(wider=limits.wider, random=limits.shapeless, varies=bool(limits.random))
+    facts["notes"] = [note for note in (keeps, limits.random) if note]
+    if facts["by"] == "state":
+        groups["state"] = state
+    if base.again:
+        groups["again"] = base.again
+    if base.state:
+        facts["no_update"] = trained.no_update(state, base.state, base.losses)
+        trained_outputs = [] if compare.not_finite(base.trained) else base.trained
+        for name, arrays in (("trained", trained_outputs), ("after", base.state)):
+            if arrays and blob.size(dict(groups, **{name: arrays})) <= blob.MAX_BYTES:
+                groups[name] = arrays
 
 
 def limits_of(by: "str", case: "dict", precision: "str") -> "dict":
@@ -73,15 +141,12 @@ def method(build: "Builder", state: "list", groups: "dict") -> "tuple":
     return "outputs", "{} has no state(), and {}".format(name, implementation.stateful)
 
 
-def depends_on_generators(build, precision, groups, facts, limits):
-    """Return whether a program with the same state, and with the generators seeded otherwise, gives other results."""
-    program = build.with_other_generators(precision)
-    if "state" in groups:
-        program.load_state(groups["state"])
-    outputs, trace = results(program, build.case)
-    if outputs and compare.output_difference(outputs, groups["outputs"], limits):
+def depends_on_generators(build, precision, base, limits):
+    """Return whether a program without a state gives other results with the generators seeded otherwise."""
+    outputs, trace = results(build.with_other_generators(precision), build.case)
+    if outputs and compare.output_difference(outputs, base.outputs, limits):
         return True
-    return bool(trace and compare.loss_difference(trace, facts["losses"], limits))
+    return bool(trace and compare.loss_difference(trace, base.losses, limits))
 
 
 def in_float64(build: "Builder", groups: "dict") -> "tuple":
@@ -90,9 +155,7 @@ def in_float64(build: "Builder", groups: "dict") -> "tuple":
     A class without outputs computes so if its state has that type.
     """
     try:
-        program = build("fp64")
-        if "state" in groups:
-            program.load_state(groups["state"])
+        program = builder.started(lambda: build("fp64"), groups.get("state", []))
         outputs, trace = results(program, build.case)
         compare.finite(outputs, {})
         compare.finite_losses(trace, {})

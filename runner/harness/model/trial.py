@@ -3,7 +3,7 @@
 import time
 import traceback
 
-from . import blob, builder, compare
+from . import blob, builder, compare, trained
 from .reference import limits_of
 from ..errors import CellFailure
 from ..verify.trial import Trial
@@ -11,13 +11,17 @@ from ..verify.trial import Trial
 NO_STATE = "no state could be loaded ({}), and the results differ: {}"
 RANDOM = "results depend on random numbers that the framework draws (dropout, or data that is not drawn from `random`), and "
 RANDOM += "differ: {}"
+OF_ITSELF = "this environment made the reference, and no longer gives the same (the object carries something from call to call "
+OF_ITSELF += "that its state does not bring back, or sums are made in another order): {}"
+NOT_TRAINED = "what the first steps leave behind was not compared: {}"
 WHY_NOT_64 = "it computes in float64 in {}, and raises here: {}"
 
 
 class ModelTrial(Trial):
     """A trial whose data and weights are the user's, and whose reference is that of the base environment.
 
-    The time of the first call does not include the import of the user's file, nor loading a state.
+    The time of the first call does not include the import of the user's file, nor loading a state. Generators are seeded
+    before each call whose results are compared, as they were in the base.
     """
 
     def __init__(self, implementation, request, reference):
@@ -34,7 +38,10 @@ class ModelTrial(Trial):
         if self.check["forward_limit"] is not None:
             self.limits = dict(self.limits, forward=self.check["forward_limit"])
         self.checks_float64 = bool(request.get("check_float64")) and self.check["losses64"] is not None
+        kept = "after" in self.groups or "trained" in self.groups
+        self.checks_steps = kept and bool(request.get("check_steps")) and self.check["framework"] == implementation.framework
         self.float64_verified = bool(request.get("float64_verified"))
+        self.is_base = bool(request.get("is_base"))
         self.module = reference["files"].load()
         self.shapes = []  # outputs of the first call that gave some
         self.losses = []
@@ -45,11 +52,13 @@ class ModelTrial(Trial):
         start = time.perf_counter()
         program = self.builder(self.precision)
         seconds = time.perf_counter() - start
-        if "state" in self.groups:
-            program.load_state(self.groups["state"])
+        self.prepare(program)
         program.first_state = self.groups.get("state") or program.state() or None
+        # a forward pass may change what the outputs depend on: those of its first call are compared
+        compares_first = self.trains_later and not self.check["restores"] and program.has_outputs()
+        builder.seed(program, int(self.first_method == "train"))
         start = time.perf_counter()
-        returned = getattr(program, self.first_method)()
+        returned = (program.outputs if compares_first else getattr(program, self.first_method))()
         program.synchronize()
         seconds += time.perf_counter() - start
         facts = {"compile_seconds": seconds, "model_check": self.described()}
@@ -57,23 +66,41 @@ class ModelTrial(Trial):
             self.losses = [program.read_loss(returned)]
         if not self.trains_later:
             self.verify(program, facts, self.times_program)
-        elif not self.check["restores"]:
-            self.verify_outputs(program, facts)  # a forward pass may have changed what they depend on once it is timed
+        elif compares_first:
+            self.compare_outputs(returned, facts, "", self.check["by"] != "shapes")
+            if "again" in self.groups:
+                program.reset()
+                self.compare(builder.outputs(program), self.groups["again"], facts, " in its second call")
         return program, facts
+
+    def prepare(self, program):
+        """Load the state of the base into a program; leave the framework's generators alone if nothing depends on them.
+
+        To seed them makes TensorFlow compile its functions again.
+        """
+        if not self.check["varies"]:
+            program.seed = int
+        if "state" in self.groups:
+            program.load_state(self.groups["state"])
 
     def described(self):
         """Return how this cell is verified, for its record."""
-        limits = {kind: self.limits[kind] for kind in ("loss", "forward")}
         unverified = self.check["by"] == "shapes"
         return {
             "by": self.check["by"],
             "base": self.base,
-            "reason": self.check["reason"],
+            "reason": "; ".join(filter(None, [self.check["reason"]] + self.check["notes"])),
             "fp64": self.float64_verified and not unverified,
             "differs": False,
             "types": "",
-            "tolerance": {} if unverified else limits,
+            "no_update": "" if self.trains_later else self.check["no_update"],
+            "tolerance": {} if unverified else {kind: self.limits[kind] for kind in ("loss", "forward")},
         }
+
+    def limits_of_losses(self):
+        """Return the largest error of the loss of each step."""
+        wider = self.check["wider"].get("losses", {})
+        return [max(self.limits["loss"], wider.get(str(step), 0.0)) for step in range(1, len(self.check["losses"]) + 1)]
 
     def verify(self, program, facts, again_later):
         """See Trial: the losses of the first steps; the outputs at the first state, unless they are compared later.
@@ -81,86 +108,139 @@ class ModelTrial(Trial):
         Arrays that are made and freed here change how the allocator answers the calls that are timed.
         """
         if self.first_method == "train":
-            losses = builder.losses(program, self.losses)
+            losses = self.losses = builder.losses(program, self.losses)
             facts["loss"] = losses
             if self.check["by"] == "shapes":
                 compare.finite_losses(losses, facts)
             else:
-                self.agree(facts, lambda: compare.losses(losses, self.check["losses"], self.limits["loss"], self.base, facts))
+                self.compare_losses(losses, facts)
         if again_later:
             return
         program.reset()
         if program.first_state is not None or not self.losses:
             self.verify_outputs(program, facts)
 
+    def compare_losses(self, losses, facts):
+        """Compare the losses of the first steps."""
+        limits = self.limits_of_losses()
+        self.agree(facts, "loss", lambda: compare.losses(losses, self.check["losses"], limits, self.base, facts))
+
     def verify_outputs(self, program, facts, when=""):
         """Compare the outputs of a program at its first state; by shapes, check that they are finite."""
-        if not program.has_outputs() or not self.groups.get("outputs"):
-            return
-        outputs = program.outputs()
-        if self.shapes:
-            compare.unchanged_shapes(self.shapes, outputs, facts)
-        self.shapes = outputs
+        if program.has_outputs() and self.groups.get("outputs"):
+            comes_back = self.check["restores"] or not (self.losses or when)
+            self.compare_outputs(builder.outputs(program), facts, when, self.check["by"] != "shapes" and comes_back)
+
+    def compare_outputs(self, outputs, facts, when, by_numbers):
+        """Compare outputs with the first ones of the base, by their numbers or by their shapes."""
         expected = self.groups["outputs"]
-        if self.check["by"] == "shapes" or (self.trained(program, when) and not self.check["restores"]):
+        if self.shapes or self.is_base:
+            compare.unchanged_shapes(self.shapes or expected, outputs, facts)
+        self.shapes = outputs
+        if not by_numbers or self.check["by"] == "outputs":
             compare.same_shapes(outputs, expected, self.base, facts, when)
+        if not by_numbers:
             compare.finite(outputs, facts, when)
-            return
-        if self.check["by"] == "outputs":
-            compare.same_shapes(outputs, expected, self.base, facts, when)
-        agree = self.agree(facts, lambda: compare.outputs(outputs, expected, self.limits, self.base, facts, when))
-        if agree and self.check["by"] == "outputs":
+        elif self.compare(outputs, expected, facts, when) and self.check["by"] == "outputs":
             facts["model_check"]["types"] = compare.other_types(outputs, expected, self.base)
 
-    def trained(self, program, when):
-        """Return whether steps or timed calls came before the outputs that are compared now."""
-        return bool(self.losses or when)
+    def compare(self, outputs, expected, facts, when):
+        """Compare the numbers of outputs at the first state; return whether they agree."""
+        wider = self.check["wider"].get("outputs", {})
 
-    def agree(self, facts, comparison):
+        def comparison():
+            return compare.outputs(outputs, expected, self.limits, self.base, facts, when, wider=wider)
+
+        return self.agree(facts, "forward", comparison)
+
+    def agree(self, facts, kind, comparison):
         """Compare; return whether results agree. A disagreement is no wrong result where others may be right, too.
 
-        Releases may draw other numbers from the same seed, and a network whose state cannot be loaded may have started
-        from another one. So results that agree have been verified, and others not.
+        The shapes of results may depend on random numbers, of which releases draw others from the same seed; a network whose
+        state cannot be loaded may have started from another one; and the base, which made the reference, is right. So
+        results that agree have been verified, and others not.
+
+        Args:
+            facts: get the reason, or the limit.
+            kind: of limit in the tolerance of the record; empty for none.
+            comparison: returns the largest error that was allowed.
         """
         try:
             limit = comparison()
         except CellFailure as failure:
-            if failure.kind != "wrong-result" or not (self.check["random"] or self.check["by"] == "outputs"):
+            reason = self.excuse(failure.reason) if failure.kind == "wrong-result" else ""
+            if not reason:
                 raise
-            reason = RANDOM.format(failure.reason)
-            if not self.check["random"]:
-                reason = NO_STATE.format(self.check["reason"], failure.reason)
             if not facts["model_check"]["differs"]:  # the first disagreement is named
                 changes = {"by": "shapes", "reason": reason, "fp64": False, "differs": True, "types": "", "tolerance": {}}
                 facts["model_check"] = dict(facts["model_check"], **changes)
             return False
-        if limit is not None and facts["model_check"]["tolerance"]:
-            facts["model_check"]["tolerance"]["forward"] = limit
+        if kind and facts["model_check"]["tolerance"]:
+            facts["model_check"]["tolerance"][kind] = limit
         return True
 
+    def excuse(self, reason):
+        """Return why results that differ may both be right, with how they differ; empty where one is wrong."""
+        if self.check["random"]:
+            return RANDOM.format(reason)
+        if self.check["by"] == "outputs":
+            return NO_STATE.format(self.check["reason"], reason)
+        return OF_ITSELF.format(reason) if self.is_base else ""
+
     def check_step(self, program, facts, step):
-        """See Trial; not where the class has no forward pass to compare with."""
-        if "forward" in self.case["phases"] and program.methods["forward"]:
-            Trial.check_step(self, program, facts, step)
+        """See Trial: two methods of a user need not contain one another, so their times show nothing."""
 
     def verify_again(self, program, facts, checked):
-        """See Trial; in the first measurement of an environment, a program in float64 is verified as well."""
+        """See Trial; in the first measurement of an environment, programs of their own are verified as well.
+
+        They show what the first steps leave behind, and results in float64.
+        """
         program.reset()
         self.verify_outputs(program, facts, " after the timing")
+        if self.checks_steps and self.losses and not facts["model_check"]["differs"]:
+            self.verify_steps(facts)
         if self.checks_float64 and not facts["model_check"]["differs"]:
             self.verify_float64(facts)
+
+    def verify_steps(self, facts):
+        """Compare what the first steps leave behind, the state and the outputs, in a new program."""
+        run = builder.Run()
+        try:
+            program = self.builder(self.precision)
+            self.prepare(program)
+            first = program.state()
+            run.train(program)
+        except Exception as error:  # a device may have no memory for two programs
+            traceback.print_exc()
+            reasons = [facts["model_check"]["reason"], NOT_TRAINED.format(last_line(error))]
+            facts["model_check"]["reason"] = "; ".join(filter(None, reasons))
+            return
+        facts["model_check"]["no_update"] = trained.no_update(first, run.state, run.losses)
+        if "after" in self.groups:
+            self.agree(facts, "state", lambda: self.compare_state(first, run.state, facts))
+        if "trained" in self.groups:
+            expected, wider, when = self.groups["trained"], self.check["wider"].get("trained", {}), " after the first steps"
+            self.agree(
+                facts, "", lambda: compare.outputs(run.trained, expected, self.limits, self.base, {}, when, wider=wider)
+            )
+
+    def compare_state(self, first, values, facts):
+        """Compare the state after the first steps; return the largest error that was allowed."""
+        wider, default = self.check["wider"].get("state", {}), trained.default_limit(self.case, self.precision)
+
+        def limit_of(name):
+            return max(default, wider.get(name, 0.0))
+
+        return trained.same_state(values, self.groups["after"], first, self.precision, limit_of, self.base, facts)
 
     def verify_float64(self, facts):
         """Compare a program in float64 with the base's; where this environment cannot compute so, the facts say why."""
         try:
-            program = self.builder("fp64")
-            if "state" in self.groups:
-                program.load_state(self.groups["state"])
+            program = builder.started(lambda: self.builder("fp64"), self.groups.get("state", []))
             outputs, losses = builder.results(program, self.case)
         except Exception as error:  # whatever a framework raises where it has no such kernel
             traceback.print_exc()
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            reason = WHY_NOT_64.format(self.base, lines[-1] if lines else type(error).__name__)  # Keras begins with its frames
+            reason = WHY_NOT_64.format(self.base, last_line(error))
             facts["model_check"] = dict(facts["model_check"], reason=reason)
             return
         limits = limits_of(self.check["by"], self.case, "fp64")
@@ -169,9 +249,14 @@ class ModelTrial(Trial):
             if "outputs64" in self.groups:
                 compare.outputs(outputs, self.groups["outputs64"], limits, self.base, facts, bits=" in float64")
             if losses:
-                compare.losses(losses, self.check["losses64"], limits["loss"], self.base, facts, " in float64")
+                expected = self.check["losses64"]
+                compare.losses(losses, expected, [limits["loss"]] * len(expected), self.base, facts, " in float64")
 
-        if self.agree(facts, comparison):
+        if self.agree(facts, "", comparison):
             facts["model_check"] = dict(facts["model_check"], fp64=True)
 
 
+def last_line(error):
+    """Return the last line of what was raised, for Keras begins with its frames; the name of its class where it says nothing."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

@@ -91,6 +91,15 @@ def test_frameworks_are_checked_against_each_other_by_weights_of_the_file_alone(
     assert all(each.startswith("verified against torch-1.12 and tf-2.x, and not against") for each in sentences)
 
 
+def test_steps_without_an_update_are_a_serious_issue_of_their_cell(tmp_path: Path) -> None:
+    sentence = "3 steps change nothing of the state"
+    comparison = compared(tmp_path, STATE, {**STATE, "no_update": sentence})
+    issues = [issue for row in comparison.rows for issue in row.quality_issues if issue.code == "no-update"]
+    assert [(issue.sentence, issue.serious, issue.environment) for issue in issues] == [(sentence, True, "torch-2.x")]
+    older = compared(tmp_path / "older", STATE, STATE)
+    assert "no-update" not in {issue.code for row in older.rows for issue in row.quality_issues}
+
+
 @pytest.mark.parametrize("form", ["table", "md", "html", "json", "csv"])
 def test_every_form_of_a_comparison_says_unchecked(tmp_path: Path, form: str) -> None:
     assert "unchecked" in render(compared(tmp_path / "a", STATE, SHAPES), form)

@@ -1,0 +1,128 @@
+"""How far results may be from the base's, where rounding or random numbers move them: the base shows that by itself.
+
+The base repeats its calls from a state that is moved by one rounding, and with generators of other seeds. A result that
+neither moves has to agree within the tolerance of its kind.
+"""
+
+import traceback
+
+import numpy
+
+from . import arrays, builder, carried, compare, moved, trained
+
+ROUNDINGS = 20
+"""Times as far as one rounding of each number of the state may results be moved by all roundings of a computation."""
+SEEDS = 6
+REACH = 4
+"""Results of SEEDS other seeds are some distances away from those of the first one. What is farther away than the farthest
+of them by REACH times their range is no result of another seed: of normal numbers, 1 in 3,000 is so far away, and of arrays
+fewer, because their distances are nearly equal."""
+RANDOM = "random numbers decide about {}: results may differ by as much as other seeds change them in the base"
+
+
+class Allowed(object):
+    """The largest errors of results that need more than the tolerance of their kind.
+
+    Attributes:
+        wider: group -> name -> largest error; the groups are ``outputs``, ``losses``, ``state`` and ``trained``.
+        random: what depends on random numbers, for a sentence; empty where nothing does.
+        shapeless: whether random numbers decide about the shapes of results.
+    """
+
+    def __init__(self) -> "None":
+        """Widen nothing."""
+        self.wider, self.random, self.shapeless = {}, "", False
+
+    def widen(self, errors, limits, factor=1.0):
+        """Allow ``factor`` times each error, where that is more than is allowed already; ``limits`` returns the default."""
+        for group, name in errors:
+            limit = min(factor * errors[group, name], trained.UNLIMITED)
+            if limit > max(limits(group), self.of(group, name, 0.0)):
+                self.wider.setdefault(group, {})[name] = limit
+
+    def of(self, group: "str", name: "str", default: "float") -> "float":
+        """Return the largest error of a result."""
+        return max(default, self.wider.get(group, {}).get(name, 0.0))
+
+
+def find(build: "object", precision: "str", base: "builder.Run", state: "list", limits: "dict", apart: "bool") -> "Allowed":
+    """Return what is allowed.
+
+    Args:
+        build: a Builder.
+        precision: of the programs.
+        base: what the base has given.
+        state: its first state; empty where none could be read.
+        limits: see ``compare.limits``.
+        apart: see ``builder.run``.
+    """
+    case, allowed = build.case, Allowed()
+
+    def default(group):
+        return {"losses": limits["loss"], "state": trained.default_limit(case, precision)}.get(group, limits["forward"])
+
+    def errors_of(make, start):
+        return errors(builder.run(make, start, case, apart), base, state, precision, limits)
+
+    def of_seed(number, start=state):
+        return errors_of(lambda: build.with_other_generators(precision, number), start)
+
+    if precision == "fp32":
+        make, start = moved_by_rounding(build, precision, state)
+        both = of_seed(1, start) if state else {}  # in most networks, neither decides about anything
+        if both and all(ROUNDINGS * both[key] <= default(key[0]) for key in both):
+            return allowed
+        try:
+            allowed.widen(errors_of(make, start), default, ROUNDINGS)
+        except Exception:  # a rounding of the data may change the shapes of what is found in them
+            traceback.print_exc()
+    seeds = [of_seed(1)]
+    if all(seeds[0][key] <= allowed.of(key[0], key[1], default(key[0])) for key in seeds[0]):
+        return allowed
+    seeds += [of_seed(number) for number in range(2, SEEDS + 1)]
+    limits_now = {key: allowed.of(key[0], key[1], default(key[0])) for key in seeds[0]}
+    errors_by_seed = {key: [each.get(key, 0.0) for each in seeds] for key in sorted(seeds[0])}
+    varying = [key for key in errors_by_seed if max(errors_by_seed[key]) > limits_now[key]]
+    allowed.shapeless = any(numpy.isinf(errors_by_seed[key]).any() for key in varying if key[0] in ("outputs", "trained"))
+    allowed.widen({key: reach(errors_by_seed[key]) for key in varying}, default)
+    allowed.random = RANDOM.format(in_words(varying))
+    return allowed
+
+
+def reach(errors):
+    """Return the largest error of a result, given those of other seeds."""
+    largest = max(errors)
+    return largest + REACH * (largest - min(errors)) if numpy.isfinite(largest) else trained.UNLIMITED
+
+
+def moved_by_rounding(build, precision, state):
+    """Return (what makes a program, the state it starts from), one of which is moved by a rounding of each number."""
+    if state:
+        return (lambda: build(precision)), moved.state(state, moved.ROUNDING[precision], build.case["seed"])
+    return (lambda: build.with_moved_data(precision, moved.ROUNDING[precision])), state
+
+
+def errors(run, base, first, precision, limits):
+    """Return (group, name) -> error of each result of a run; infinity for outputs of another name or shape."""
+    by_name = {}
+    for group, values, expected in (("outputs", run.outputs, base.outputs), ("trained", run.trained, base.trained)):
+        values = dict(values)
+        for name, array in expected:
+            same = name in values and values[name].shape == array.shape
+            by_name[group, name] = compare.error_of(values[name], array, limits) if same else float("inf")
+    for step, (value, expected) in enumerate(zip(run.losses, base.losses), 1):
+        by_name["losses", str(step)] = compare.loss_error(value, expected)
+    for name, value, expected, start in trained.compared(run.state, base.state, first):
+        by_name["state", name] = trained.error(value, expected, start, precision)
+    return by_name
+
+
+def in_words(keys):
+    """Return what depends on random numbers.
+
+    >>> in_words([("losses", "1"), ("outputs", ""), ("state", "weight"), ("trained", "")])
+    'the loss of step 1 and the output'
+    """
+    names = [arrays.label(name) if group == "outputs" else "the loss of step " + name for group, name in keys
+             if group in ("outputs", "losses")]
+    return carried.listed(names) if names else "the state after the steps"

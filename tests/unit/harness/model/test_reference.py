@@ -1,0 +1,336 @@
+"""What the check says of networks in two releases of a small framework: it accuses no innocent one and finds errors."""
+
+import textwrap
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner.harness.adapters import numpy as adapter
+from runner.harness.errors import CellFailure
+from runner.harness.model import blob
+from runner.harness.model.builder import Builder
+from runner.harness.model.reference import compute
+from runner.harness.model.trial import ModelTrial
+
+CASE = {
+    "workload": "my-network",
+    "name": "small",
+    "family": "model",
+    "seed": 0,
+    "phases": ["forward", "train"],
+    "sizes": {},
+    "classes": {"numpy": "NumpyModel"},
+    "takes_weights": [],
+    "takes_precision": [],
+    "tolerance": None,
+}
+NETWORK = """\
+import numpy
+
+
+class Network:
+    rate, decay, momentum, scale, calls = 0.1, 0.9, 0.1, 1.0, 0
+
+    def __init__(self, random):
+        self.weight = random.randn(32, 8).astype("float32")
+        self.mean, self.average = numpy.zeros(8, "float32"), self.weight.copy()
+        self.x = random.randn(64, 32).astype("float32")
+        self.setup()
+
+    def setup(self):
+        pass
+
+    def mask(self):
+        return 1.0
+
+    def forward(self):
+        return self.x.dot(self.weight) - self.mean
+
+    def loss_and_gradient(self):
+        x = self.x * self.mask()
+        outputs = x.dot(self.weight)
+        self.mean += numpy.float32(self.momentum) * (outputs.mean(0) - self.mean)
+        return self.scale * (outputs ** 2).mean(), x.T.dot(2 * outputs / outputs.size).astype("float32")
+
+    def train(self):
+        self.calls += 1
+        loss, gradient = self.loss_and_gradient()
+        self.weight -= numpy.float32(self.rate) * gradient
+        self.average[...] = self.decay * self.average + (1 - self.decay) * self.weight
+        return loss
+
+
+class NumpyModel(Network):
+    name = "small"
+"""
+DROPOUT = """
+def mask(self):
+    return FRAMEWORK.rand(64, 32) > 0.1
+"""
+HIDDEN = """
+def setup(self):
+    self.hidden = numpy.zeros(8).tobytes()
+
+def forward(self):
+    outputs = numpy.tanh(self.x.dot(self.weight) + numpy.frombuffer(self.hidden))
+    self.hidden = outputs[0].tobytes()
+    return outputs
+"""
+
+
+class Framework(adapter.UserModel):
+    """NumPy with a generator of its own."""
+
+    generator = np.random.RandomState()
+    first_seed = 0
+
+    def seed(self, number: int) -> None:
+        """See UserModel."""
+        self.generator.seed(number + self.first_seed)
+
+
+class OtherNumbers(Framework):
+    """A release that draws other numbers from the same seed."""
+
+    first_seed = 10**6
+
+
+SECOND = {"alike": Framework, "otherwise": OtherNumbers}
+"""How the second release draws random numbers -> its class."""
+
+
+def module(methods: str, *, second: bool) -> Any:
+    """Return the model file as one of the releases sees it."""
+    made: Any = ModuleType("my_network")
+    made.SECOND, made.FRAMEWORK = second, Framework.generator
+    text = NETWORK + textwrap.indent(textwrap.dedent(methods), "    ")
+    exec(compile(text, "my_network.py", "exec"), vars(made))
+    return made
+
+
+def base(methods: str) -> Builder:
+    """Return what builds the network in the first release."""
+    return Builder(Framework, module(methods, second=False), CASE, "cpu")
+
+
+def verified(folder: Path, methods: str, release: type = Framework, phase: str = "train", **how: Any) -> dict[str, Any]:
+    """Return how a cell was verified in the second release, or with ``is_base`` in the first one, which is the base.
+
+    Raises:
+        CellFailure: the cell fails.
+    """
+    facts, groups = compute(base(methods), "fp32")
+    path = str(folder / "arrays")
+    blob.write(path, groups)
+    files = SimpleNamespace(load=lambda: module(methods, second=not how.get("is_base")))
+    reference = {"facts": facts, "arrays": blob.index(groups), "base": "np-a", "path": path, "files": files}
+    request = {"case": CASE, "phase": phase, "device": "cpu", "precision": "fp32", "check_steps": True, **how}
+    trial = ModelTrial(release, request, reference)
+    program, facts_of_cell = trial.build_verified(CASE)
+    for _ in range(8):
+        getattr(program, phase)()
+    trial.verify_again(program, facts_of_cell, CASE)
+    check: dict[str, Any] = facts_of_cell["model_check"]
+    return check
+
+
+INNOCENT = {
+    "plain": "",
+    "dropout": DROPOUT,
+    "a hidden state": HIDDEN,
+    "a sample": """
+        def forward(self):
+            return FRAMEWORK.rand(5)
+        """,
+    "infinite scores": """
+        def forward(self):
+            outputs = self.x.dot(self.weight)
+            outputs[:, 0] = -numpy.inf
+            return outputs
+        """,
+    "a forward pass far longer than a step": """
+        def forward(self):
+            for _ in range(2000):
+                outputs = self.x.dot(self.weight)
+            return outputs
+        """,
+    "a sign that rounding decides": """
+        def setup(self):
+            self.noise = numpy.ones(8, "float32")
+
+        def train(self):
+            rounding = self.weight.sum(0) - self.weight[::-1].sum(0, "float64") * (1 + 1e-7 * SECOND)
+            self.noise -= numpy.float32(0.01) * numpy.sign(rounding)
+            return super().train()
+        """,
+}
+
+
+@pytest.mark.parametrize("draws", SECOND)
+@pytest.mark.parametrize("phase", ["forward", "train"])
+@pytest.mark.parametrize("name", INNOCENT)
+def test_an_innocent_network_is_checked(tmp_path: Path, name: str, phase: str, draws: str) -> None:
+    for release, is_base in ((Framework, True), (SECOND[draws], False)):
+        check = verified(tmp_path, INNOCENT[name], release, phase, is_base=is_base)
+        assert (check["by"], check["differs"], check["no_update"]) == ("state", False, "")
+
+
+WRONG = {
+    "outputs of a network with dropout": (
+        DROPOUT
+        + """
+def forward(self):
+    return super().forward() * (1 + SECOND)
+""",
+        "the output is off by 1.0e+00 of its norm after the timing, 1e-03 allowed",
+    ),
+    "a loss of a network with dropout": (
+        DROPOUT
+        + """
+def setup(self):
+    self.scale = 10.0 if SECOND else 1.0
+""",
+        "the loss of step 1 is off by ",
+    ),
+    "dropout that is left on": (
+        DROPOUT
+        + """
+def forward(self):
+    return (self.x * (self.mask() if SECOND else 1)).dot(self.weight)
+""",
+        "the output is off by ",
+    ),
+    "statistics that are not updated": (
+        """
+        def setup(self):
+            self.momentum = 0.0 if SECOND else 0.1
+        """,
+        "'mean' of the state is off by 1.0e+00 of what 3 steps change, 1e-03 allowed; the base is np-a",
+    ),
+    "an average with another decay": (
+        """
+        def setup(self):
+            self.decay = 0.99 if SECOND else 0.9
+        """,
+        "'average' of the state is off by 8.9e-01 of what 3 steps change, 1e-03 allowed; the base is np-a",
+    ),
+    "a frozen array that is trained": (
+        """
+        def setup(self):
+            self.frozen = self.x[0].copy()
+
+        def train(self):
+            self.frozen *= 1 - SECOND * numpy.float32(1e-3)
+            return super().train()
+        """,
+        "'frozen' of the state differs after 3 steps, which do not change it in np-a, the base",
+    ),
+    "the rate of the last step": (
+        """
+        def train(self):
+            self.rate = 0.2 if SECOND and self.calls == 2 else 0.1
+            return super().train()
+        """,
+        "'weight' of the state is off by ",
+    ),
+    "outputs after training alone": (
+        """
+        def forward(self):
+            return super().forward() * (1 + 0.01 * SECOND * (self.calls == 3))
+        """,
+        "the output is off by 1.0e-02 of its norm after the first steps, 1e-03 allowed",
+    ),
+}
+
+
+@pytest.mark.parametrize("draws", SECOND)
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_network_is_found_and_the_base_is_not_accused(tmp_path: Path, name: str, draws: str) -> None:
+    methods, reason = WRONG[name]
+    assert verified(tmp_path, methods, is_base=True)["differs"] is False
+    with pytest.raises(CellFailure) as caught:
+        verified(tmp_path, methods, SECOND[draws])
+    assert caught.value.kind == "wrong-result"
+    assert caught.value.reason.startswith(reason)
+
+
+def test_a_loss_that_depends_on_random_numbers_has_the_spread_over_seeds_as_its_tolerance(tmp_path: Path) -> None:
+    check = verified(tmp_path, DROPOUT, OtherNumbers)
+    assert 1e-3 < check["tolerance"]["loss"] < 1.0
+    assert check["tolerance"]["forward"] == 1e-3
+    assert check["reason"].startswith("random numbers decide about the loss of step 1, the loss of step 2 and ")
+
+
+def test_what_changes_from_call_to_call_is_named_and_calls_are_compared_with_the_same_calls(tmp_path: Path) -> None:
+    check = verified(tmp_path, HIDDEN, phase="forward")
+    assert check["reason"].startswith("`hidden` differs from call to call and is not in the state: ")
+    wrong = HIDDEN.replace("return outputs", "return outputs * (1 + SECOND)")
+    with pytest.raises(CellFailure, match=r"^the output is off by 1\.0e\+00 of its norm, 1e-03 allowed"):
+        verified(tmp_path, wrong, phase="forward")
+    forgets = HIDDEN.replace("outputs[0].tobytes()", "(outputs[0] * (not SECOND)).tobytes()")
+    with pytest.raises(CellFailure, match=r"^the output is off by .* of its norm in its second call, 1e-03 allowed"):
+        verified(tmp_path, forgets, phase="forward")
+
+
+def test_outputs_that_grow_from_call_to_call_are_no_fault_of_one_release() -> None:
+    grows = """
+        def forward(self):
+            self.calls += 1
+            return numpy.stack([self.weight] * self.calls)
+        """
+    with pytest.raises(CellFailure) as caught:
+        compute(base(grows), "fp32")
+    sentence = "the network changes its shapes: its outputs were (1, 32, 8) and later (2, 32, 8)"
+    assert (caught.value.kind, caught.value.reason) == ("wrong-result", sentence)
+
+
+DRIFTS = """
+def forward(self):
+    self.calls += 1
+    return self.x * (1 + (self.calls > 6))
+"""
+
+
+def test_a_base_that_drifts_is_unchecked_against_itself(tmp_path: Path) -> None:
+    check = verified(tmp_path, DRIFTS, phase="forward", is_base=True)
+    assert (check["by"], check["differs"], check["tolerance"]) == ("shapes", True, {})
+    assert check["reason"].startswith("this environment made the reference, and no longer gives the same")
+    with pytest.raises(CellFailure, match="after the timing"):
+        verified(tmp_path, DRIFTS, phase="forward")
+
+
+NO_UPDATE = {
+    "no step": (
+        """
+        def train(self):
+            return float((self.x.dot(self.weight) ** 2).mean())
+        """,
+        "3 steps change nothing of the state: their update was not seen, and is not checked",
+    ),
+    "statistics alone": (
+        """
+        def train(self):
+            return float(self.loss_and_gradient()[0])
+        """,
+        "the losses of 3 steps are equal in each bit: no update was seen in them, and no gradient is checked",
+    ),
+    "trained elsewhere": (
+        """
+        def train(self):
+            self.scale *= 0.9
+            return self.scale
+        """,
+        "3 steps change nothing of the state, though the losses change (what is trained is not in it, ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_UPDATE)
+def test_steps_that_change_nothing_are_in_the_record(tmp_path: Path, name: str) -> None:
+    methods, sentence = NO_UPDATE[name]
+    for how in ({"is_base": True}, {}, {"check_steps": False}):
+        assert verified(tmp_path, methods, **how)["no_update"].startswith(sentence)
+        assert verified(tmp_path, methods, phase="forward", **how)["no_update"] == ""
