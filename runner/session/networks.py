@@ -8,8 +8,9 @@ from runner.catalog.cases import WORKLOADS
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Plan, Precision, Request
 from runner.matrix import FRAMEWORKS, Matrix
-from runner.matrix.model_file import CLASS_NAMES, Network, network_name, read_network
+from runner.matrix.model_file import CLASS_NAMES, Network
 from runner.matrix.models import Preset, Selector, WorkloadChoice
+from runner.matrix.wrapper import parse_model, read_model
 from runner.session.options import Options
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -21,19 +22,25 @@ def with_models(matrix: Matrix, options: Options) -> tuple[Matrix, list[str] | N
     They alone are selected; with ``--workload`` or ``--preset`` they are selected besides.
 
     Raises:
-        MatrixError: a model file has mistakes.
-        UsageError: a model file cannot name a workload, or another workload has its name.
+        MatrixError: a model file, or the file of a class or a function, has mistakes.
+        UsageError: nothing is named so, or it cannot name a workload, or another workload has its name; or an input is
+            given that no network takes.
     """
-    if not options.model:
+    models = [parse_model(text) for text in options.model or ()]
+    if options.input and not any(model.is_wrapped for model in models):
+        message = "--input gives an example to --model FILE:NAME, and no --model names a class or a function"
+        raise UsageError(Problem(message, hint="a model file makes its own inputs: leave --input out"))
+    if not models:
         return matrix, options.workload
     networks: dict[str, Network] = {}
     choices = dict(matrix.workloads)
-    for path in options.model:
-        name, network = network_name(path), read_network(path)
+    for model in models:
+        name, network = model.workload, read_model(model, options.input or ())
         known = networks.get(name) or matrix.networks.get(name)
         if name in WORKLOADS or (known is not None and known.path.resolve() != network.path.resolve()):
             where = f"the file {known.path}" if known else "a workload of the program"
-            raise UsageError(Problem(f"{path}: the name {name!r} is taken by {where}", hint="rename the file"))
+            hint = f"rename the {'class or function' if model.is_wrapped else 'file'}"
+            raise UsageError(Problem(f"{model.text}: the name {name!r} is taken by {where}", hint=hint))
         networks[name] = network
         choices.setdefault(name, WorkloadChoice())
     presets = dict(matrix.presets)
@@ -93,12 +100,16 @@ def network_notes(matrix: Matrix, request: Request) -> list[str]:
 
 def _without_environment(network: Network, frameworks: Collection[str]) -> Problem:
     classes = ", ".join(network.classes.values())
+    if network.is_wrapped:
+        message = f"{network.path} needs {' or '.join(network.classes)}, and no selected environment has that framework"
+        return Problem(message, hint=f"select an environment with {' or '.join(network.classes)}")
     message = f"{network.path} defines {classes}, and no selected environment has that framework"
     usable = ", ".join(CLASS_NAMES[each] for each in FRAMEWORKS if each in frameworks and each in CLASS_NAMES)
     return Problem(message, hint=f"select an environment with {' or '.join(network.classes)}, or define {usable}")
 
 
 def _notes(network: Network, frameworks: Collection[str]) -> Iterator[str]:
+    is_measured = any(framework in frameworks for framework in network.classes)
     for framework, name in network.classes.items():
-        if framework not in frameworks:
+        if framework not in frameworks and not (network.is_wrapped and is_measured):  # a wrapper has one class by two names
             yield f"{network.path.name}: {name} is not measured: no selected environment has {framework}"

@@ -7,7 +7,8 @@ page ``docs/how-to/measure-your-network.md`` says what a model file is.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from runner.matrix.model_file.literals import GIVEN, Literals
 from runner.matrix.model_file.methods import method_problems
 from runner.matrix.model_file.wrapping import no_class
 
-__all__ = ["CLASS_NAMES", "LONGEST_NAME", "NETWORK_NAME", "Network", "network_name", "read_network"]
+__all__ = ["CLASS_NAMES", "LONGEST_NAME", "NETWORK_NAME", "Network", "network_name", "read_network", "read_wrapper"]
 
 FAMILY = "model"
 ENTRY_OF_FOLDER = "model.py"
@@ -32,7 +33,7 @@ class Network:
     """A user's network, as its model file describes it.
 
     Attributes:
-        path: the model file.
+        path: the model file, or what ``--model`` named in place of one.
         files: the files that travel to the environments.
         cases: name -> sizes.
         classes: framework -> the name of its class.
@@ -40,6 +41,7 @@ class Network:
         takes_weights: the frameworks whose class takes ``weights``; none where the file has no such function.
         takes_precision: the frameworks whose class takes ``precision``.
         tolerance: precision -> the largest relative error, ``*`` for every precision; None takes the defaults.
+        is_wrapped: the model file is a wrapper that was written for what ``--model`` named.
     """
 
     path: Path
@@ -50,6 +52,7 @@ class Network:
     takes_weights: tuple[str, ...]
     takes_precision: tuple[str, ...]
     tolerance: Mapping[str, float] | None
+    is_wrapped: bool = False
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -90,10 +93,32 @@ def read_network(path: Path) -> Network:
         MatrixError: the file, or a file that it needs, cannot be read or has mistakes; the error has all of them.
     """
     entry = path / ENTRY_OF_FOLDER if path.is_dir() else path
+    with _readable(entry):
+        return _network(Folder(entry), entry)
+
+
+def read_wrapper(entry: Path, text: str, named: str) -> Network:
+    """Return the network of a model file that was written for what ``--model`` named, and is stored nowhere.
+
+    Args:
+        entry: where it would be stored; the modules that it imports are looked for beside it.
+        text: its content.
+        named: the value of ``--model``.
+
+    Raises:
+        MatrixError: a file that it needs cannot be read, or has mistakes.
+    """
+    with _readable(Path(named)):
+        return replace(_network(Folder(entry, text.encode()), Path(named)), is_wrapped=True)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Raise MatrixError where a syntax tree within is nested too deep."""
     try:
-        return _network(entry)
+        yield
     except RecursionError:
-        raise MatrixError(Problem(f"{entry} cannot be read: it is nested too deep")) from None
+        raise MatrixError(Problem(f"{path} cannot be read: it is nested too deep")) from None
 
 
 def network_name(path: Path) -> str:
@@ -110,8 +135,7 @@ def network_name(path: Path) -> str:
     return name
 
 
-def _network(entry: Path) -> Network:
-    folder = Folder(entry)
+def _network(folder: Folder, path: Path) -> Network:
     source, literals, definitions = folder.entry, Literals(folder.entry), Definitions(folder)
     cases, tolerance = literals.cases(), literals.tolerance()
     folder.add_data(literals.patterns())
@@ -133,7 +157,7 @@ def _network(entry: Path) -> Network:
     if problems:
         raise MatrixError(*_ordered(problems))
     return Network(
-        path=entry,
+        path=path,
         files=ModelFiles.of(source.name, folder.files),
         cases=cases,
         classes={model.framework: model.name for model in models},

@@ -30,7 +30,7 @@ METHODS = (
 def no_class(source: PythonSource, definitions: Definitions) -> Problem:
     """Return the problem of a file without a class of a framework; its hint names the class to write."""
     message = f"{source.name} has no class of a framework"
-    framework = next((PACKAGES[name] for name in _imported(source.tree) if name in PACKAGES), None)
+    framework = imported_framework(source.tree)
     if framework is None:
         return source.problem(None, message, f"define one of {', '.join(CLASS_NAMES.values())}")
     wrapper = f"`class {CLASS_NAMES[framework]}:`"
@@ -42,6 +42,11 @@ def no_class(source: PythonSource, definitions: Definitions) -> Problem:
         f"put the program into {wrapper}: what runs once into `def __init__(self, random, device)`, and into {METHODS}"
     )
     return source.problem(None, message, f"{hint}, what is timed")
+
+
+def imported_framework(tree: ast.Module) -> str | None:
+    """Return the framework that a file imports; None where it imports none."""
+    return next((PACKAGES[name] for name in _imported(tree) if name in PACKAGES), None)
 
 
 def _is_network(node: ast.AST) -> bool:
