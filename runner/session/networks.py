@@ -10,7 +10,7 @@ from runner.core.model import Plan, Precision, Request
 from runner.matrix import FRAMEWORKS, Matrix
 from runner.matrix.model_file import CLASS_NAMES, Network
 from runner.matrix.models import Preset, Selector, WorkloadChoice
-from runner.matrix.wrapper import parse_model, read_model
+from runner.matrix.wrapper import NamedModel, parse_model, read_model
 from runner.session.options import Options
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -38,9 +38,7 @@ def with_models(matrix: Matrix, options: Options) -> tuple[Matrix, list[str] | N
         name, network = model.workload, read_model(model, options.input or ())
         known = networks.get(name) or matrix.networks.get(name)
         if name in WORKLOADS or (known is not None and known.path.resolve() != network.path.resolve()):
-            where = f"the file {known.path}" if known else "a workload of the program"
-            hint = f"rename the {'class or function' if model.is_wrapped else 'file'}"
-            raise UsageError(Problem(f"{model.text}: the name {name!r} is taken by {where}", hint=hint))
+            raise UsageError(_name_taken(model, name, known))
         networks[name] = network
         choices.setdefault(name, WorkloadChoice())
     presets = dict(matrix.presets)
@@ -48,6 +46,15 @@ def with_models(matrix: Matrix, options: Options) -> tuple[Matrix, list[str] | N
         presets[options.preset] = _with_cases(presets[options.preset], networks)
     selected = None if options.preset and not options.workload else [*(options.workload or ()), *networks]
     return matrix.with_networks(networks, workloads=choices, presets=presets), selected
+
+
+def _name_taken(model: NamedModel, name: str, known: Network | None) -> Problem:
+    """Return the problem of a network whose workload has the name of another one, or of one of the program."""
+    where = "a workload of the program" if known is None else f"the file {known.path}"
+    if known is not None and known.is_wrapped:
+        where = str(known.path)
+    hint = "rename it, or measure it in a run of its own" if model.is_wrapped else "rename the file"
+    return Problem(f"{model.text}: the name {name!r} is taken by {where}", hint=hint)
 
 
 def with_stored_networks(matrix: Matrix, plan: Plan) -> Matrix:
@@ -109,7 +116,8 @@ def _without_environment(network: Network, frameworks: Collection[str]) -> Probl
 
 
 def _notes(network: Network, frameworks: Collection[str]) -> Iterator[str]:
-    is_measured = any(framework in frameworks for framework in network.classes)
+    if network.is_wrapped and any(framework in frameworks for framework in network.classes):
+        return  # a wrapper has one class, by two names in TensorFlow and Keras
     for framework, name in network.classes.items():
-        if framework not in frameworks and not (network.is_wrapped and is_measured):  # a wrapper has one class by two names
+        if framework not in frameworks:
             yield f"{network.path.name}: {name} is not measured: no selected environment has {framework}"

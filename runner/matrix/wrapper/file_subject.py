@@ -1,4 +1,4 @@
-"""A class or a function of a user's file, read without running it: its kind, and whether its calls have all arguments."""
+"""A class or a function of a user's file, read without running it: its kind, and whether it can be called."""
 
 import ast
 import difflib

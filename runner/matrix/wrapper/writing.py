@@ -33,15 +33,21 @@ def written(subject: Subject, inputs: Sequence[ExampleInput]) -> str:
     array = ARRAYS[subject.kind]
     lines = [f"            {array(_drawn(number, each), _type(each))},\n" for number, each in enumerate(inputs)]
     given = ["device"] if subject.kind.startswith(("torch", "lightning")) else []
-    return _templates().get_template(f"{subject.kind}.j2").render(
-        title=TITLE.format(name=subject.name.replace("\\", "/").replace('"', "'")),
-        imports=subject.imports,
-        cases=cases,
-        parameters=", ".join([*(["random"] if inputs else []), *given, "precision", *(["shapes"] if inputs else [])]),
-        inputs=f"[\n{''.join(lines)}        ]" if lines else "[]",
-        build=subject.build,
-        taken=subject.forward_inputs,
-        rate=RATE,
+    return (
+        _templates()
+        .get_template(f"{subject.kind}.j2")
+        .render(
+            title=TITLE.format(name=subject.name.replace("\\", "/").replace('"', "'")),
+            imports=subject.imports,
+            cases=cases,
+            parameters=", ".join(
+                [*(["random"] if inputs else []), *given, "precision", *(["shapes"] if inputs else [])]
+            ),
+            inputs=f"[\n{''.join(lines)}        ]" if lines else "[]",
+            build=subject.build,
+            taken=subject.forward_inputs,
+            rate=RATE,
+        )
     )
 
 
