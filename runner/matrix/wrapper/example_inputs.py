@@ -60,13 +60,13 @@ def parse_input(text: str) -> ExampleInput:
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(TYPES)}"
         raise UsageError(Problem(f"--input {text}: there is no type {kind!r}", hint=hint))
     shape = tuple(map(int, match["shape"].split("x")))
-    below = int(match["below"] or BOUNDS.get(kind, 0))
+    bounds = [int(match["below"])] if match["below"] else []
     if match["below"] and kind in {FLOAT, "bool"}:
         message = f"--input {text}: only whole numbers have a bound"
-        raise UsageError(Problem(message, hint=f"leave <{below} out, or choose int64"))
-    if not all(0 < number <= LARGEST for number in (*shape, below or 1)):
+        raise UsageError(Problem(message, hint=f"leave <{match['below']} out, or choose int64"))
+    if not all(0 < number <= LARGEST for number in (*shape, *bounds)):
         raise UsageError(Problem(f"--input {text}: lengths and bounds are from 1 to {LARGEST}", hint=FORM))
-    return ExampleInput(shape, kind, below)
+    return ExampleInput(shape, kind, *(bounds or [BOUNDS.get(kind, 0)]))
 
 
 def case_name(inputs: Sequence[ExampleInput]) -> str:

@@ -29,7 +29,7 @@ KINDS = {
     "import torch\nfrom .base import Base\nclass Net(Base):\n    def forward(self, x): ...": "torch_module",
     "import torch\nfrom layers import Net": "torch_module",
     "import torch\ndef Net(width=8): return torch.nn.Linear(width, 1)": "torch_module",
-    "import torch\ndef Net(q, k): return q @ k": "torch_function",
+    "import torch\ndef Net(q, k=None): return q @ q": "torch_function",
     "import pytorch_lightning as pl\nclass Net(pl.LightningModule): ...": "lightning_module",
     "import torch\nfrom base import B\nclass Net(B):\n    def training_step(self, b, i): ...\n"
     "    def configure_optimizers(self): ...": "lightning_module",
