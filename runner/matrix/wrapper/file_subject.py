@@ -2,9 +2,7 @@
 
 import ast
 import difflib
-import keyword
 from collections.abc import Mapping
-from pathlib import Path
 
 from runner.core.errors import MatrixError, Problem, UsageError
 from runner.matrix.model_file.classes import (
@@ -16,11 +14,12 @@ from runner.matrix.model_file.classes import (
     member_names,
     signature,
 )
-from runner.matrix.model_file.files import NEVER_TAKEN, Folder
+from runner.matrix.model_file.files import Folder
 from runner.matrix.model_file.methods import largest_count, method_of, needed_parameters
 from runner.matrix.model_file.source import PythonSource
 from runner.matrix.model_file.wrapping import imported_framework
 from runner.matrix.wrapper.class_kinds import FRAMEWORK_KINDS, base_names, class_kind
+from runner.matrix.wrapper.import_root import import_root
 from runner.matrix.wrapper.named_model import NamedModel
 from runner.matrix.wrapper.subject import Kind, Subject
 
@@ -80,7 +79,7 @@ class _Reader:
             build, taken = self._function(node), None
         else:
             build, taken = self._built(node), self._forward_inputs(node, kind)
-        root, module = self._module()
+        root, module = import_root(self.path, self.source)
         return Subject(kind, f"{self.name} of {module}", f"from {module} import {self.name}", build, root, taken)
 
     def _mistake(self, node: ast.AST | None, message: str, hint: str) -> MatrixError:
@@ -173,24 +172,6 @@ class _Reader:
             message = f"{label} takes {largest:.0f} arguments, and --input gives {self.inputs}"
             raise self._mistake(node, message, "leave an --input out")
 
-    def _module(self) -> tuple[Path, str]:
-        """Return the folder that imports start from, and the dotted name of the file seen from there."""
-        is_package = self.path.stem == "__init__"
-        parts = [] if is_package else [self.path.stem]
-        root, depth = self.path.parent, _relative_level(self.source.tree) + (not is_package)
-        while (root / "__init__.py").is_file() or len(parts) < depth:
-            root = root.absolute()
-            parts.insert(0, root.name)
-            root = root.parent
-        for part in parts:
-            if not part.isidentifier() or keyword.iskeyword(part):
-                message = f"{part!r} cannot be imported: it is no name of a module"
-                raise MatrixError(Problem(message, hint="rename it: letters, digits and underscores"))
-        if parts[0] in NEVER_TAKEN:
-            message = f"{parts[0]!r} is the name of a module of Python or of a framework, which the file would hide"
-            raise MatrixError(Problem(message, hint="rename it"))
-        return root, ".".join(parts)
-
     def _names(self) -> str:
         """Return what may be named instead."""
         names = [name for name, node in self.definitions.bound.items() if isinstance(node, (ast.ClassDef, Function))]
@@ -199,8 +180,3 @@ class _Reader:
             return f"did you mean {close[0]!r}?"
         shown = ", ".join(list(reversed(names))[:SHOWN_NAMES])
         return f"it has {shown}" if names else "name a class or a function that the file has"
-
-
-def _relative_level(tree: ast.Module) -> int:
-    """Return how many folders up the relative imports of a file lead."""
-    return max((node.level for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)), default=0)

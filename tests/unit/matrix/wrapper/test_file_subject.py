@@ -61,30 +61,6 @@ def test_arguments_in_parentheses_build_a_network(tmp_path: Path) -> None:
     assert read(tmp_path, f"{with_default}    def forward(self, x): ...", "Net(3, b=2)").build == "Net(3, b=2)"
 
 
-PACKAGES = {
-    "nets.py": (".", "nets"),
-    "unet/model.py": ("unet", "model"),
-    "package/model.py": (".", "package.model"),
-    "package/inner/model.py": (".", "package.inner.model"),
-    "package/__init__.py": (".", "package"),
-}
-
-
-@pytest.mark.parametrize("file", PACKAGES)
-def test_a_file_of_a_package_is_imported_from_the_folder_of_the_package(tmp_path: Path, file: str) -> None:
-    for package in ("package", "package/inner"):
-        (tmp_path / package).mkdir()
-        (tmp_path / package / "__init__.py").touch()
-    subject = read(tmp_path, MODULE, file=file)
-    root, module = PACKAGES[file]
-    assert (subject.root, subject.imports) == (tmp_path / root, f"from {module} import Net")
-
-
-def test_relative_imports_lead_to_the_folder_of_the_package_without_its_init_file(tmp_path: Path) -> None:
-    subject = read(tmp_path, f"from ..parts import x\n{MODULE}", file="a/b/model.py")
-    assert (subject.root, subject.imports) == (tmp_path, "from a.b.model import Net")
-
-
 BATCH = {
     "": None,
     "    def forward(self, x): ...": 1,
@@ -142,19 +118,6 @@ def test_a_mistake_has_its_place_and_a_hint(tmp_path: Path, name: str) -> None:
         read(tmp_path, source, named, inputs)
     assert expected in str(caught.value).replace(f"{tmp_path}/", "")
     assert "\nhint: " in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("file", "message"),
-    [
-        ("my-net.py", "'my-net' cannot be imported: it is no name of a module"),
-        ("statistics.py", "'statistics' is the name of a module of Python or of a framework"),
-        ("torch.py", "'torch' is the name of a module of Python or of a framework"),
-    ],
-)
-def test_a_file_that_cannot_be_imported_is_renamed(tmp_path: Path, file: str, message: str) -> None:
-    with pytest.raises(MatrixError, match=message):
-        read(tmp_path, MODULE, file=file)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
