@@ -1,5 +1,6 @@
 """The networks that ``--model`` names: they join the workloads of the matrix."""
 
+import shlex
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import get_args
@@ -53,7 +54,7 @@ def _name_taken(model: NamedModel, name: str, known: Network | None) -> Problem:
     where = "a workload of the program" if known is None else f"the file {known.path}"
     if known is not None and known.is_wrapped:
         where = str(known.path)
-    hint = "rename it, or measure it in a run of its own" if model.is_wrapped else "rename the file"
+    hint = f"give it another name: --model {shlex.quote(f'{name}-2={model.text}')}"
     return Problem(f"{model.text}: the name {name!r} is taken by {where}", hint=hint)
 
 

@@ -25,7 +25,7 @@ class Command:
 
 DRAWN = "--seed 1"
 COMMANDS = (
-    *("plan", "build", "run", "nightly", "bisect", "reproduce", "doctor", "tune", "clocks", "clean", "lock", "schema"),
+    *("plan", "wrap", "build", "run", "nightly", "bisect", "reproduce", "doctor", "tune", "clocks", "clean", "lock", "schema"),
     *("compare", "check", "report", "open", "list", "accuracy", "export", "import", "alerts", "schedule", "worker"),
     *("history", "history show", "history rebuild", "history prune", "history accept", "nothing", ""),
 )

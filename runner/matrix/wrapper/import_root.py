@@ -13,8 +13,8 @@ from runner.matrix.model_file.source import PythonSource
 def import_root(path: Path, source: PythonSource) -> tuple[Path, str]:
     """Return the folder, and the dotted name of the module.
 
-    It is the folder of the file; above that, the one that holds its package, or that its relative imports lead to; above
-    that, up to the working folder, the first that holds a module which the file imports and the lower one has not.
+    It is the folder of the file; above it, the one that holds its package, or that its relative imports lead to; above
+    that, up to the working folder, the first that holds a module which the file imports and the lower one lacks.
 
     Args:
         path: the file.

@@ -4,7 +4,7 @@ import ast
 import difflib
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.core.errors import Problem, UsageError
@@ -43,11 +43,12 @@ class NamedModel:
     """A value of ``--model``.
 
     Attributes:
-        text: as it was typed.
+        text: as it was typed, without ``label``.
         path: the file; the folder of a ``model.py``; of ``hf`` the configuration; None for other libraries.
         library: one of LIBRARIES; empty for a file.
         name: of the class, the function, or in the library; empty for a model file.
         call: the arguments that build it; None where none were typed.
+        label: the name of its workload as it was typed, ``small`` of ``small=nets.py:UNet``; empty without one.
     """
 
     text: str
@@ -55,6 +56,7 @@ class NamedModel:
     library: str = ""
     name: str = ""
     call: Call | None = None
+    label: str = ""
 
     @property
     def is_wrapped(self) -> bool:
@@ -68,6 +70,8 @@ class NamedModel:
         Raises:
             UsageError: no workload can have its name.
         """
+        if self.label:
+            return self.label
         if not self.name and self.path is not None:
             return network_name(self.path)
         words = re.sub(r"[^a-z0-9]+", "-", self._words().lower()).strip("-")
@@ -86,6 +90,8 @@ class NamedModel:
 def parse_model(text: str) -> NamedModel:
     """Return what a value of ``--model`` names; a file is not looked into.
 
+    A name may stand in front, ``small=nets.py:UNet(8)``; a file whose path looks so, and exists, has none.
+
     Raises:
         UsageError: it is none of the forms, or its arguments are no plain values.
 
@@ -93,8 +99,19 @@ def parse_model(text: str) -> NamedModel:
     Call(arguments='3, bilinear=True', positional=1, names=('bilinear',))
     >>> parse_model("timm:resnet18").workload, parse_model("nets.py:UNet").workload
     ('resnet18', 'unet')
+    >>> parse_model("small=nets.py:UNet(8)").workload
+    'small'
     """
-    if ":" not in text or os.path.exists(text):  # noqa: PTH110  Path.exists raises for a name that is too long
+    label, equals, rest = text.partition("=")
+    is_labelled = equals and rest and len(label) <= LONGEST_NAME and NETWORK_NAME.fullmatch(label)
+    if is_labelled and not os.path.exists(text):  # noqa: PTH110  Path.exists raises for a name that is too long
+        return replace(_unlabelled(rest), label=label)
+    return _unlabelled(text)
+
+
+def _unlabelled(text: str) -> NamedModel:
+    """Return what a value of ``--model`` without a name in front names."""
+    if ":" not in text or os.path.exists(text):  # noqa: PTH110
         return NamedModel(text, Path(text))
     match = IN_FILE.fullmatch(text)
     if match:

@@ -84,8 +84,12 @@ def test_classes_of_a_file_are_measured_with_the_inputs_that_are_given(tmp_path:
 
 def test_the_same_class_with_other_arguments_needs_another_name(tmp_path: Path) -> None:
     path = write_model(tmp_path, NETS.replace("    def", "    def __init__(self, a=1): ...\n    def"), "nets.py")
-    with pytest.raises(UsageError, match=r"the name 'unet' is taken by \S*nets.py:UNet\(1\)\nhint: rename it, or"):
+    with pytest.raises(
+        UsageError, match=r"the name 'unet' is taken by \S*nets.py:UNet\(1\)\nhint: give it another name"
+    ):
         with_models(matrix(), Options(model=[f"{path}:UNet(1)", f"{path}:UNet(2)"], input=["1x3"]))
+    _, selected = with_models(matrix(), Options(model=[f"{path}:UNet(1)", f"unet-2={path}:UNet(2)"], input=["1x3"]))
+    assert selected == ["unet", "unet-2"]
 
 
 def test_an_input_that_no_network_takes_is_refused(tmp_path: Path) -> None:
