@@ -91,7 +91,8 @@ class _Reader:
             kind = class_kind(self.definitions, node, self.framework)
             if kind is None:
                 shown = "an nn.Module, a LightningModule or a keras.Model"
-                raise self._mistake(node, f"no base class of {self.name} shows that it is {shown}", FACTORY)
+                hint = FACTORY if self.framework else "import its framework in the file: `import torch`, for example"
+                raise self._mistake(node, f"no base class of {self.name} shows that it is {shown}", hint)
             return kind
         function, network = FUNCTIONS.get(self.framework or ""), FRAMEWORK_KINDS.get(self.framework or "")
         if function is None:
