@@ -144,8 +144,7 @@ class _Reader:
         Raises:
             MatrixError: there is no forward pass, or it cannot be called with the examples.
         """
-        is_module = isinstance(node, ast.ClassDef) and kind != "keras_model"
-        method = method_of(self.definitions, node, "forward") if isinstance(node, ast.ClassDef) and is_module else None
+        method = method_of(self.definitions, node, "forward") if isinstance(node, ast.ClassDef) else None
         if kind == "torch_module" and method is not None:
             self._check_inputs(method, f"{self.name}.forward()", TORCH_EXAMPLE, bound=True)
         elif not self.inputs:

@@ -82,7 +82,7 @@ MISTAKES: dict[str, tuple[str, str, int, str]] = {
     "a similar name": (MODULE, "Nett", 1, "hint: did you mean 'Net'?"),
     "no similar name": (MODULE, "Encoder", 1, "hint: it has Net"),
     "no base": ("class Net: ...", "Net", 1, "nets.py:1:7: error: no base class of Net shows that it is an nn.Module"),
-    "a base of another file alone": ("from .base import B\nclass Net(B): ...", "Net", 1, "hint: import its framework in"),
+    "a base of another file": ("from .base import B\nclass Net(B): ...", "Net", 1, "hint: import its framework in the"),
     "a base of Python": ("import abc\nclass Net(abc.ABC): ...", "Net", 1, "2:7: error: no base class of Net shows"),
     "flax": ("from flax import linen as nn\nclass Net(nn.Module): ...", "Net", 1, "2:7: error: no base class of Net"),
     "a data set": ("from torch.utils.data import Dataset\nclass Net(Dataset): ...", "Net", 1, "no base class of Net"),
