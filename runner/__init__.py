@@ -101,7 +101,7 @@ def compare_models(
     Progress goes to stderr, and the run is stored in ``reports`` with its report, and in the history.
 
     Args:
-        model: the model file, or a folder with ``model.py``.
+        model: the network as ``--model`` names it, ``"nets.py:UNet"`` with ``input=["1x3x64x64"]``, or a model file.
         base: the environment that the others are compared with.
         others: the other environments.
         cases: names in the file's ``CASES``; all of them by default.
@@ -122,5 +122,5 @@ def compare_models(
     from runner.session.notebook import compare_models as measure
     from runner.session.options import Options
 
-    given = Options(model=[Path(model)], reports=Path(reports), matrix=Path(matrix), **options)
+    given = Options(model=[str(model)], reports=Path(reports), matrix=Path(matrix), **options)
     return measure(given, (base, *others), cases, build=build)

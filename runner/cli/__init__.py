@@ -1,7 +1,7 @@
 """The command line: options in, text and exit codes out.
 
-Each module holds a group of commands: ``measure`` (plan, build, run, nightly), ``results`` (compare, check, report,
-accuracy, export, import), ``history_commands`` (trends of stored runs), ``this_machine`` (doctor, tune,
+Each module holds a group of commands: ``measure`` (plan, wrap, build, run, nightly), ``results`` (compare, check,
+report, accuracy, export, import), ``history_commands`` (trends of stored runs), ``this_machine`` (doctor, tune,
 clocks, clean), ``matrix_file`` (lock, schema), ``alerts`` and ``schedule``. ``params`` declares the options that
 several commands have, ``commands`` refuses an option that is given twice, ``console`` prints and sets the exit code,
 ``signals`` handles Ctrl-C.

@@ -1,4 +1,4 @@
-"""The commands that plan and measure: plan, build, run, nightly."""
+"""The commands that plan and measure: plan, wrap, build, run, nightly."""
 
 import sys
 import textwrap
@@ -9,7 +9,8 @@ import typer
 
 from runner.cli import console
 from runner.cli.commands import CommandGroup
-from runner.cli.params import Certificates, HistoryUrl, Output, TableOrJson, planning
+from runner.cli.params import Certificates, HistoryUrl, Output, TableOrJson, Traceback, planning
+from runner.session.options import INPUT, INPUT_HELP
 
 if TYPE_CHECKING:
     from runner.core.model import Plan
@@ -79,6 +80,21 @@ def _plan_text(plan: "Plan", format: str, *, why: bool, colour: bool) -> str:
     from runner.report.plan import plan_table
 
     return plan_table(plan, console.width(), why=why, colour=colour)
+
+
+@app.command(short_help="Print the model file of a network that --model only names")
+def wrap(
+    model: Annotated[str, typer.Argument(metavar="FILE:NAME|LIBRARY:NAME", help="as `runner run --model` takes it")],
+    input: Annotated[list[str] | None, typer.Option("--input", metavar=INPUT, help=INPUT_HELP)] = None,
+    output: Output = None,
+    traceback: Traceback = False,
+) -> int:
+    """Print the model file that `runner run --model FILE:NAME` measures, to be saved and changed; nothing is run."""
+    from runner.matrix.wrapper import parse_model, wrapper_of
+
+    wrapper = wrapper_of(parse_model(model), input or ())
+    console.emit(wrapper.text, output)
+    return 0
 
 
 @app.command(short_help="Build the environments without measuring")

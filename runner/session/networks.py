@@ -1,5 +1,6 @@
 """The networks that ``--model`` names: they join the workloads of the matrix."""
 
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import get_args
@@ -8,9 +9,10 @@ from runner.catalog.cases import WORKLOADS
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Plan, Precision, Request
 from runner.matrix import FRAMEWORKS, Matrix
-from runner.matrix.model_file import CLASS_NAMES, Network, model_path, network_name, read_network
+from runner.matrix.model_file import CLASS_NAMES, Network
 from runner.matrix.model_file.classes import METHODS
 from runner.matrix.models import Preset, Selector, WorkloadChoice
+from runner.matrix.wrapper import NamedModel, parse_model, read_model
 from runner.session.options import Options
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -23,20 +25,23 @@ def with_models(matrix: Matrix, options: Options, cells: Sequence[str] = ()) -> 
     their methods, and those that selectors of cells, or ``cells``, name, such as ``compile``.
 
     Raises:
-        MatrixError: a model file has mistakes.
-        UsageError: a model file cannot name a workload, or another workload has its name.
+        MatrixError: a model file, or the file of a class or a function, has mistakes.
+        UsageError: nothing is named so, or it cannot name a workload, or another workload has its name; or an input is
+            given that no network takes.
     """
-    if not options.model:
+    models = [parse_model(text) for text in options.model or ()]
+    if options.input and not any(model.is_wrapped for model in models):
+        message = "--input gives an example to --model FILE:NAME, and no --model names a class or a function"
+        raise UsageError(Problem(message, hint="a model file makes its own inputs: leave --input out"))
+    if not models:
         return matrix, options.workload
     networks: dict[str, Network] = {}
     choices = dict(matrix.workloads)
-    for path in options.model:
-        name, network = network_name(path), read_network(model_path(path))
+    for model in models:
+        name, network = model.workload, read_model(model, options.input or ())
         known = networks.get(name) or matrix.networks.get(name)
         if name in WORKLOADS or (known is not None and known.path.resolve() != network.path.resolve()):
-            where = f"the file {known.path}" if known else "a workload of the program"
-            hint = f"give it another name: --model {name}-2={model_path(path)}"
-            raise UsageError(Problem(f"{path}: the name {name!r} is taken by {where}", hint=hint))
+            raise UsageError(_name_taken(model, name, known))
         networks[name] = network
         if name not in choices:
             choices[name] = _choice(network, (*(options.selectors or ()), *cells))
@@ -54,6 +59,15 @@ def _choice(network: Network, selectors: Sequence[str]) -> WorkloadChoice:
     if not named:
         return WorkloadChoice()
     return WorkloadChoice.model_validate({"phases": [phase for phase in network.phases if phase in (*METHODS, *named)]})
+
+
+def _name_taken(model: NamedModel, name: str, known: Network | None) -> Problem:
+    """Return the problem of a network whose workload has the name of another one, or of one of the program."""
+    where = "a workload of the program" if known is None else f"the file {known.path}"
+    if known is not None and known.is_wrapped:
+        where = str(known.path)
+    hint = f"give it another name: --model {shlex.quote(f'{name}-2={model.text}')}"
+    return Problem(f"{model.text}: the name {name!r} is taken by {where}", hint=hint)
 
 
 def with_stored_networks(matrix: Matrix, plan: Plan) -> Matrix:
@@ -106,12 +120,17 @@ def network_notes(matrix: Matrix, request: Request) -> list[str]:
 
 def _without_environment(network: Network, frameworks: Collection[str]) -> Problem:
     classes = ", ".join(network.classes.values())
+    if network.is_wrapped:
+        message = f"{network.path} needs {' or '.join(network.classes)}, and no selected environment has that framework"
+        return Problem(message, hint=f"select an environment with {' or '.join(network.classes)}")
     message = f"{network.path} defines {classes}, and no selected environment has that framework"
     usable = ", ".join(CLASS_NAMES[each] for each in FRAMEWORKS if each in frameworks and each in CLASS_NAMES)
     return Problem(message, hint=f"select an environment with {' or '.join(network.classes)}, or define {usable}")
 
 
 def _notes(network: Network, frameworks: Collection[str]) -> Iterator[str]:
+    if network.is_wrapped and any(framework in frameworks for framework in network.classes):
+        return  # a wrapper has one class, by two names in TensorFlow and Keras
     for framework, name in network.classes.items():
         if framework not in frameworks:
             yield f"{network.path.name}: {name} is not measured: no selected environment has {framework}"

@@ -15,7 +15,7 @@ from runner.analysis.releases import EnvironmentRelease
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
 from runner.core.progress import Progress
-from runner.matrix.model_file import network_name
+from runner.matrix.wrapper import parse_model
 from runner.report import answer_text, chart_file, data, render, wording
 from runner.report.answer import Answer
 from runner.session import flow
@@ -197,7 +197,7 @@ def _selectors(options: Options, environments: Sequence[str], cases: Sequence[st
     """Return the selectors of all cells of the network in some environments, or of some of its cases."""
     if cases is None:
         return list(environments)
-    names = [network_name(path) for path in options.model or ()]
+    names = [parse_model(each).workload for each in options.model or ()]
     return [f"{each}/*/{name}/{case}/*" for each in environments for name in names for case in cases]
 
 

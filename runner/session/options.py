@@ -17,6 +17,16 @@ SELECTOR = (
     "an id, a glob (torch-*), a range (torch>=1.0,<2), framework:tf, or a glob over cell ids; !X excludes X; "
     "X@env:A=1,B=2 and X@threads:4 are X with other variables or threads"
 )
+MODEL = "FILE[:NAME]|LIBRARY:NAME"
+MODEL_HELP = (
+    "measure your network: a class or a function of a file, such as nets.py:UNet or 'nets.py:UNet(3)', a network of "
+    "timm, torchvision, keras or hf (timm:resnet18), a model file, or a folder with model.py; NAME=FILE names it; may "
+    "be repeated"
+)
+INPUT = "SHAPE[:TYPE[<BOUND]]"
+INPUT_HELP = (
+    "an example of an input of --model FILE:NAME, such as 1x3x64x64 or '8x128:int64<1000'; repeat it for further inputs"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +39,8 @@ class Options:
     workload: Annotated[
         list[str] | None, typer.Option("--workload", help="plan only this workload; may be repeated")
     ] = None
-    model: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--model",
-            help="measure your network: a model file, or a folder with model.py; NAME=FILE names it; may be repeated",
-        ),
-    ] = None
+    model: Annotated[list[str] | None, typer.Option("--model", metavar=MODEL, help=MODEL_HELP)] = None
+    input: Annotated[list[str] | None, typer.Option("--input", metavar=INPUT, help=INPUT_HELP)] = None
     preset: Annotated[str | None, typer.Option("--preset", help="a preset of the matrix file")] = None
     precision: Annotated[
         list[str] | None, typer.Option("--precision", help="plan only this precision; may be repeated")

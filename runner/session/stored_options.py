@@ -19,6 +19,7 @@ IN_THE_PLAN = frozenset(
     [
         "workload",
         "model",
+        "input",
         "preset",
         "precision",
         "rounds",

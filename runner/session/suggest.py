@@ -14,7 +14,7 @@ from runner.analysis.model import MIN_ROUNDS, QualityIssue
 from runner.analysis.plain_control import DIFFERS
 from runner.core.model import Cell
 from runner.core.model.cells import origin
-from runner.matrix.model_file import network_name
+from runner.matrix.wrapper import parse_model
 from runner.report.check import Check
 from runner.report.formatting import counted
 from runner.session.options import Options
@@ -186,7 +186,7 @@ class RunAgain:
         """Return the options of the command: those of the run, but for which cells it measures, and for how long."""
         ids = sorted({origin(Cell.parse(cell)).id for cell in cells})  # a run adds controls itself
         words, typed = selectors(ids), self.options
-        of_files = {network_name(path) for path in typed.model or ()}
+        of_files = {parse_model(each).workload for each in typed.model or ()}
         workloads = [name for name in dict.fromkeys(Cell.parse(cell).workload for cell in ids) if name not in of_files]
         by_cells = "/" in words[0] and not typed.model  # --model alone selects its networks alone
         rounds = max(rounds, self.rounds, MIN_ROUNDS)

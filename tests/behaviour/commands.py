@@ -27,6 +27,7 @@ DRAWN = "--seed 1"
 COMMANDS = (
     *("plan", "build", "run", "nightly", "bisect", "reproduce", "doctor", "tune", "clocks", "clean", "lock", "schema"),
     *("compare", "check", "report", "open", "list", "accuracy", "export", "import", "alerts", "schedule", "worker"),
+    "wrap",
     *("history", "history show", "history rebuild", "history prune", "history accept", "nothing", ""),
 )
 FORMATS = ("table", "md", "json", "csv", "html")

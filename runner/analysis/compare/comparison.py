@@ -16,8 +16,8 @@ from runner.analysis.compare.verdicts import with_verdicts
 from runner.analysis.compare.withheld import withhold
 from runner.analysis.comparison_model import Comparison, Detectable, GeometricMean, Row
 from runner.analysis.model import Dataset
-from runner.analysis.releases import releases
 from runner.analysis.process_states import TWO_STATES
+from runner.analysis.releases import releases
 from runner.catalog import published
 from runner.core.errors import Problem, RunnerError, UsageError
 from runner.core.model.cells import is_control, is_plain, is_twin, without_control

@@ -13,9 +13,7 @@ JUDGED = frozenset({"faster", "slower", "same", "inconclusive"})
 """Verdicts that follow from the rounds of a row."""
 
 
-def withhold(
-    rows: Iterable[Row], states: Mapping[str, Mapping[Cell, ProcessStates]], margin: float
-) -> Iterator[Row]:
+def withhold(rows: Iterable[Row], states: Mapping[str, Mapping[Cell, ProcessStates]], margin: float) -> Iterator[Row]:
     """Yield the rows; those whose verdict depends on the state of a process become inconclusive, as ``two-states``.
 
     More rounds do not decide them, so they ask for none, and no mean includes their ratios.

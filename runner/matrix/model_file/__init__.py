@@ -7,7 +7,8 @@ and ``wrapping`` how to wrap another class. The page ``docs/how-to/measure-your-
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from runner.matrix.model_file.literals import GIVEN, Literals
 from runner.matrix.model_file.methods import method_problems
 from runner.matrix.model_file.wrapping import no_class
 
-__all__ = ["CLASS_NAMES", "LONGEST_NAME", "NETWORK_NAME", "Network", "model_path", "network_name", "read_network"]
+__all__ = ["CLASS_NAMES", "LONGEST_NAME", "NETWORK_NAME", "Network", "network_name", "read_network", "read_wrapper"]
 
 FAMILY = "model"
 ENTRY_OF_FOLDER = "model.py"
@@ -33,7 +34,7 @@ class Network:
     """A user's network, as its model file describes it.
 
     Attributes:
-        path: the model file.
+        path: the model file, or what ``--model`` named in place of one.
         files: the files that travel to the environments.
         cases: name -> sizes.
         classes: framework -> the name of its class.
@@ -42,6 +43,7 @@ class Network:
         takes_precision: the frameworks whose class takes ``precision``.
         tolerance: precision -> the largest relative error, ``*`` for every precision; None takes the defaults.
         imports: what it needs of an environment; nothing where that is not known.
+        is_wrapped: the model file is a wrapper that was written for what ``--model`` named.
     """
 
     path: Path
@@ -53,6 +55,7 @@ class Network:
     takes_precision: tuple[str, ...]
     tolerance: Mapping[str, float] | None
     imports: Imports = field(default_factory=Imports)
+    is_wrapped: bool = False
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -93,23 +96,43 @@ def read_network(path: Path) -> Network:
         MatrixError: the file, or a file that it needs, cannot be read or has mistakes; the error has all of them.
     """
     entry = path / ENTRY_OF_FOLDER if path.is_dir() else path
+    with _readable(entry):
+        return _network(Folder(entry), entry)
+
+
+def read_wrapper(entry: Path, text: str, named: str) -> Network:
+    """Return the network of a model file that was written for what ``--model`` named, and is stored nowhere.
+
+    Args:
+        entry: where it would be stored; the modules that it imports are looked for beside it.
+        text: its content.
+        named: the value of ``--model``.
+
+    Raises:
+        MatrixError: a file that it needs cannot be read, or has mistakes.
+    """
+    with _readable(Path(named)):
+        return replace(_network(Folder(entry, text.encode()), Path(named)), is_wrapped=True)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Raise MatrixError where a syntax tree within is nested too deep."""
     try:
-        return _network(entry)
+        yield
     except RecursionError:
-        raise MatrixError(Problem(f"{entry} cannot be read: it is nested too deep")) from None
+        raise MatrixError(Problem(f"{path} cannot be read: it is nested too deep")) from None
 
 
 def network_name(path: Path) -> str:
-    """Return the name of the workload of a model file: what is written before ``=``, its stem, or that of its folder.
+    """Return the name of the workload of a model file: its stem, or that of its folder.
 
     Args:
-        path: as ``--model`` takes it, ``my_network.py``, a folder, or ``mine=my_network.py``.
+        path: a file, or a folder.
 
     Raises:
         UsageError: no workload can have the name.
     """
-    if model_path(path) != path:
-        return str(path).partition("=")[0]
     stem = path.resolve().name if path.is_dir() else path.stem
     name = stem.lower().replace("_", "-").replace(" ", "-")
     if len(name) > LONGEST_NAME or not NETWORK_NAME.fullmatch(name):
@@ -118,18 +141,7 @@ def network_name(path: Path) -> str:
     return name
 
 
-def model_path(path: Path) -> Path:
-    """Return the path of a model file that may be given with a name, ``mine=my_network.py``.
-
-    A file whose path has ``=`` in it, and exists, has no name in front.
-    """
-    name, equals, file = str(path).partition("=")
-    is_named = equals and file and len(name) <= LONGEST_NAME and NETWORK_NAME.fullmatch(name)
-    return Path(file) if is_named and not path.exists() else path
-
-
-def _network(entry: Path) -> Network:
-    folder = Folder(entry)
+def _network(folder: Folder, path: Path) -> Network:
     source, literals, definitions = folder.entry, Literals(folder.entry), Definitions(folder)
     cases, tolerance = literals.cases(), literals.tolerance()
     folder.add_data(literals.patterns())
@@ -151,7 +163,7 @@ def _network(entry: Path) -> Network:
     if problems:
         raise MatrixError(*_ordered(problems))
     return Network(
-        path=entry,
+        path=path,
         files=ModelFiles.of(source.name, folder.files),
         cases=cases,
         classes={model.framework: model.name for model in models},

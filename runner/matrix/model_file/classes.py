@@ -101,7 +101,7 @@ class Definitions:
         is_open = not methods and (None in family or bool(node.decorator_list))
         if is_open or any(member in self.from_folder for member in family):
             methods = METHODS
-        return ModelClass(framework, name, _constructor(family), methods, node)
+        return ModelClass(framework, name, constructor(family), methods, node)
 
     def family(self, node: ast.ClassDef, met: set[ast.AST]) -> Iterator[ast.AST | None]:
         """Yield a class and its base classes, depth first; what is no class of the file as its import, or None."""
@@ -115,7 +115,7 @@ class Definitions:
                 yield definition if definition in self.from_folder else None
 
 
-def _constructor(family: Sequence[ast.AST | None]) -> Signature:
+def constructor(family: Sequence[ast.AST | None]) -> Signature:
     """Return the signature of the first constructor of a class and its base classes."""
     for member in family:
         if not isinstance(member, ast.ClassDef):

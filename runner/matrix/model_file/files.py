@@ -38,8 +38,12 @@ class Folder:
         problems: what is wrong with the files.
     """
 
-    def __init__(self, entry: Path) -> None:
+    def __init__(self, entry: Path, content: bytes | None = None) -> None:
         """Read the model file and the modules that it imports.
+
+        Args:
+            entry: the model file.
+            content: its bytes, where it is not stored.
 
         Raises:
             MatrixError: the model file cannot be read, is too large, or is not Python.
@@ -48,16 +52,16 @@ class Folder:
         self.files: dict[str, bytes] = {}
         self.sources: dict[str, PythonSource] = {}
         self.problems: list[Problem] = []
-        self.entry = self._add_source(entry.name)
+        self.entry = self._add_source(entry.name, content)
         waiting = [self.entry]
         while waiting:
             waiting += self._add_imports(waiting.pop())
 
-    def _add_source(self, name: str) -> PythonSource:
+    def _add_source(self, name: str, content: bytes | None = None) -> PythonSource:
         """Read a Python file; raises MatrixError where it cannot be read, is too large, or is not Python."""
         path = self.path / name
         try:
-            content = read_bounded(path, MAX_SOURCE_BYTES)
+            content = read_bounded(path, MAX_SOURCE_BYTES) if content is None else content
         except FileNotFoundError:
             raise MatrixError(Problem(f"there is no {path}", hint="name a model file, or its folder")) from None
         except OSError as error:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from runner.core.errors import Problem
-from runner.matrix.model_file.classes import METHODS, Definitions, ModelClass
+from runner.matrix.model_file.classes import METHODS, Definitions, Function, ModelClass
 from runner.matrix.model_file.source import PythonSource, statements
 
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
@@ -33,22 +33,22 @@ def method_problems(model: ModelClass, definitions: Definitions, source: PythonS
     if not isinstance(model.node, ast.ClassDef):
         return
     for name, given in ARGUMENTS.items():
-        method = _method(definitions, model.node, name)
+        method = method_of(definitions, model.node, name)
         if method is None or (name == "loss" and "train" not in model.methods):
             continue
-        needed, called = _needed(method), f"def {name}({', '.join(('self', *given))})"
+        needed, called = needed_parameters(method), f"def {name}({', '.join(('self', *given))})"
         if len(needed) > len(given):
             message = f"{model.name}.{name}() needs the parameter {needed[len(given)]!r}, and is called without it"
             hint = f"write `{called}`, and keep the data on the object: self.x = ..."
             if name not in METHODS:
                 hint = f"rename it: a method of this name is called as `{called}`"
             yield source.problem(method, message, hint)
-        elif len(given) > _largest_count(method):
+        elif len(given) > largest_count(method):
             message = f"{model.name}.{name}() takes no {given[0]}, and is called with them"
             yield source.problem(method, message, f"write `{called}`")
 
 
-def _method(definitions: Definitions, node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+def method_of(definitions: Definitions, node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
     """Return a method as it is defined in the file; None where another one, or a value, may be called in its place."""
     for member in definitions.family(node, set()):
         if not isinstance(member, ast.ClassDef) or _sets(member, name):
@@ -78,16 +78,16 @@ def _is_harmless(decorator: ast.expr) -> bool:
     return getattr(node, "attr", getattr(node, "id", "")) in HARMLESS
 
 
-def _needed(method: ast.FunctionDef) -> list[str]:
-    """Return the parameters without a default, those by name last; without ``self``."""
-    arguments = method.args
+def needed_parameters(node: Function, *, bound: bool = True) -> list[str]:
+    """Return the parameters without a default, those by name last; of a method, ``bound``, without ``self``."""
+    arguments = node.args
     positional = [parameter.arg for parameter in [*arguments.posonlyargs, *arguments.args]]
     required = positional[: len(positional) - len(arguments.defaults)]
     by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return [*required[1:], *(parameter.arg for parameter, default in by_name if default is None)]
+    return [*required[int(bound) :], *(parameter.arg for parameter, default in by_name if default is None)]
 
 
-def _largest_count(method: ast.FunctionDef) -> float:
-    """Return how many arguments a method takes by position, beside ``self``."""
-    arguments = method.args
-    return float("inf") if arguments.vararg else len([*arguments.posonlyargs, *arguments.args]) - 1
+def largest_count(node: Function, *, bound: bool = True) -> float:
+    """Return how many arguments are taken by position; of a method, ``bound``, beside ``self``."""
+    arguments = node.args
+    return float("inf") if arguments.vararg else len([*arguments.posonlyargs, *arguments.args]) - int(bound)

@@ -22,6 +22,8 @@ PACKAGES = {
     "numpy": "numpy",
 }
 """Package -> the framework that a file measures if it imports it; the first one that is imported counts."""
+NAMED = frozenset({"torch", "tensorflow", "keras"})
+"""Frameworks whose networks need no class of their own, see ``runner.matrix.wrapper``."""
 METHODS = (
     "`def forward(self)`, which returns the outputs, or `def train(self)`, which makes a step and returns the loss"
 )
@@ -30,18 +32,26 @@ METHODS = (
 def no_class(source: PythonSource, definitions: Definitions) -> Problem:
     """Return the problem of a file without a class of a framework; its hint names the class to write."""
     message = f"{source.name} has no class of a framework"
-    framework = next((PACKAGES[name] for name in _imported(source.tree) if name in PACKAGES), None)
+    framework = imported_framework(source.tree)
     if framework is None:
         return source.problem(None, message, f"define one of {', '.join(CLASS_NAMES.values())}")
     wrapper = f"`class {CLASS_NAMES[framework]}:`"
     network = next((node for node in definitions.bound.values() if _is_network(node)), None)
     if isinstance(network, ast.ClassDef):
         build = f"`def __init__(self, random, device)` makes a {network.name} and the data, drawn from `random`"
-        return source.problem(network, message, f"add {wrapper}, whose {build}; give it {METHODS}")
+        hint = f"add {wrapper}, whose {build}; give it {METHODS}"
+        if framework in NAMED:
+            hint = f"name it and the shape of its input: --model {source.name}:{network.name} --input SHAPE; or {hint}"
+        return source.problem(network, message, hint)
     hint = (
         f"put the program into {wrapper}: what runs once into `def __init__(self, random, device)`, and into {METHODS}"
     )
     return source.problem(None, message, f"{hint}, what is timed")
+
+
+def imported_framework(tree: ast.Module) -> str | None:
+    """Return the framework that a file imports; None where it imports none."""
+    return next((PACKAGES[name] for name in _imported(tree) if name in PACKAGES), None)
 
 
 def _is_network(node: ast.AST) -> bool:

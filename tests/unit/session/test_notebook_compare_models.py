@@ -57,13 +57,20 @@ def test_the_comparison_of_the_run_is_returned_and_its_report_written(requests: 
         "my_network.py", "torch-1.12", "torch-2.x", cases=["small"], build=True, rounds=5, device="cpu"
     )
     assert requests[0].selectors == ["torch-1.12/*/my-network/small/*", "torch-2.x/*/my-network/small/*"]
-    assert requests[0].model == [Path("my_network.py")]
+    assert requests[0].model == ["my_network.py"]
     assert (requests[0].rounds, requests[0].device) == (5, "cpu")
     assert result.table[["environment", "case", "verdict"]].to_numpy().tolist() == [["torch-2.x", "small", "faster"]]
     assert "<svg" in result.chart.svg
     assert len(list(Path("reports/runs").glob("*/index.html"))) == 1
     with History.open(history_url(Path("reports"), None)) as history:
         assert len(list(history.all_series(device=""))) == 2
+
+
+def test_a_class_of_a_file_is_measured_with_examples_of_its_input(requests: list[Any]) -> None:
+    names = ("my_network.py:UNet", "torch-1.12", "torch-2.x")
+    runner.compare_models(*names, input=["1x3"], cases=["1x3"], build=True)
+    assert (requests[0].model, requests[0].input) == (["my_network.py:UNet"], ["1x3"])
+    assert requests[0].selectors == ["torch-1.12/*/unet/1x3/*", "torch-2.x/*/unet/1x3/*"]
 
 
 def test_environments_that_are_not_built_are_refused(requests: list[Any]) -> None:

@@ -28,7 +28,10 @@ BY_TYPE: Mapping[object, st.SearchStrategy[Any]] = {
     bool: st.booleans(),
 }
 NAMES: Mapping[str, st.SearchStrategy[Any]] = {
-    "model": st.lists(st.sampled_from([Path("my_network.py"), Path("nets/encoder.py")]), min_size=1)
+    "model": st.lists(
+        st.sampled_from(["my_network.py", "nets/encoder.py", "nets.py:UNet(3, n='a b')", "timm:resnet18"]), min_size=1
+    ),
+    "input": st.lists(st.sampled_from(["1x3x64x64", "8x128:int64<1000", "8:bool"]), min_size=1),
 }
 
 
@@ -108,8 +111,17 @@ def test_files_of_the_home_folder_are_found_again(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_workload_of_the_matrix_is_selected_beside_a_network() -> None:
-    options = Options(model=[Path("my_network.py")], workload=["rnn-step"])
+    options = Options(model=["my_network.py"], workload=["rnn-step"])
     assert proposed(options, header(options)).workload == ["rnn-step"]  # --model alone selects the network alone
+
+
+def test_a_workload_that_is_named_after_a_class_is_selected_by_its_name() -> None:
+    options = Options(model=["nets.py:UNet(3)"], input=["1x3x64x64", "8:int64<2"])
+    cell = "torch-1.0/model/unet/1x3x64x64_8-int64/train/fp32"
+    document = {"rounds": 3, "seconds": 0.5, "cells": [{"environment": "torch-1.0"}]}
+    command = RunAgain(document, header(options), options.reports).command([cell])
+    assert "--model 'nets.py:UNet(3)' --input 1x3x64x64 --input '8:int64<2'" in command
+    assert Options.of_argv(shlex.split(command)[2:]).workload is None
 
 
 def test_what_was_chosen_and_not_typed_is_proposed() -> None:
@@ -149,7 +161,7 @@ def test_a_stored_plan_is_measured_without_the_files_and_the_selection_that_it_h
     }
     stored = header_of({**fields, **header(options), "backend": "venv", "device": "cpu", "python": None})
     again = of_stored_plan(stored, ["torch-1.0"], Options(reports=Path("here"), busy_ok=True))
-    assert (again.model, again.corpus, again.preset, again.rounds) == (None, None, None, None)
+    assert (again.model, again.input, again.corpus, again.preset, again.rounds) == (None, None, None, None, None)
     assert (again.selectors, again.device, again.backend) == (["torch-1.0"], "cpu", "venv")
     first = options.threads and options.threads.partition(",")[0]  # further counts are environments of the plan
     assert (again.threads, again.allow_jit, again.pin) == (first, options.allow_jit, options.pin)

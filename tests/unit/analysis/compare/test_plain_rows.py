@@ -7,7 +7,6 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse
-from runner.analysis.compare import compare
 from runner.analysis.comparison_model import Row
 from runner.core.model import Cell, Record
 from runner.core.model.cells import plain, twin
@@ -50,7 +49,8 @@ def test_such_a_row_says_so_in_place_of_the_issues_of_its_cells(tmp_path: Path) 
     (issue,) = (each for each in row.quality_issues if each.code == "differs-from-plain")
     assert not issue.serious
     assert issue.sentence == (
-        "compared in plain processes, which take 2.66 times for torch-1.0 and 1.00 times for torch-2.x what was measured"
+        "compared in plain processes, which take 2.66 times for torch-1.0 and 1.00 times for torch-2.x "
+        "what was measured"
     )
 
 
