@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.analysis.compare.drafts import Draft
-from runner.analysis.compare.noise_floor import Floor, Work, apply_noise_floors
+from runner.analysis.compare.noise_floor import FLOOR_LEVEL, Floor, Work, apply_noise_floors
 from runner.analysis.compare.verdicts import with_verdicts
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.error_inflation import Inflation, aa_factor
@@ -180,10 +180,12 @@ class SimulatedConfirmation(Confirmation):
             drafts.append(_draft(row, ratios[cell][: counts[cell]], looks))
         controls = {cell: values[: counts[cell]] for cell, values in twins.items() if counts[cell] > 1}
         by_round = [dict(enumerate(values)) for values in controls.values()]
-        correlation = serial_correlation([*(draft.ratios for draft in drafts), *by_round])
+        correlation = serial_correlation([*(draft.ratios for draft in drafts), *by_round], looks)
         inflation = Inflation(correlation, aa_factor(by_round), len(by_round))
         floors: dict[Work, Floor] = {}
         for cell, values in controls.items():
+            if float(intervals.p_value(intervals.paired(values), looks)) > FLOOR_LEVEL:
+                continue
             floor = Floor(abs(float(values.mean())), without_control(cell.environment), cell.phase, cell.precision)
             floors[Work(cell.case_id, cell.phase, cell.precision)] = floor
             floors[Work(cell.case_id)] = floor
