@@ -122,7 +122,7 @@ def report(log_ratios: Floats, aa_ratios: Floats, at: tuple[int, ...], *, inflat
     counts, look = np.full(len(log_ratios), at[0]), at[0]
     inflation, words = Inflation(), _words(log_ratios, counts, at, Inflation())
     for position, look in enumerate(at):
-        inflation = _inflation(log_ratios, aa_ratios[:, :look], counts) if inflate else Inflation()
+        inflation = _inflation(log_ratios, aa_ratios[:, :look], counts, at) if inflate else Inflation()
         words = _words(log_ratios, counts, at, inflation)
         if look == at[-1] or "inconclusive" not in words:
             break
@@ -131,10 +131,10 @@ def report(log_ratios: Floats, aa_ratios: Floats, at: tuple[int, ...], *, inflat
     return Report(warned, inflation.factor(look) ** 0.5, int(np.isin(words, ["slower", "faster"]).sum()))
 
 
-def _inflation(log_ratios: Floats, aa_ratios: Floats, counts: Counts) -> Inflation:
+def _inflation(log_ratios: Floats, aa_ratios: Floats, counts: Counts, at: tuple[int, ...]) -> Inflation:
     rows = [dict(enumerate(row[:count].tolist())) for row, count in zip(log_ratios, counts, strict=True)]
     aa_rows = [dict(enumerate(row.tolist())) for row in aa_ratios]
-    return Inflation(serial_correlation([*rows, *aa_rows]), aa_factor(aa_rows), len(aa_rows))
+    return Inflation(serial_correlation([*rows, *aa_rows], at), aa_factor(aa_rows), len(aa_rows))
 
 
 def _words(
@@ -150,7 +150,7 @@ def _words(
     evidence = evidence._replace(freedom=np.array(freedom))
     factors = np.array([inflation.factor(int(count)) for count in counts])
     tested = paired_tests.evaluate(evidence, seen, [at] * len(seen), factors)
-    significant = (tested.p_value <= intervals.FALSE_ALARM_LEVEL) & intervals.discoveries(tested.p_value)
+    significant = intervals.significant(tested.p_value)
     return np.array(intervals.verdicts(tested.deciding, significant))
 
 

@@ -181,7 +181,7 @@ class SimulatedConfirmation(Confirmation):
             drafts.append(_draft(row, ratios[cell][: counts[cell]], looks))
         controls = {cell: values[: counts[cell]] for cell, values in twins.items() if counts[cell] > 1}
         by_round = [dict(enumerate(values)) for values in controls.values()]
-        correlation = serial_correlation([*(draft.ratios for draft in drafts), *by_round])
+        correlation = serial_correlation([*(draft.ratios for draft in drafts), *by_round], looks)
         inflation = Inflation(correlation, aa_factor(by_round), len(by_round))
         floors = noise_floors(_aa_pair(cell, values, looks) for cell, values in controls.items())
         rows = with_verdicts(drafts, MARGIN, inflations={"run": inflation})

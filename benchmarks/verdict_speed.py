@@ -38,5 +38,5 @@ def verdicts(ratios: intervals.Floats, at: tuple[int, ...]) -> list[intervals.Ve
     each = [intervals.paired(row) for row in ratios]
     evidence = intervals.PairedEvidence(*(np.array(column) for column in zip(*each, strict=True)))
     tested = paired_tests.evaluate(evidence, list(ratios), [at] * len(ratios))
-    significant = (tested.p_value <= intervals.FALSE_ALARM_LEVEL) & intervals.discoveries(tested.p_value)
+    significant = intervals.significant(tested.p_value)
     return intervals.verdicts(tested.deciding, significant)

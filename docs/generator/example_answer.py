@@ -3,7 +3,7 @@
 
 import re
 
-from runner.analysis.comparison_model import VERDICTS, Row
+from runner.analysis.comparison_model import LEANING, VERDICTS, Row
 from runner.analysis.model import ADVICE, Figures, Grade, Reason
 from runner.core.model import Cell
 from runner.report import wording
@@ -21,7 +21,7 @@ NO_FIGURES = Figures(
     serious_cells=0,
     rounds=0,
     comparisons=0,
-    decided=0,
+    half_width=None,
 )
 """What the grade was computed from; a terminal does not show it."""
 
@@ -50,7 +50,7 @@ def _rows(report: str, head: str) -> list[list[str]]:
 
 
 def _change(*fields: str) -> ReleaseChange:
-    other, base, change, interval, tests, verdicts = fields
+    other, base, change, interval, tests, verdicts, *_ = fields
     low, high = _interval(interval)
     counts = {word: int(count) for count, word in (each.split(" ", 1) for each in verdicts.split(", "))}
     return ReleaseChange(
@@ -82,7 +82,7 @@ def _slower(*fields: str) -> tuple[Row, str, str]:
             ratio_low=low,
             ratio_high=high,
             verdict=next((each for each in VERDICTS if each == verdict), "inconclusive"),
-            code="" if verdict in VERDICTS else wording.LEANING,
+            code="" if verdict in VERDICTS else LEANING,
         ),
         base,
         other,

@@ -16,6 +16,9 @@ Verdict = Literal["slower", "faster", "same", "inconclusive", "not-comparable", 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Kind = Literal["framework", "speed", "digest", "package", "alone", "rest"]
 """The kinds of a difference, in the order they are shown; see ``Difference``."""
+LEANING = "leaning"
+"""The code of an open row that is probably slower, or faster: its 95 % interval excludes 1, its ratio is beyond the
+margin, and it is a discovery at ``intervals.PROBABLE_RATE`` among the rows that are not called different."""
 MAX_MORE_ROUNDS = 30
 """The largest number of further rounds that is forecast: what needs more is a question of the margin or the noise."""
 
@@ -27,8 +30,8 @@ class Row:
     Attributes:
         base: the base's cell; ``other`` the environment's. Their case, phase and precision are equal: a published
             figure gets the phase of the cell that it is compared with.
-        base_seconds: median over rounds of the median sample of the base; ``seconds`` the other's. For a published
-            figure, the published time.
+        base_seconds: median over the compared rounds, or all of them if the sides share none, of the median sample of
+            the base; ``seconds`` the other's. For a published figure, the published time.
         base_spread: published standard deviation of the base in seconds; None if it was measured, or if none was
             published. ``spread`` is the other's.
         ratio: other over base time, below 1 is faster; None if two measured cells are not comparable.
@@ -157,6 +160,8 @@ class GeometricMean:
     Attributes:
         ratio: other over base time, below 1 is faster.
         ratio_low: lower end of its 95 % interval, ``ratio_high`` the upper; None with one round.
+        p_value: of no difference, for all looks together; None with one round.
+        median_ratio: the ratio of the median cell, over all of its rounds.
         cells: how many ratios it averages; ``workloads`` are theirs, sorted.
         rounds: how many rounds all of these cells share; only these are used.
         noise: a sentence if an environment differed from itself by as much; otherwise empty.
@@ -167,6 +172,8 @@ class GeometricMean:
     ratio: float
     ratio_low: float | None
     ratio_high: float | None
+    p_value: float | None
+    median_ratio: float
     cells: int
     workloads: tuple[str, ...]
     rounds: int

@@ -67,7 +67,8 @@ def load_samples(path: str | Path) -> pd.DataFrame:
 
     Returns:
         the columns ``run, cell, environment, framework, release, implementation, workload, case, phase, precision,
-        backend, device`` (categories), ``round``, ``iteration`` (from 0 in each round) and ``seconds``.
+        backend, device`` (categories), ``round``, ``iteration`` (from 0 in each round), ``seconds``, ``turn`` (from 0
+        in each round), ``turns_with`` (a category; equal for cells that took turns) and ``lead`` (``samples.COLUMNS``).
 
     Raises:
         RecordError: there is no such file or run, or it cannot be read.

@@ -1,7 +1,8 @@
 """How much larger the errors of a run are than its rounds, taken as independent, would have them.
 
-There are two witnesses. Neighbouring rounds that are alike (``independence``) give the factor of an AR(1) process. The
-A/A pairs of all cases together show how far equal sides are apart, in units of their errors. The larger one counts.
+There are two witnesses. Neighbouring rounds that are alike (``independence``) give the factor of an AR(1) process; a
+few rows cannot show it, and begin with a small one. The A/A pairs of all cases together show how far equal sides are
+apart, in units of their errors. The larger one counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +49,7 @@ class Inflation:
 
     def freedom(self, rounds: int) -> float | None:
         """Return the degrees of freedom of the error of so many rounds; None if they are what they seem."""
-        depends = self.correlation and self.correlation.is_significant and rounds > 1
+        depends = self.correlation and self.correlation.counts(rounds) and rounds > 1
         return effective_freedom(rounds, self.correlation.phi) if self.correlation and depends else None
 
     @property
@@ -57,6 +58,8 @@ class Inflation:
         reasons = []
         if self.correlation and self.correlation.is_significant:
             reasons.append(correlation_sentence(self.correlation))
+        elif self.correlation and self.correlation.is_unknown:
+            reasons.append(unknown_sentence(self.correlation))
         if self.aa_factor > 1:
             reasons.append(f"{self.aa_pairs} A/A pairs differ by more than their intervals allow")
         return "; ".join(reasons)
@@ -70,8 +73,22 @@ def correlation_sentence(correlation: SerialCorrelation) -> str:
     )
 
 
-def inflation(rounds: "pd.DataFrame") -> Inflation:
-    """Return by how much the errors of a run are larger than they seem, given its table of good rounds."""
+def unknown_sentence(correlation: SerialCorrelation) -> str:
+    """Return that a run has too few rows to show whether its rounds are independent, and what is assumed."""
+    rows = f"{correlation.rows} row{'s' * (correlation.rows > 1)}"
+    return (
+        f"nobody can tell from {rows} of up to {correlation.rounds} rounds whether rounds are independent; "
+        f"a lag-1 correlation of {correlation.phi:.2f} is assumed"
+    )
+
+
+def inflation(rounds: "pd.DataFrame", looks: tuple[int, ...] = ()) -> Inflation:
+    """Return by how much the errors of a run are larger than they seem.
+
+    Args:
+        rounds: its table of good rounds.
+        looks: the numbers of rounds at which verdicts were taken; empty if their number was fixed.
+    """
     cells = {cell: each for cell, each in rounds_by_cell(rounds).items() if not is_plain(cell.environment)}
     rows = [ratios.independent() for ratios in ratios_to_first_cell(cells).values()]
     aa_ratios = []
@@ -79,7 +96,7 @@ def inflation(rounds: "pd.DataFrame") -> Inflation:
         base = cells.get(origin(cell)) if is_twin(cell.environment) else None
         if base:
             aa_ratios.append(round_ratios(base, measured))
-    return Inflation(serial_correlation(rows), *_of_aa_pairs(aa_ratios))
+    return Inflation(serial_correlation(rows, looks), *_of_aa_pairs(aa_ratios))
 
 
 def _of_aa_pairs(ratios: Sequence[RoundRatios]) -> tuple[float, int]:

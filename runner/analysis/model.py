@@ -140,8 +140,11 @@ class Figures:
         aa_median: relative difference from itself in the median A/A pair.
         canary: relative difference of the canary between its slowest and its quickest part of the run.
         cells: number of measured cells; ``serious_cells`` of them have a serious quality issue.
-        rounds: how many rounds the median comparison has; in a run without comparisons, the median cell.
-        comparisons: number of comparisons with a ratio; ``decided`` of them have a verdict or a narrow interval.
+        rounds: how many rounds an open comparison has, or would have had; without comparisons, the median cell's.
+        comparisons: number of comparisons with a ratio.
+        half_width: how far the 95 % interval of the median comparison reaches to either side after that many rounds, as
+            a share; None without a comparison of two rounds.
+        aa_visible: the smallest difference that one of the A/A pairs would be reported with in 8 of 10 such runs.
         plain_pairs: number of cells with a plain-process control; ``plain_differing`` of them differ from it.
     """
 
@@ -155,7 +158,8 @@ class Figures:
     serious_cells: int
     rounds: float
     comparisons: int
-    decided: int
+    half_width: float | None
+    aa_visible: float | None = None
     plain_pairs: int = 0
     plain_differing: int = 0
 

@@ -69,6 +69,7 @@ class TableBuilder:
         self.good: list[Any] = []  # row after row, each with all of ``DERIVED`` and ``COPIED``
         self.times, self.counts = array("d"), array("q")
         self.turns: list[tuple[str, list[int]] | None] = []
+        self.leads = array("d")  # of each turn; NaN where a turn has none
         self.bad: list[Any] = []
         self.failures: list[tuple[str | None, str | None]] = []
 
@@ -80,7 +81,9 @@ class TableBuilder:
             self.good += row
             self.times.extend(quick.seconds)
             self.counts.append(len(quick.seconds))
-            self.turns.append(_turns_of(quick))
+            turns = _turns_of(quick)
+            self.turns.append(turns)
+            self.leads.extend(_leads_of(quick, turns))
         else:
             self.bad += row
             self.failures.append((quick.failure, quick.reason))
@@ -96,7 +99,7 @@ class TableBuilder:
         bad = _columns(self.bad)
         checks = pd.Series(bad["model_check"], dtype=object)
         return Tables(
-            samples=samples_of(rounds, times, counts),
+            samples=samples_of(rounds, times, counts, self._turn_columns(counts)),
             rounds=rounds.assign(
                 seconds=segment_medians(times, counts),
                 iterations=counts,
@@ -105,6 +108,20 @@ class TableBuilder:
             ),
             failures=_table(bad).assign(failure=failures, reason=reasons, model_check=checks),
         )
+
+    def _turn_columns(self, counts: "npt.NDArray[np.int64]") -> Mapping[str, Any]:
+        """Return the columns of samples that tell which of them share a turn; ``counts`` are those of the records."""
+        sizes = [turns[1] if turns else [count] for turns, count in zip(self.turns, counts.tolist(), strict=True)]
+        segments = np.fromiter(chain.from_iterable(sizes), dtype=np.int64)
+        numbers = np.fromiter(chain.from_iterable(range(len(of_record)) for of_record in sizes), dtype=np.int64)
+        leads = np.full(int(counts.sum()), np.nan)
+        leads[np.cumsum(segments) - segments] = np.array(self.leads, dtype=np.float64)
+        names = _categories([turns[0] if turns else "" for turns in self.turns])
+        return {
+            "turn": np.repeat(numbers, segments),
+            "turns_with": names.take(np.repeat(np.arange(len(counts)), counts)),
+            "lead": leads,
+        }
 
     def _turns(self, times: "npt.NDArray[np.float64]") -> list[TurnMedians | None]:
         """Return the turns of each good record; of a record without turns, all samples are one segment."""
@@ -142,19 +159,26 @@ class TableBuilder:
         )
 
 
-def samples_of(rounds: pd.DataFrame, times: "npt.NDArray[np.float64]", counts: "npt.NDArray[np.int64]") -> pd.DataFrame:
+def samples_of(
+    rounds: pd.DataFrame,
+    times: "npt.NDArray[np.float64]",
+    counts: "npt.NDArray[np.int64]",
+    turn_columns: Mapping[str, Any],
+) -> pd.DataFrame:
     """Return good records with one row for each of their times, which are in the order of the records.
 
     Args:
         rounds: a row for each record.
         times: in seconds, (N,).
         counts: how many of the times are of each record.
+        turn_columns: of each time, in which turn it was taken.
     """
     rows = np.repeat(np.arange(len(counts)), counts)
     columns: dict[str, Any] = {name: rounds[name].array.take(rows) for name in SAMPLE_TEXT_COLUMNS}
     columns["round"] = rounds["round"].to_numpy()[rows]
     columns["iteration"] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     columns["seconds"] = times if times.flags.writeable else times.copy()
+    columns.update(turn_columns)
     return pd.DataFrame(columns, copy=False)  # nothing else refers to these arrays, which may have millions of rows
 
 
@@ -172,6 +196,14 @@ def _turns_of(quick: QuickRecord) -> tuple[str, list[int]] | None:
     if min(counts) < 1 or sum(counts) != len(quick.seconds):
         return None
     return f"{name}/{quick.attempt}", counts
+
+
+def _leads_of(quick: QuickRecord, turns: tuple[str, list[int]] | None) -> list[float]:
+    """Return the seconds of the call before each turn of a good record; NaN where that is not known, or not all led."""
+    count, leads = len(turns[1]) if turns else 1, quick.facts.leads
+    if not turns or not isinstance(leads, list) or len(leads) != count:
+        return [np.nan] * count
+    return [np.nan if lead is None else float(lead) for lead in leads]
 
 
 def turn_medians(seconds: Sequence[float], counts: Sequence[int]) -> tuple[float, ...]:

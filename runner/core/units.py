@@ -78,18 +78,21 @@ def duration(seconds: float) -> str:
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds of a duration: a number and s, m, min or h.
+    """Return the seconds of a duration: numbers of h, m or min, and s, each unit once and the largest first.
 
     Raises:
         UsageError: the text is no duration, or 0, or too long for a number.
 
-    >>> parse_duration("90s"), parse_duration("30m"), parse_duration("1.5h")
-    (90.0, 1800.0, 5400.0)
+    >>> parse_duration("90s"), parse_duration("1.5h"), parse_duration("4m30s"), parse_duration("2 h 01 min")
+    (90.0, 5400.0, 270.0, 7260.0)
     """
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|m|min|h)", text.strip())
-    seconds = float(match[1]) * {"s": 1, "m": 60, "min": 60, "h": 3600}[match[2]] if match else 0.0
+    number = r"([0-9]+(?:\.[0-9]+)?)"
+    match = re.fullmatch(rf"(?:{number} ?h)? ?(?:{number} ?m(?:in)?)? ?(?:{number} ?s)?", text.strip())
+    numbers = match.groups() if match else ()
+    seconds = sum(float(each or 0) * scale for each, scale in zip(numbers, (3600, 60, 1), strict=False))
     if not 0 < seconds < math.inf:
-        raise UsageError(Problem(f"cannot read {text!r:.100} as a duration above 0", hint="write 90s, 30m or 8h"))
+        hint = "write 90s, 30m, 4m30s or 8h"
+        raise UsageError(Problem(f"cannot read {text!r:.100} as a duration above 0", hint=hint))
     return seconds
 
 

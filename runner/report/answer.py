@@ -6,16 +6,19 @@ The page, ``report.md`` and the end of ``runner run`` show it first.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from runner.analysis.comparison_model import Comparison, GeometricMean, Row
-from runner.analysis.model import ADVICE, Grade
-from runner.analysis.process_states import TWO_STATES
+from runner.analysis.model import Grade
 from runner.analysis.releases import EnvironmentRelease
 from runner.report import panels, wording
 from runner.report.formatting import counted, few
 from runner.report.wording import Word
+from runner.stats.intervals import significant
 
 MAX_NAMED_WORKLOADS = 6
 """Workloads that a card names; more are counted."""
+PROBABLY = ("probably faster", "probably slower")
 SHOWN_IN_HEADLINE = 2
 """Frameworks that the headline names; the cards have all."""
 
@@ -29,8 +32,10 @@ class ReleaseChange:
         ratio: geometric mean over its tests, or the ratio of its only test; None without a ratio.
         low: end of the 95 % interval of the ratio, ``high`` the other; None without an interval.
         tests: number of tests with a ratio; ``workloads`` are what they belong to.
-        clear: whether the interval excludes 1, the ratio is beyond the margin, no A/A control differs as much, and the
-            verdict of an only test is not withheld.
+        median_ratio: the ratio of the median test; None without a mean.
+        p_value: of no difference on average; None without a mean, and with one round.
+        word: what is said about an only test; None with several.
+        clear: whether the change is called: of an only test its verdict, else ``_with_claims``.
         noise: a sentence if an A/A control differs as much; otherwise empty.
         words: how many of its tests have each word, in the order of ``WORDS``.
         rows: its tests with a ratio, the slowest first.
@@ -48,13 +53,20 @@ class ReleaseChange:
     noise: str
     words: Mapping[Word, int]
     rows: tuple[Row, ...]
+    median_ratio: float | None = None
+    p_value: float | None = None
+    word: Word | None = None
 
     @property
     def big(self) -> str:
         """The change in large letters."""
         if self.ratio is None:
             return "no average"
-        return wording.speedup(self.ratio) if self.clear else "no clear difference"
+        if self.clear:
+            return wording.speedup(self.ratio)
+        if self.word in PROBABLY:
+            return f"probably {wording.speedup(self.ratio)}"
+        return "same" if self.word == "same" else "no clear difference"
 
     @property
     def scope(self) -> str:
@@ -66,7 +78,12 @@ class ReleaseChange:
         else:
             tests = f"{counted(self.tests, 'test')} of {few(self.workloads, MAX_NAMED_WORKLOADS)}"
             tests = tests if self.ratio is None else f"on average over {tests}"
-        return "; ".join(filter(None, (interval, tests, self._extremes())))
+        return "; ".join(filter(None, (interval, tests, self.median, self._extremes())))
+
+    @property
+    def median(self) -> str:
+        """The change of the median test; empty without an average."""
+        return "" if self.median_ratio is None else f"median {wording.speedup(self.median_ratio)}"
 
     def _extremes(self) -> str:
         if len(self.rows) < 2:
@@ -79,9 +96,11 @@ class ReleaseChange:
         """The change as a clause of the headline."""
         if self.ratio is None:
             return f"{self.other} and {self.base} cannot be compared"
-        if not self.clear:
+        if self.word == "same":
+            return f"{self.other} takes the same time as {self.base}"
+        if not self.clear and self.word not in PROBABLY:
             return f"{self.other} and {self.base} do not clearly differ"
-        return f"{self.other} is {wording.speedup(self.ratio)} than {self.base}"
+        return f"{self.other} is {'' if self.clear else 'probably '}{wording.speedup(self.ratio)} than {self.base}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,10 +148,12 @@ def answer(
     """
     of_releases = [each for each in comparisons if not each.is_control]
     several = panels.has_several_kinds(of_releases)
+    parts = panels.split(of_releases)
+    changes = _with_claims([[_change(part, other, names) for other in part.others] for part in parts])
     cards = tuple(
-        replace(card, device_name=each.device_name if several else "")
-        for each in panels.split(of_releases)
-        if (card := _card(each, names))
+        replace(card, device_name=part.device_name if several else "")
+        for part, of_part in zip(parts, changes, strict=True)
+        if (card := _card(of_part))
     )
     rows = [row for each in of_releases for row in each.rows if row.ratio is not None]
     return Answer(
@@ -145,8 +166,20 @@ def answer(
     )
 
 
-def _card(comparison: Comparison, names: Mapping[str, EnvironmentRelease]) -> Card | None:
-    changes = [_change(comparison, other, names) for other in comparison.others]
+def _with_claims(changes: Sequence[Sequence[ReleaseChange]]) -> list[list[ReleaseChange]]:
+    """Return the changes of all comparisons; an average stays clear only if it is significant among all of them.
+
+    The level is that of a row's verdict, and so is the share of false ones among all that are called.
+    """
+    p_values = [change.p_value for of_part in changes for change in of_part if change.p_value is not None]
+    claimed = iter(significant(np.array(p_values)).tolist())
+    return [
+        [change if change.p_value is None else replace(change, clear=next(claimed) and change.clear) for change in part]
+        for part in changes
+    ]
+
+
+def _card(changes: Sequence[ReleaseChange]) -> Card | None:
     measured = [change for change in changes if change.words]
     if not measured:
         return None
@@ -162,8 +195,8 @@ def _change(comparison: Comparison, other: str, names: Mapping[str, EnvironmentR
     mean = next((each for each in comparison.overall if each.environment == other), None)
     ratio, low, high = _average(mean, rows)
     noise = mean.noise if mean else ""
-    excludes_one = low is not None and high is not None and (high < 1 or low > 1)
-    is_withheld = mean is None and any(row.code == TWO_STATES for row in rows)
+    word = wording.word(rows[0]) if mean is None and len(rows) == 1 else None
+    is_beyond = mean is not None and mean.p_value is not None and abs(mean.ratio - 1) > comparison.margin
     return ReleaseChange(
         base=base_name(comparison.base, other, names),
         other=name(other, names),
@@ -173,7 +206,10 @@ def _change(comparison: Comparison, other: str, names: Mapping[str, EnvironmentR
         high=high,
         tests=mean.cells if mean else len(rows),
         workloads=tuple(mean.workloads if mean else dict.fromkeys(row.workload for row in rows)),
-        clear=excludes_one and ratio is not None and abs(ratio - 1) > comparison.margin and not (noise or is_withheld),
+        clear=word in ("faster", "slower") or (is_beyond and not noise),
+        median_ratio=mean.median_ratio if mean else None,
+        p_value=mean.p_value if mean else None,
+        word=word,
         noise=noise,
         words=wording.counts(comparison, other),
         rows=tuple(rows),
@@ -235,33 +271,3 @@ def _slower(
         if wording.word(row) in ("slower", "probably slower")
     ]
     yield from sorted(slower, key=lambda entry: -(entry[0].ratio or 0.0))
-
-
-def trust_lines(answer: Answer, *, failed: int, cells: int) -> Iterator[tuple[str, str]]:
-    """Yield (topic, sentence) that say how far to trust the numbers of a run.
-
-    Args:
-        answer: of the run.
-        failed: how many of its cells have no good record.
-        cells: how many cells have one.
-    """
-    if answer.grade is None:
-        return
-    figures = answer.grade.figures
-    yield "Grade", f"{answer.grade.level}: {ADVICE[answer.grade.level]}"
-    for reason in answer.grade.reasons:
-        yield "Reason", reason.sentence
-    if figures.aa_median is not None:
-        text = f"a release against itself differs by {100 * figures.aa_median:.1f} % in the median of "
-        text += counted(figures.aa_pairs, "A/A control")
-        yield "Noise", f"{text}; {figures.aa_differing} of them differ beyond chance or by more than 25 %"
-    if figures.plain_pairs:
-        count = f"{figures.plain_differing or 'none'} of {counted(figures.plain_pairs, 'test')}"
-        yield "Processes", f"a plain process takes another time than was measured in {count}"
-    if figures.others_busy is not None:
-        yield "Machine", f"other programs kept {figures.others_busy:.2f} of {figures.cpus} CPUs busy"
-    yield (
-        "Correct",
-        f"no disagreement with the reference in any of the {cells} measured tests"
-        + (f"; {failed} more failed, see below" if failed else ""),
-    )

@@ -68,5 +68,6 @@ def _table(changes: list[ReleaseChange], width: int) -> Table:
         fields = [Text(f"{change.other} against {change.base}"), Text(change.big, style=f"bold {style}")]
         fields += [Text(f"({ends})" if ends else "", style="dim")] if width >= INTERVAL_WIDTH else []
         tests = formatting.counted(change.tests, "test")
-        table.add_row(*fields, Text(f"{tests}: {wording.counted_words(dict(change.words))}"))
+        words = wording.counted_words(dict(change.words))
+        table.add_row(*fields, Text("; ".join(filter(None, (f"{tests}: {words}", change.median)))))
     return table

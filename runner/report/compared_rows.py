@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Comparison, Row
+from runner.analysis.comparison_model import LEANING, MAX_MORE_ROUNDS, Comparison, Row
 from runner.analysis.releases import EnvironmentRelease
 from runner.catalog.cases import CASES, is_network_of_user
 from runner.catalog.cases.description import NETWORK, describe
@@ -27,8 +27,9 @@ class ComparedRow:
         test: case, phase and precision; ``api`` is the implementation, and that of the base if they differ.
         description: what the case computes; empty for an own corpus.
         base: name of the base's release; ``other`` the other's.
-        base_time: the base's time with its unit; ``other_time`` that time the ratio, so that both agree with the
-            change; the median of the other side's own samples is in the times of the run.
+        base_time: the base's time with its unit, as measured in the rounds that are compared; ``other_time`` the
+            other's.
+        unlike: a sentence if the quotient of the two times is not in the interval of the change; otherwise empty.
         change: the speed-up with its direction; ``ends`` is its 95 % interval.
         word: the verdict in words.
         advice: how many more rounds should decide it; empty if it is decided.
@@ -52,6 +53,7 @@ class ComparedRow:
     word: Word
     advice: str
     marks: tuple[IssueMark, ...]
+    unlike: str = ""
     options: str = ""
     device_name: str = ""
     measured_on: str = ""
@@ -120,6 +122,7 @@ def _compared(comparison: Comparison, row: Row, names: Mapping[str, EnvironmentR
         word=wording.word(row),
         advice=_advice(row),
         marks=marks(row.quality_issues, comparison.base),
+        unlike=unlike_times(row, comparison.margin),
     )
 
 
@@ -136,7 +139,7 @@ def description(case_id: str) -> str:
 
 
 def _times(row: Row) -> tuple[str, str]:
-    """Return the times of both sides in the same unit; those of a row with a ratio agree with it."""
+    """Return the times of both sides, as measured or published, in the same unit."""
     if row.base_spread or row.spread:  # published figures, whose quotient the ratio is
         return (
             formatting.time_with_spread(row.base_seconds, row.base_spread),
@@ -144,17 +147,32 @@ def _times(row: Row) -> tuple[str, str]:
         )
     if row.base_seconds is None:
         return formatting.DASH, formatting.step_time(row.seconds)
-    other = row.base_seconds * row.ratio if row.ratio else row.seconds
-    unit = units.time_unit([row.base_seconds, other])
-    return formatting.step_time(row.base_seconds, unit), formatting.step_time(other, unit)
+    unit = units.time_unit([row.base_seconds, row.seconds])
+    return formatting.step_time(row.base_seconds, unit), formatting.step_time(row.seconds, unit)
+
+
+def unlike_times(row: Row, margin: float) -> str:
+    """Return a sentence if the quotient of a row's times is outside of its interval; else, or without one, nothing.
+
+    A quotient that is within the margin of the ratio is no contradiction, however narrow the interval is.
+    """
+    if not row.base_seconds or not row.seconds or not row.ratio or row.ratio_low is None or row.ratio_high is None:
+        return ""
+    quotient = row.seconds / row.base_seconds
+    if row.ratio_low <= quotient <= row.ratio_high or abs(math.log(quotient / row.ratio)) <= math.log1p(margin):
+        return ""
+    return (
+        f"by these medians it would be {wording.speedup(quotient)}; the change compares the same moments, so it is the "
+        "more certain one"
+    )
 
 
 def _advice(row: Row) -> str:
     if row.verdict != "inconclusive":
         return ""
-    if row.code in {"more-rounds", wording.LEANING} and len(row.boards) > 1:
+    if row.code in {"more-rounds", LEANING} and len(row.boards) > 1:
         return "more boards"
-    if row.code in {"more-rounds", wording.LEANING}:
+    if row.code in {"more-rounds", LEANING}:
         if row.more_rounds > MAX_MORE_ROUNDS:
             return f"more than {MAX_MORE_ROUNDS} more rounds"
         low, high = max(row.more_rounds_low, 1), row.more_rounds

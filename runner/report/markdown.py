@@ -29,6 +29,7 @@ MIN_ROWS = 20
 """Rows of the table of all comparisons at least, however long the page is."""
 SUMMARY_LINES = 30
 """Lines of ``summary`` at most."""
+CARD_HEAD = ("release", "against", "change", "95 % interval", "tests", "verdicts", "median test")
 HEAD = ("test", "API", "from → to", "time", "change", "95 % interval", "verdict")
 
 
@@ -120,7 +121,7 @@ def _first_part(page: Page) -> list[str]:
         cards = (card for card in page.answer.cards if card.device_name == kind)
         changes = [change for card in cards for change in (card.newest, *card.between)]
         parts += [f"## {plain(kind)}", plain(formatting.sentence(scopes[kind]))] if kind else []
-        parts.append(table(("release", "against", "change", "95 % interval", "tests", "verdicts"), map(_card, changes)))
+        parts.append(table(CARD_HEAD, map(_card, changes)))
     if page.trust:
         parts.append(bullets(Raw(f"**{plain(name)}**: {plain(text)}") for name, text in page.trust))
     slower = [each for each in page.rows if each.word in ("slower", "probably slower")]
@@ -136,7 +137,8 @@ def _first_part(page: Page) -> list[str]:
 def _card(change: ReleaseChange) -> Sequence[str]:
     ends = wording.speedup_range(change.low, change.high) or formatting.DASH
     words = wording.counted_words(dict(change.words))
-    return change.other, change.base, bold(change.big), ends, str(change.tests), words
+    median = change.median.removeprefix("median ") or formatting.DASH
+    return change.other, change.base, bold(change.big), ends, str(change.tests), words, median
 
 
 def _row(each: ComparedRow) -> Sequence[str]:
@@ -165,14 +167,16 @@ def _all_comparisons(rows: Sequence[ComparedRow], max_rows: int) -> list[str]:
     return [folded(heading, [*tables, *_reasons(shown)])]
 
 
-def _reasons(rows: Iterable[ComparedRow]) -> list[str]:
-    """Return a list of the reasons of rows without a verdict, each once; nothing if there is none."""
+def _reasons(rows: Sequence[ComparedRow]) -> list[str]:
+    """Return a list of the reasons of rows without a verdict, each once, and of times that contradict a change."""
     labels = grouped(
         ((each.word, each.row.reason), f"{each.row.environment} {each.api} {test_phase(each.row)}")
         for each in rows
         if each.row.reason and each.row.code not in comparison_notes.SELF_EXPLANATORY
     )
     reasons = [f"{word}: {formatting.few(of_reason)}: {reason}" for (word, reason), of_reason in labels.items()]
+    unlike = [each for each in rows if each.unlike]
+    reasons += [f"times: {each.row.environment} {each.api} {test_phase(each.row)}: {each.unlike}" for each in unlike]
     return [bullets(reasons)] if reasons else []
 
 

@@ -22,7 +22,7 @@ from runner.core.model.cells import environment_of, is_control, is_plain
 from runner.core.model.profiles import StepProfile
 from runner.report import formatting
 from runner.report.accuracy import Accuracy, accuracy
-from runner.report.answer import Answer, answer, trust_lines
+from runner.report.answer import Answer, answer
 from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.controls_table import ControlLine, control_lines
 from runner.report.panels import Panel, panels
@@ -32,6 +32,7 @@ from runner.report.provenance import provenance, repeated_options
 from runner.report.quality import Section, marks_by_cell, section
 from runner.report.throughput import throughput
 from runner.report.times import Case, CaseArranger
+from runner.report.trust import trust_lines
 
 DRAWN_ROWS = 200
 """Comparisons of a page whose samples are all drawn; a larger page has those of slower and of questioned rows."""

@@ -14,6 +14,7 @@ from runner.core.grouping import grouped
 from runner.core.units import TimeUnit, time_unit
 from runner.report import answer_text, comparison_notes, differences, formatting, panels, quality, rich_text, wording
 from runner.report.answer import answer
+from runner.report.compared_rows import unlike_times
 
 QUESTIONED = "a verdict with ? rests on a measurement with a serious quality issue"
 TIMES_WIDTH = 92
@@ -92,8 +93,17 @@ def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int, *,
         for verdict, reason, labels in comparison_notes.reasons(rows)
     ]
     reasons += [Text(f"? {code}: {issue}", style="dim") for code, issue in quality.serious_of_rows(rows)]
-    reasons += [Text(f"note: {issue}", style="dim") for issue in quality.minor_page_faults(rows)]
+    notes = [*quality.minor_page_faults(rows), *_unlike_times(rows, comparison.margin, width)]
+    reasons += [Text(f"note: {note}", style="dim") for note in notes]
     return Group(table, Padding(Group(*reasons), (0, 0, 1, 2)))
+
+
+def _unlike_times(rows: Sequence[Row], margin: float, width: int) -> Iterator[str]:
+    """Yield a note for each row whose shown times contradict its change."""
+    for row in rows if width >= TIMES_WIDTH else ():
+        if text := unlike_times(row, margin):
+            phase = formatting.phase_label(row.phase, row.precision, [each.precision for each in rows])
+            yield f"{row.environment} {comparison_notes.implementations(row)} {phase}: {text}"
 
 
 def _table(comparison: Comparison, case: str, rows: Sequence[Row], unit: TimeUnit, width: int) -> Table:
@@ -123,9 +133,7 @@ def _table(comparison: Comparison, case: str, rows: Sequence[Row], unit: TimeUni
 
 
 def _fields(row: Row, rows: Sequence[Row], unit: TimeUnit, width: int) -> list[Text]:
-    is_published = row.base_spread is not None or row.spread is not None
-    agreeing = row.base_seconds * row.ratio if row.base_seconds and row.ratio and not is_published else row.seconds
-    sides = ((row.base_seconds, row.base_spread), (agreeing, row.spread))
+    sides = ((row.base_seconds, row.base_spread), (row.seconds, row.spread))
     times = [formatting.without_unit(seconds, unit) + formatting.spread(spread, unit) for seconds, spread in sides]
     phase = formatting.phase_label(row.phase, row.precision, [each.precision for each in rows])
     plain = [comparison_notes.implementations(row), phase, *(times if width >= TIMES_WIDTH else ())]

@@ -6,7 +6,7 @@ direction; JSON and CSV have the ratio.
 
 from typing import Literal, get_args
 
-from runner.analysis.comparison_model import Comparison, Row
+from runner.analysis.comparison_model import LEANING, Comparison, Row
 from runner.report.comparison_notes import mean_scope
 from runner.report.formatting import DASH
 
@@ -20,10 +20,8 @@ Word = Literal[
     "not comparable",
     "not measured",
 ]
-"""What a comparison says: its verdict, and where that is inconclusive, on which side of 1 its 95 % interval lies."""
+"""What a comparison says: its verdict, and of an open row that is LEANING on which side of 1 it probably is."""
 WORDS: tuple[Word, ...] = get_args(Word)
-LEANING = "leaning"
-"""The code of an inconclusive row whose 95 % interval excludes 1, with an estimate beyond the margin."""
 
 
 def factor(ratio: float) -> str:
@@ -78,7 +76,8 @@ def mean_sentences(comparison: Comparison) -> list[str]:
         on_kind = f" on {mean.device_name}" if several else ""
         ends = speedup_range(mean.ratio_low, mean.ratio_high) or "no interval from one round"
         text = f"{mean.environment} against {comparison.base}{on_kind}: {speedup(mean.ratio)} on average, {ends}, over "
-        sentences.append("; ".join(filter(None, (text + mean_scope(mean), mean.noise))))
+        median = f"median {speedup(mean.median_ratio)}"
+        sentences.append("; ".join(filter(None, (text + mean_scope(mean), median, mean.noise))))
     return sentences
 
 

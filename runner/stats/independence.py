@@ -9,6 +9,7 @@ rounds is permuted for all rows alike, which makes the test exact whatever the r
 """
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,7 +21,15 @@ from runner.stats.ar1 import estimate_phi, variance_factor
 MIN_ROUNDS = 5
 """4 rounds have 12 orders that differ, so the smallest p-value would be 0.08; 5 have 60."""
 MAX_P_VALUE = 0.02
-"""With 5 rounds the order of the rounds must be the one of 60 in which neighbours are most alike."""
+"""The error of all looks at a run together. With 5 rounds the order of the rounds must be the one of 60 in which
+neighbours are most alike."""
+MIN_ROWS = 5
+"""Fewer rows cannot tell whether rounds are independent: with AR(1) noise of 0.5, 2 rows of up to 20 rounds show it in
+fewer than half of the runs (``python -m benchmarks.noise_kinds``)."""
+PRIOR_PHI = 0.2
+"""The coefficient that fewer rows begin with, between none and the 0.5 of a machine whose states last."""
+PRIOR_WEIGHT = 20
+"""How many pairs of neighbouring rounds the rows need to count as much as PRIOR_PHI."""
 MAX_ENUMERATED = 7
 """With more rounds than this, the orders are drawn."""
 DRAWN_ORDERS = 999
@@ -43,9 +52,11 @@ class SerialCorrelation(NamedTuple):
         correlation: pooled lag-1 correlation of the residuals; for independent rounds about -1/R.
         p_value: of independent rounds, against neighbours that are alike.
         phi: coefficient of the AR(1) process whose rows have this correlation, from 0 to 0.95; 0 where chance may
-            explain the correlation.
+            explain the correlation. That of fewer than MIN_ROWS is drawn towards PRIOR_PHI, and never 0.
         rows: how many rows of MIN_ROUNDS or more there are.
         rounds: the largest number of rounds of a row.
+        level: the largest p-value that is significant after so many rounds.
+        is_unknown: there are fewer than MIN_ROWS, too few to tell whether rounds are independent.
     """
 
     correlation: float
@@ -53,15 +64,24 @@ class SerialCorrelation(NamedTuple):
     phi: float
     rows: int
     rounds: int
+    level: float = MAX_P_VALUE
+    is_unknown: bool = False
 
     @property
     def is_significant(self) -> bool:
         """True if the rounds are not independent."""
-        return self.p_value <= MAX_P_VALUE and self.phi > 0
+        return self.p_value <= self.level and self.phi > 0
+
+    def counts(self, rounds: int) -> bool:
+        """Return whether the error of so many rounds is taken as that of dependent ones.
+
+        Where nobody can tell, rows of fewer than MIN_ROUNDS stay as they are: no verdict depends on when others ended.
+        """
+        return self.is_significant or (self.is_unknown and rounds >= MIN_ROUNDS)
 
     def variance_factor(self, rounds: int) -> float:
         """Return how many times larger the squared error of a mean of so many rounds is than it seems."""
-        return variance_factor(rounds, self.phi) if self.is_significant else 1.0
+        return variance_factor(rounds, self.phi) if self.counts(rounds) else 1.0
 
 
 class _Group(NamedTuple):
@@ -76,17 +96,19 @@ class _Group(NamedTuple):
     products: Floats
 
 
-def serial_correlation(rows: Iterable[Mapping[int, float]]) -> SerialCorrelation | None:
+def serial_correlation(rows: Iterable[Mapping[int, float]], looks: tuple[int, ...] = ()) -> SerialCorrelation | None:
     """Return how alike the neighbouring rounds of rows are; None if no row has MIN_ROUNDS and differs between them.
 
     Args:
         rows: round -> log ratio; a round stands for a pair of servers.
+        looks: the numbers of rounds after which this is asked; empty if it is asked once.
     """
+    rows = [row for row in rows if len(row) > 1]
     tables = _residuals(row for row in rows if len(row) >= MIN_ROUNDS)
     if not tables:
         return None
     rows_by_rounds: dict[int, int] = {}
-    pooled = degrees = 0.0
+    pooled, degrees = 0.0, 0
     for rounds, residuals in tables.items():
         count = len(rounds)
         standardised = residuals / residuals.std(axis=1, ddof=1, keepdims=True)
@@ -94,13 +116,31 @@ def serial_correlation(rows: Iterable[Mapping[int, float]]) -> SerialCorrelation
         degrees += len(standardised) * (count - 1)
         rows_by_rounds[count] = rows_by_rounds.get(count, 0) + len(standardised)
     correlation, p_value = pooled / degrees, _p_value(tables)
-    return SerialCorrelation(
-        correlation=correlation,
-        p_value=p_value,
-        phi=estimate_phi(correlation, rows_by_rounds) if p_value <= MAX_P_VALUE else 0.0,  # takes up to half a second
-        rows=sum(rows_by_rounds.values()),
-        rounds=max(rows_by_rounds),
+    level, phi, is_unknown = _level(max(rows_by_rounds), looks), 0.0, len(rows) < MIN_ROWS
+    if p_value <= level or is_unknown:
+        phi = estimate_phi(correlation, rows_by_rounds)  # takes up to half a second
+    if is_unknown:
+        phi = (degrees * phi + PRIOR_WEIGHT * PRIOR_PHI) / (degrees + PRIOR_WEIGHT)
+    count, rounds = sum(rows_by_rounds.values()), max(rows_by_rounds)
+    return SerialCorrelation(correlation, p_value, phi, count, rounds, level, is_unknown)
+
+
+def _level(rounds: int, looks: tuple[int, ...]) -> float:
+    """Return the level of a look: its share of MAX_P_VALUE, which is that of the rounds since the last look.
+
+    The levels add up to MAX_P_VALUE, whatever the looks have in common: orders of rounds have little, and levels
+    as of ``error_spending`` would warn in 4 of 100 runs. A look that no p-value can be small enough for spends nothing;
+    without any other there is one look.
+    """
+    at = tuple(
+        number
+        for number in looks
+        if number >= MIN_ROUNDS and 2 / math.factorial(number) <= MAX_P_VALUE * number / looks[-1]
     )
+    position = int(np.searchsorted(at, rounds, side="right")) - 1
+    if position < 0:
+        return 0.0 if at else MAX_P_VALUE
+    return MAX_P_VALUE * (at[position] - (at[position - 1] if position else 0)) / at[-1]
 
 
 def _residuals(rows: Iterable[Mapping[int, float]]) -> dict[tuple[int, ...], Floats]:

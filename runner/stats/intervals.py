@@ -37,6 +37,8 @@ When the rounds stop, it contains the truth for 93 to 97 of 100 pairs (benchmark
 """
 FALSE_DISCOVERY_RATE = 0.05
 """The largest share of false ones among the rows of a table that are called different."""
+PROBABLE_RATE = 0.2
+"""The largest share of false ones among the open rows of a table that are called probably different."""
 LOOK_GROWTH = 1.25
 """Each look has at least one round more than the previous one, and this many times as many.
 
@@ -212,13 +214,30 @@ def discoveries(p: Floats, rate: float = FALSE_DISCOVERY_RATE) -> NDArray[np.boo
     return rejected
 
 
+def probable(p: Floats, called: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which hypotheses, (P,), are discoveries at PROBABLE_RATE among those that are not called already.
+
+    The called ones do not count: they would let in as many others as PROBABLE_RATE allows for all of them together.
+    """
+    is_probable = np.zeros(len(p), dtype=np.bool_)
+    is_probable[~called] = discoveries(p[~called], PROBABLE_RATE)
+    return is_probable
+
+
+def significant(p: Floats) -> NDArray[np.bool_]:
+    """Return which of the rows of a table, or of the means of a report, (P,), are called different.
+
+    Their repeated p-value is at most FALSE_ALARM_LEVEL, and they are among the ``discoveries``.
+    """
+    return np.asarray((p <= FALSE_ALARM_LEVEL) & discoveries(p))
+
+
 def verdicts(intervals: Interval, significant: NDArray[np.bool_], margin: float = MARGIN) -> list[Verdict]:
     """Return the verdicts of intervals of log ratios, (P,).
 
     Args:
         intervals: of the logarithm of other over base at the level of its look; above 0 is slower.
-        significant: (P,), whether the repeated p-value is at most FALSE_ALARM_LEVEL and the row is among the
-            ``discoveries`` of its table.
+        significant: (P,), see ``significant``.
         margin: the relative change that counts as none, above 0: 0.02 is two in a hundred.
 
     References:
@@ -232,19 +251,16 @@ def verdicts(intervals: Interval, significant: NDArray[np.bool_], margin: float 
     return [names[k] for k in np.atleast_1d(same * 1 + slower * 2 + faster * 3).tolist()]
 
 
-def geometric_mean(
-    log_ratios: Floats, alpha: float = 1 - CONFIDENCE, variance_factor: float = 1.0, freedom: float | None = None
-) -> Interval:
-    """Return the mean of (C, R) log ratios over C cases and R rounds with its interval: a geometric mean's logarithm.
+def geometric_mean(log_ratios: Floats, variance_factor: float = 1.0, freedom: float | None = None) -> PairedEvidence:
+    """Return the evidence of the mean of (C, R) log ratios over C cases and R rounds: a geometric mean's logarithm.
 
     Only the rounds are random; the cases are fixed and not a sample of others.
 
     Args:
         log_ratios: (C, R).
-        alpha: two-sided level of the interval; SHOWN_LEVEL if rounds may have been added.
         variance_factor: how many times larger the squared error is than independent rounds would have it.
         freedom: degrees of freedom of the error; None for those of independent rounds.
     """
     evidence = paired(np.asarray(log_ratios).mean(axis=0))
     error = evidence.error * np.sqrt(variance_factor)
-    return interval(evidence._replace(error=error, freedom=np.asarray(freedom or evidence.freedom)), alpha)
+    return evidence._replace(error=error, freedom=np.asarray(freedom or evidence.freedom))

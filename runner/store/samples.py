@@ -1,6 +1,7 @@
 """Writes samples to Parquet and CSV files, and reads them back."""
 
 import io
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -23,8 +24,15 @@ TEXT_COLUMNS = (
     "backend",
     "device",
 )
-COLUMNS = (*TEXT_COLUMNS, "round", "iteration", "seconds")
-"""The columns of the samples; ``iteration`` counts from 0 in each round, ``seconds`` is one iteration's time."""
+COLUMNS = (*TEXT_COLUMNS, "round", "iteration", "seconds", "turn", "turns_with", "lead")
+"""The columns of the samples.
+
+``iteration`` counts from 0 in each round, and so does ``turn``; ``seconds`` is one iteration's time. Cells with the
+same ``turns_with`` in a round took turns with each other; it is empty without turns, and the turn is then 0. ``lead``
+has the seconds of the call before the first iteration of a turn, which is no sample; it is missing elsewhere.
+"""
+LATER_COLUMNS = {"turn": 0, "turns_with": "", "lead": math.nan}
+"""Columns that files of older versions lack, with the value of a sample without turns."""
 
 ROWS_AT_ONCE = 50_000
 """Rows that are converted to CSV at a time: their text is repeated in memory."""
@@ -119,12 +127,13 @@ def read(path: Path) -> pd.DataFrame:
         frame = pd.read_parquet(path, page_checksum_verification=True) if parquet else _read_csv(path)
     except (OSError, ValueError) as error:
         raise RecordError(Problem(f"{path} cannot be read: {error}")) from error
+    frame = frame.assign(**{name: value for name, value in LATER_COLUMNS.items() if name not in frame.columns})
     missing = [column for column in COLUMNS if column not in frame.columns]
     if missing:
         raise RecordError(Problem(f"{path} lacks the columns {', '.join(missing)}", hint="`runner export` writes them"))
-    numbers = {"round": "int64", "iteration": "int64", "seconds": "float64"}
+    numbers = {"round": "int64", "iteration": "int64", "seconds": "float64", "turn": "int64", "lead": "float64"}
     try:
-        return frame[list(COLUMNS)].astype({**dict.fromkeys(TEXT_COLUMNS, "category"), **numbers})
+        return frame[list(COLUMNS)].astype({**dict.fromkeys((*TEXT_COLUMNS, "turns_with"), "category"), **numbers})
     except (TypeError, ValueError) as error:
         raise RecordError(Problem(f"{path} is damaged: {error}")) from error
 
@@ -134,10 +143,9 @@ def _read_csv(path: Path) -> pd.DataFrame:
     from pyarrow import csv
 
     types = {
-        **dict.fromkeys(TEXT_COLUMNS, pa.string()),
-        "round": pa.int64(),
-        "iteration": pa.int64(),
-        "seconds": pa.float64(),
+        **dict.fromkeys((*TEXT_COLUMNS, "turns_with"), pa.string()),
+        **dict.fromkeys(("round", "iteration", "turn"), pa.int64()),
+        **dict.fromkeys(("seconds", "lead"), pa.float64()),
     }
     frame: pd.DataFrame = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types)).to_pandas()
     return frame

@@ -1,13 +1,13 @@
 """What a table of rows forecasts: the rounds that should decide its open rows, and the change that it can call."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from runner.analysis import forecast
-from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Detectable, Row
+from runner.analysis.comparison_model import LEANING, MAX_MORE_ROUNDS, Detectable, Row
 from runner.analysis.model import MIN_ROUNDS
 from runner.core.grouping import grouped
 from runner.stats import intervals
@@ -64,10 +64,10 @@ def detectable_by_kind(rows: Sequence[Row], looks: Sequence[tuple[int, ...]], ma
 
 
 def detectable(rows: Sequence[Row], looks: Sequence[tuple[int, ...]], margin: float) -> Detectable:
-    """Return the change that a table can call, given the median of its rows' noise; None if no noise is known.
+    """Return the change that a table can call, given its ``typical_sd``; None if no noise is known.
 
     The row that changed is the only one of its table. It has the rounds of the median row, if their number was fixed,
-    and else the looks that an open row has reached.
+    and else the looks that an open row has reached, if it may be decided by the last one.
 
     Args:
         rows: of a table, with their noise.
@@ -75,8 +75,8 @@ def detectable(rows: Sequence[Row], looks: Sequence[tuple[int, ...]], margin: fl
         margin: the relative change that counts as none, above 0.
     """
     tested = [(row, at or (row.rounds,)) for row, at in zip(rows, looks, strict=True) if row.independent_rounds]
-    sds = [row.round_sd for row, _ in tested if row.round_sd]
-    if not sds:
+    sd = typical_sd(row for row, _ in tested)
+    if sd is None:
         return Detectable()
     at: tuple[int, ...] = Counter(each for _, each in tested).most_common(1)[0][0]
     numbers = at
@@ -84,14 +84,34 @@ def detectable(rows: Sequence[Row], looks: Sequence[tuple[int, ...]], margin: fl
     if len(at) == 1:
         at = numbers = (int(np.median([row.rounds for row, _ in tested])),)
     else:
-        last = max((row.rounds for row, _ in tested if row.verdict == "inconclusive"), default=at[-1])
+        still_open = (row for row, _ in tested if row.verdict == "inconclusive")
+        in_reach = (row.rounds for row in still_open if row.more_rounds_low <= at[-1] - row.rounds)
+        last = max(in_reach, default=at[-1])  # what is out of reach may have been given up, and says nothing
         numbers = tuple(dict.fromkeys((*(number for number in at if number <= last), last)))
     numbers = tuple(number for number in numbers if independent(number, share) > 1)
     if not numbers:
         return Detectable()
     total = forecast.difference_level(0, len(tested))
-    change = forecast.detectable_change(float(np.median(sds)), numbers, at, total, margin, share)
+    change = forecast.detectable_change(sd, numbers, at, total, margin, share)
     return Detectable(change, numbers) if np.isfinite(change) else Detectable()
+
+
+def typical_sd(rows: Iterable[Row]) -> float | None:
+    """Return the standard deviation of a round's log ratio in the median row; None if no noise is known."""
+    sds = list(map(unbiased_sd, (row for row in rows if row.round_sd)))
+    return float(np.median(sds)) if sds else None
+
+
+def unbiased_sd(row: Row) -> float:
+    """Return the standard deviation of a row with two rounds or more, such that half of equal rows have less.
+
+    With normal noise, more than half of the standard deviations of few rounds are below the truth: the median of those
+    of 3 rounds is 0.83 of it. Rows with unlike numbers of rounds can be compared once this share is taken out.
+    """
+    from scipy.special import chdtri
+
+    freedom = max(row.independent_rounds - 1, 1)
+    return (row.round_sd or 0.0) / float(np.sqrt(chdtri(freedom, 0.5) / freedom))
 
 
 def fresh_rounds(rows: Sequence[Row], table_rows: int, margin: float) -> list[int]:
@@ -132,7 +152,7 @@ def _with_promise(row: Row, low: int, high: int) -> Row:
     elif row.independent_rounds == 1:
         sentence = f"rounds on a single pair of servers cannot show the noise; {_rounds_text(low, high)} are needed"
     else:
-        state = "not yet significant" if row.code == "leaning" else "undecided"
+        state = "not yet significant" if row.code == LEANING else "undecided"
         more = "should decide" if high <= MAX_MORE_ROUNDS else "would be needed"
         sentence = f"{state} with {row.rounds} rounds; {_rounds_text(low, high)} {more}"
     reason = "; ".join(filter(None, (row.reason, sentence)))

@@ -63,8 +63,11 @@ def _mean(
     inflation = inflations.get(drafts[0].row.runs[0], Inflation())
     by_workload = np.array([table[names == name].mean(axis=0) for name in workloads])
     count = table.shape[1]
-    mean = intervals.geometric_mean(by_workload, alpha, inflation.factor(count), inflation.freedom(count))
-    ratio, low, high = (float(np.exp(log)) for log in mean)
+    evidence = intervals.geometric_mean(by_workload, inflation.factor(count), inflation.freedom(count))
+    ratio, low, high = (float(np.exp(log)) for log in intervals.interval(evidence, alpha))
+    of_shared = evidence._replace(rounds=np.array(float(len(shared))))
+    p_value = float(intervals.p_value(of_shared, drafts[0].looks or (len(shared),)))
+    medians = [float(np.mean(list(draft.ratios.values()))) for draft in complete]
     one_round = count == 1
     return GeometricMean(
         environment=environment,
@@ -72,6 +75,8 @@ def _mean(
         ratio=ratio,
         ratio_low=None if one_round else low,
         ratio_high=None if one_round else high,
+        p_value=None if one_round else p_value,
+        median_ratio=float(np.exp(np.median(medians))),
         cells=len(complete),
         workloads=workloads,
         rounds=len(shared),

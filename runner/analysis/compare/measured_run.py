@@ -56,7 +56,7 @@ class MeasuredRun:
     @cached_property
     def inflation(self) -> Inflation:
         """By how much errors are larger than they seem."""
-        return inflation(self.dataset.rounds)
+        return inflation(self.dataset.rounds, self.dataset.looks)
 
     @cached_property
     def floors(self) -> Mapping[Work, Floor]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 from types import MappingProxyType
 
 import numpy as np
@@ -14,7 +15,7 @@ from runner.analysis.compare.forecasts import with_forecasts
 from runner.analysis.compare.pairing import CellPair, MeasuredCell, Side
 from runner.analysis.compare.published_side import note, with_comparable_facts
 from runner.analysis.compare.sample_sizes import SampleSize, batch_difference
-from runner.analysis.comparison_model import Row
+from runner.analysis.comparison_model import LEANING, Row
 from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import Round
 from runner.analysis.model_checks import pair_issues
@@ -156,7 +157,15 @@ def _draft_with_evidence(base: Side, other: Side, pair: CellPair) -> Draft:
         evidence = intervals.paired(np.array(ratios), grouped)
         floored = intervals.with_tick(evidence, np.array(ratios), _relative_tick(base_cell), _relative_tick(other_cell))
         return Draft(
-            _row(base, other, pair, verdict="inconclusive", boards=tuple(dict.fromkeys(boards))),
+            _row(
+                base,
+                other,
+                pair,
+                verdict="inconclusive",
+                boards=tuple(dict.fromkeys(boards)),
+                base_seconds=median(base_cell.medians[number] for number in shared),
+                seconds=median(other_cell.medians[number] for number in shared),
+            ),
             floored,
             base.looks,
             ratios=dict(zip(shared, ratios, strict=True)),
@@ -196,15 +205,17 @@ def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[st
     tested = paired_tests.evaluate(evidence, [draft.for_ranks() for draft in drafts], looks, factors)
     evidence = evidence._replace(error=evidence.error * np.sqrt(factors))
     p, alpha, shown, decisive = tested
-    significant = (p <= intervals.FALSE_ALARM_LEVEL) & intervals.discoveries(p)
+    significant = intervals.significant(p)
     verdicts = intervals.verdicts(decisive, significant, margin)
     rows = []
     with np.errstate(over="ignore"):  # two rounds at the level of a first look: the interval may be unbounded
         ends, deciding = np.exp(shown), np.exp(decisive)
-    columns = zip(drafts, verdicts, evidence.rounds, p, alpha, *ends, *deciding[1:], strict=True)
-    for draft, verdict, rounds, p_value, level, ratio, low, high, deciding_low, deciding_high in columns:
+    probably = intervals.probable(p, significant)
+    columns = zip(drafts, verdicts, evidence.rounds, p, alpha, probably, *ends, *deciding[1:], strict=True)
+    for draft, verdict, rounds, p_value, level, probable, ratio, low, high, deciding_low, deciding_high in columns:
         if verdict == "inconclusive":
-            code = "leaning" if low > 1 or high < 1 else "more-rounds"
+            leans = probable and (low > 1 or high < 1) and abs(np.log(ratio)) > np.log1p(margin)
+            code = LEANING if leans else "more-rounds"
             reason = ""  # the forecast
         else:
             code, reason = _why_decided(verdict, margin, max(deciding_low, 1 / deciding_high))
@@ -269,11 +280,11 @@ def _row(base: Side, other: Side, pair: CellPair, **fields: object) -> Row:
     measured = [side for side in (base_measured, other_measured) if side]
     all_boards = tuple(dict.fromkeys(board for side in measured for board in side.boards.values()))
     fields.setdefault("boards", all_boards)
+    fields.setdefault("base_seconds", base_measured.seconds if base_measured else None)
+    fields.setdefault("seconds", other_measured.seconds if other_measured else None)
     return Row(
         base=replace(pair.base, phase=phase),
         other=replace(pair.other, phase=phase),
-        base_seconds=base_measured.seconds if base_measured else None,
-        seconds=other_measured.seconds if other_measured else None,
         base_spread=base.figures[pair.base].spread if base.figures else None,
         spread=other.figures[pair.other].spread if other.figures else None,
         runs=tuple(filter(None, dict.fromkeys((base.run, other.run)))),

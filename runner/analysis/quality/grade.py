@@ -5,13 +5,16 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
+from typing import NamedTuple
 
+from runner.analysis.compare.forecasts import typical_sd, unbiased_sd
 from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.comparison_model import Comparison, Row
-from runner.analysis.controls import canary_by_host, different_pairs
-from runner.analysis.model import LEVELS, Dataset, Figures, Grade, QualityIssue, Reason
+from runner.analysis.controls import AA_FALSE_DISCOVERY_RATE, MAX_AA_CHANGE, canary_by_host, different_pairs
+from runner.analysis.forecast import detectable_change
+from runner.analysis.model import LEVELS, MIN_ROUNDS, Dataset, Figures, Grade, QualityIssue, Reason
 from runner.analysis.quality.run import knows_cpus, online_cpus, others_busy
 from runner.core.model.cells import environment_of, is_control, is_plain
 
@@ -20,6 +23,8 @@ FAIR_AA_MEDIAN, POOR_AA_MEDIAN = 0.03, 0.10
 s between rounds, the median is 0.67 s / sqrt(rounds): at 5 rounds, 3 % is a noise of 10 %, and 10 % one of 33 %."""
 FAR_AA_PAIR = 0.25
 """Relative difference of an A/A pair that counts as one that differs, whatever its p-value."""
+EIGHT_OF_TEN = 0.8416
+"""The normal quantile of 0.8."""
 POOR_AA_SHARE = 0.1
 """Share of the A/A pairs that differ; a single one never makes a run poor."""
 FAIR_CANARY, POOR_CANARY = 0.10, 0.25
@@ -28,17 +33,25 @@ MIN_CANARY = 5
 """Times of the canary in a part of the run: their median is right though two of them were disturbed."""
 FAIR_SERIOUS_CELLS, POOR_SERIOUS_CELLS = 0.1, 0.5
 """Share of the cells with a serious quality issue; at a half, the median cell has one."""
-FAIR_ROUNDS, POOR_ROUNDS = 5, 3
-"""Rounds of the median comparison. Student's t at 95 % is 12.7 with two rounds, 4.3 with three and 2.8 with five: the
-interval reaches 9.0, 2.5 and 1.2 standard deviations to each side."""
-FAIR_DECIDED, POOR_DECIDED = 0.70, 0.25
-"""Share of the comparisons with a verdict, or with an interval that reaches at most PRECISE to either side."""
-PRECISE = 0.05
-MIN_COMPARISONS = 4
-"""Comparisons from which a small share of decided ones makes a run poor: of fewer, each is more than POOR_DECIDED."""
-DECIDED = frozenset({"faster", "slower", "same"})
+FAIR_ROUNDS, POOR_ROUNDS = 5, MIN_ROUNDS
+"""Rounds below which the noise of a cell is hardly known, and not at all. Student's t at 95 % is 12.7 with two rounds,
+4.3 with three and 2.8 with five: the interval reaches 9.0, 2.5 and 1.2 standard deviations to each side. The first is
+for runs that compare nothing: in others, the half width shows it."""
+FAIR_HALF_WIDTH, POOR_HALF_WIDTH = 0.05, 0.25
+"""How far the 95 % interval of the median comparison reaches to either side, had it got the rounds of an open one.
+
+It depends on the noise and on the rounds that were offered, not on how far the releases are apart: a clear pair ends
+early with a wide interval, and that is no fault of the run.
+"""
 ELSEWHERE_COUNTED = frozenset({"few-rounds", "a-a-differs", "no-update", "unchecked"})
 """Codes of issues of cells that other inputs of the grade cover, or that are not about times."""
+
+
+class MedianInterval(NamedTuple):
+    """The interval of the median comparison: ``rounds`` and ``half_width`` of ``Figures``."""
+
+    rounds: float
+    half_width: float | None
 
 
 def grade(
@@ -64,7 +77,7 @@ def _figures(run: MeasuredRun, issues: Sequence[QualityIssue], comparisons: Sequ
     dataset, pairs = run.dataset, run.aa_pairs
     changes = [max(pair.ratio, 1 / pair.ratio) - 1 for pair in pairs]
     far = {pair.twin for pair, change in zip(pairs, changes, strict=True) if change > FAR_AA_PAIR}
-    rows = [row for each in comparisons for row in each.rows if row.ratio and not is_control(row.environment)]
+    rows, offered = compared(comparisons), median_interval(comparisons)
     rounds_by_cell = dataset.rounds["cell"].value_counts()
     cells = {name for name in rounds_by_cell[rounds_by_cell > 0].index if not is_plain(environment_of(name))}
     serious = {issue.cell for issue in issues if issue.serious and issue.code not in ELSEWHERE_COUNTED}
@@ -79,12 +92,30 @@ def _figures(run: MeasuredRun, issues: Sequence[QualityIssue], comparisons: Sequ
         canary=max([each for each in ranges if each is not None], default=None),
         cells=len(cells),
         serious_cells=len(cells & serious),
-        rounds=median([row.rounds for row in rows] or rounds_by_cell[rounds_by_cell > 0].tolist()),
+        rounds=offered.rounds if rows else median(rounds_by_cell[rounds_by_cell > 0].tolist()),
         comparisons=len(rows),
-        decided=sum(map(_is_decided, rows)),
+        half_width=offered.half_width,
+        aa_visible=_visible(comparisons, dataset.looks) if pairs else None,
         plain_pairs=len(run.plain_pairs),
         plain_differing=sum(pair.differs for pair in run.plain_pairs.values()),
     )
+
+
+def _visible(comparisons: Iterable[Comparison], looks: tuple[int, ...]) -> float | None:
+    """Return the smallest difference that an A/A pair would be reported with in 8 of 10 runs; None without noise.
+
+    The pair is the only one that differs. It is reported beyond chance, or because it is above FAR_AA_PAIR.
+    """
+    rows = [row for each in comparisons if each.is_control for row in each.rows if row.rounds > 1]
+    sd = typical_sd(rows)
+    if sd is None:
+        return None
+    rounds = int(median(row.rounds for row in rows))
+    reached = tuple(number for number in looks if 1 < number <= rounds) if len(looks) > 1 else ()
+    numbers, at = (reached, looks) if reached else ((rounds,), (rounds,))
+    beyond_chance = detectable_change(sd, numbers, at, AA_FALSE_DISCOVERY_RATE / len(rows), MAX_AA_CHANGE)
+    far = math.expm1(math.log1p(FAR_AA_PAIR) + EIGHT_OF_TEN * sd / math.sqrt(rounds))
+    return min(beyond_chance, far)
 
 
 def canary_range(canary: Sequence[tuple[str, int, float]]) -> float | None:
@@ -110,12 +141,25 @@ def canary_range(canary: Sequence[tuple[str, int, float]]) -> float | None:
     return max(medians) / min(medians) - 1 if len(medians) > 1 else None
 
 
-def _is_decided(row: Row) -> bool:
-    if row.verdict in DECIDED:
-        return True
-    if row.ratio is None or row.ratio_low is None or row.ratio_high is None or row.ratio_low <= 0:
-        return False
-    return math.sqrt(row.ratio_high / row.ratio_low) - 1 <= PRECISE
+def median_interval(comparisons: Iterable[Comparison]) -> MedianInterval:
+    """Return the interval that the median comparison has after the rounds of an open one, whatever it says."""
+    from scipy.special import stdtrit
+
+    counts, widths = [0.0], list[float]()
+    for comparison in comparisons:
+        reached = {kind: each.rounds[-1] for kind, each in comparison.detectable_by_kind.items() if each.rounds}
+        for row in compared([comparison]):
+            rounds = reached.get(row.device_name, max(reached.values(), default=row.rounds))
+            counts.append(rounds)
+            independent = rounds * row.independent_rounds / max(row.rounds, 1)
+            if row.round_sd is not None and independent > 1:
+                widths.append(float(stdtrit(independent - 1, 0.975)) * unbiased_sd(row) / math.sqrt(independent))
+    return MedianInterval(median(counts[1:] or counts), math.expm1(min(median(widths), 100.0)) if widths else None)
+
+
+def compared(comparisons: Iterable[Comparison]) -> list[Row]:
+    """Return the rows with a ratio, without those of A/A controls."""
+    return [row for each in comparisons for row in each.rows if row.ratio and not is_control(row.environment)]
 
 
 def _machine(issues: Sequence[QualityIssue], figures: Figures) -> Iterator[Reason]:
@@ -163,20 +207,19 @@ def _serious_cells(figures: Figures) -> Iterator[Reason]:
 
 
 def _rounds(figures: Figures) -> Iterator[Reason]:
-    if figures.rounds < FAIR_ROUNDS:
+    if figures.rounds < (POOR_ROUNDS if figures.comparisons else FAIR_ROUNDS):
         what = "comparison" if figures.comparisons else "cell"
         text = f"the median {what} has {figures.rounds:g} round{'s' * (figures.rounds > 1)}; "
         text += f"{FAIR_ROUNDS} or more show the noise well"
         yield Reason("poor" if figures.rounds < POOR_ROUNDS else "fair", "rounds", text)
 
 
-def _decided(figures: Figures) -> Iterator[Reason]:
-    total = figures.comparisons
-    if total and figures.decided < FAIR_DECIDED * total:
-        text = f"{figures.decided} of {total} comparisons have a verdict, or an interval within {PRECISE:.0%}"
-        poor = figures.decided < POOR_DECIDED * total and total >= MIN_COMPARISONS
-        yield Reason("poor" if poor else "fair", "decided", text)
+def _half_width(figures: Figures) -> Iterator[Reason]:
+    width = figures.half_width
+    if width is not None and width > FAIR_HALF_WIDTH:
+        text = f"with {figures.rounds:g} rounds, the 95 % interval of the median comparison reaches {width:.0%} to "
+        yield Reason("poor" if width > POOR_HALF_WIDTH else "fair", "half-width", f"{text}either side")
 
 
-CHECKS: tuple[Callable[[Figures], Iterator[Reason]], ...] = (_controls, _canary, _serious_cells, _rounds, _decided)
+CHECKS: tuple[Callable[[Figures], Iterator[Reason]], ...] = (_controls, _canary, _serious_cells, _rounds, _half_width)
 """The most important first; the issues of the machine come before them."""

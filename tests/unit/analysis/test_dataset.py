@@ -28,7 +28,8 @@ def test_samples_have_the_promised_columns_and_a_row_for_each_iteration_in_order
     assert samples["seconds"].tolist() == [0.3, 0.1, 0.2, 0.5, 0.7]
     assert samples["iteration"].tolist() == [0, 1, 2, 0, 1]
     assert samples["round"].tolist() == [0, 0, 0, 1, 1]
-    assert samples.iloc[0].to_dict() == {
+    assert samples["lead"].isna().all()
+    assert samples.drop(columns="lead").iloc[0].to_dict() == {
         "run": run.id,
         "cell": cell().id,
         "environment": "torch-2.x",
@@ -44,6 +45,8 @@ def test_samples_have_the_promised_columns_and_a_row_for_each_iteration_in_order
         "round": 0,
         "iteration": 0,
         "seconds": 0.3,
+        "turn": 0,
+        "turns_with": "",
     }
 
 

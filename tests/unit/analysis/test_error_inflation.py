@@ -58,6 +58,18 @@ def test_the_larger_factor_counts_and_both_reasons_are_given() -> None:
     )
 
 
+def test_few_rows_say_that_nobody_can_tell() -> None:
+    few = Inflation(ALIKE._replace(p_value=0.5, phi=0.15, rows=2, rounds=20, is_unknown=True))
+    assert few.factor(4) == 1.0
+    assert few.factor(12) > 1.3
+    assert few.freedom(4) is None
+    assert 9 < (few.freedom(12) or 0) < 11
+    assert few.reason == (
+        "nobody can tell from 2 rows of up to 20 rounds whether rounds are independent; "
+        "a lag-1 correlation of 0.15 is assumed"
+    )
+
+
 def test_only_dependent_rounds_have_fewer_degrees_of_freedom() -> None:
     freedom = Inflation(ALIKE).freedom(12)
     assert freedom is not None

@@ -23,12 +23,15 @@ def test_duration_rounds_to_seconds_and_then_to_minutes(seconds: float, text: st
     assert duration(seconds) == text
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("5 min", 300), ("1.5h", 5400)])
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90s", 90), ("30m", 1800), ("5 min", 300), ("1.5h", 5400), ("4m30s", 270), ("1 h 05 min", 3900)],
+)
 def test_parse_duration_gives_seconds(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "30", "m", "-3m", "0s", "1d"])
+@pytest.mark.parametrize("text", ["", "30", "m", "-3m", "0s", "1d", "30s4m", "4m30"])
 def test_parse_duration_refuses_anything_else(text: str) -> None:
     with pytest.raises(UsageError, match=f"cannot read '{text}'"):
         parse_duration(text)

@@ -81,6 +81,50 @@ def test_without_five_rounds_that_differ_there_is_no_check() -> None:
     assert serial_correlation([dict.fromkeys(range(6), 0.1)]) is None
 
 
+def test_the_error_is_spent_over_the_looks() -> None:
+    looks, draw = (3, 4, 5, 7, 9, 12, 15, 20), np.random.default_rng(8)
+    reports = [
+        [serial_correlation(rows_of(values[:, :look]), looks) for look in looks[2:]]
+        for values in draw.normal(size=(400, 3, 20))
+    ]
+    warned = np.array([[each is not None and each.is_significant for each in of_run] for of_run in reports])
+    assert not warned[:, 0].any()  # no order of 5 rounds is as rare as the share of the level
+    assert warned.any(axis=1).mean() <= MAX_P_VALUE + 2 * (0.02 * 0.98 / 400) ** 0.5
+    assert warned.any(axis=1).mean() > 0
+
+
+def test_a_single_look_has_all_of_the_error() -> None:
+    values = np.cumsum(np.random.default_rng(4).normal(size=(200, 5)), axis=1)
+    for looks in ((), (5,), (3,)):
+        report = serial_correlation(rows_of(values), looks)
+        assert report is not None
+        assert (report.level, report.is_significant) == (MAX_P_VALUE, True)
+
+
+def test_few_rows_begin_with_a_small_correlation_and_follow_their_rounds() -> None:
+    draw = np.random.default_rng(9)
+
+    def phis(rounds: int, phi: float) -> list[float]:
+        return [checked(rows_of(autoregressive(draw, 2, rounds, phi))).phi for _ in range(100)]
+
+    assert 0.1 < np.mean(phis(5, 0.0)) < 0.25
+    assert np.mean(phis(20, 0.0)) < 0.15
+    assert np.mean(phis(5, 0.8)) < np.mean(phis(20, 0.8))
+    assert np.mean(phis(20, 0.8)) > 0.4
+
+
+def test_only_long_rows_of_few_have_wider_errors() -> None:
+    report = checked(rows_of(np.array([[0.0, 0.1, 0.05, 0.02, 0.07]])))
+    assert (report.is_unknown, report.is_significant) == (True, False)
+    assert report.variance_factor(4) == 1.0
+    assert report.variance_factor(5) > 1.2
+    values = np.random.default_rng(10).normal(size=(5, 5))
+    many = checked(rows_of(values))
+    assert (many.is_unknown, many.variance_factor(5)) == (False, 1.0)
+    short: list[Mapping[int, float]] = [*rows_of(values[:1]), *rows_of(values[1:, :3])]
+    assert not (serial_correlation(short) or many).is_unknown
+
+
 def test_the_unit_of_a_row_does_not_matter_much() -> None:
     draw = np.random.default_rng(7)
     values = autoregressive(draw, 100, 5, 0.6)

@@ -216,9 +216,34 @@ def test_every_interval_has_one_verdict_and_the_mirrored_interval_the_mirrored_o
 def test_the_overall_change_is_a_geometric_mean_with_the_rounds_as_the_sample() -> None:
     values = np.random.default_rng(5).normal(0.05, 0.02, (7, 6))
     truth = scipy_stats.ttest_1samp(values.mean(axis=0), 0).confidence_interval(0.95)
-    interval = intervals.geometric_mean(values)
+    interval = intervals.interval(intervals.geometric_mean(values), 0.05)
     assert np.exp(float(interval.estimate)) == pytest.approx(scipy_stats.gmean(np.exp(values), axis=None))
     assert (float(interval.low), float(interval.high)) == pytest.approx((truth.low, truth.high))
+
+
+def test_what_is_called_lets_no_other_row_in_as_probable() -> None:
+    p = np.array([1e-6] * 20 + [0.02] * 2 + [0.5] * 8)
+    called = intervals.significant(p)
+    assert called.sum() == 20
+    assert intervals.discoveries(p, intervals.PROBABLE_RATE).sum() == 22
+    assert not intervals.probable(p, called)[:20].any()
+    assert intervals.probable(p, called).sum() == 2  # 0.02 is at most 0.2 of two in ten
+    assert intervals.probable(np.array([1e-6] * 20 + [0.05] * 2 + [0.5] * 8), called).sum() == 0
+
+
+def test_of_the_rows_that_are_probably_different_at_most_one_in_five_is_equal() -> None:
+    draw, wrong, total, reports = np.random.default_rng(7), 0, 0, 0
+    truth = np.r_[np.full(10, np.log(1.05)), np.zeros(90)]
+    for _ in range(150):
+        values = draw.normal(0, 0.03, (100, 5)) + truth[:, None]
+        error = values.std(axis=1, ddof=1) / 5**0.5
+        p = intervals.p_value(
+            intervals.PairedEvidence(values.mean(axis=1), error, np.full(100, 4.0), np.full(100, 5.0)), (5,)
+        )
+        likely = intervals.probable(p, intervals.significant(p)) & (np.abs(values.mean(axis=1)) > np.log1p(0.02))
+        wrong, total, reports = wrong + int(likely[10:].sum()), total + int(likely.sum()), reports + 1
+    assert total > 20
+    assert wrong / total <= 0.2 + 2 * (0.16 / total) ** 0.5
 
 
 def test_the_rule_that_ships_calls_few_equal_sides_different_and_finds_five_in_a_hundred() -> None:

@@ -92,9 +92,8 @@ def test_one_round_has_a_mean_and_no_interval(tmp_path: Path) -> None:
     mean = only(comparison)
     assert mean.ratio == pytest.approx(1.0)
     assert (mean.ratio_low, mean.ratio_high, mean.rounds) == (None, None, 1)
-    assert wording.mean_sentences(comparison) == [
-        "torch-2.x against torch-1.0: 1.00x on average, no interval from one round, over 2 cells in 2 workloads"
-    ]
+    scope = "1.00x on average, no interval from one round, over 2 cells in 2 workloads; median 1.00x"
+    assert wording.mean_sentences(comparison) == [f"torch-2.x against torch-1.0: {scope}"]
     assert json.loads(render(comparison, "json"))["overall"][0]["ratio_low"] is None
 
 
@@ -215,6 +214,8 @@ def test_json_has_it_by_environment_and_csv_has_rows_alone(laptop: Comparison) -
         "ratio": first.ratio,
         "ratio_low": first.ratio_low,
         "ratio_high": first.ratio_high,
+        "p_value": first.p_value,
+        "median_ratio": first.median_ratio,
         "cells": 12,
         "workloads": ["asr-lstm", "rnn-step"],
         "rounds": 5,

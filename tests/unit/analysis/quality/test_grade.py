@@ -1,6 +1,7 @@
 """The grade of a run: each threshold, each sentence, and their order."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.compare.comparison import summarise
-from runner.analysis.comparison_model import Comparison, Row
+from runner.analysis.comparison_model import Comparison, Detectable, Row
 from runner.analysis.model import LEVELS, Dataset, Figures, Grade, QualityIssue, Reason
 from runner.analysis.quality import grade as grades
 from runner.analysis.quality import quality_issues
@@ -35,7 +36,7 @@ GOOD = Figures(
     serious_cells=0,
     rounds=5,
     comparisons=20,
-    decided=20,
+    half_width=0.02,
 )
 
 
@@ -68,12 +69,13 @@ def codes(value: Grade) -> list[str]:
     return [reason.code for reason in value.reasons]
 
 
-def test_a_quiet_run_with_decided_comparisons_is_good(tmp_path: Path) -> None:
+def test_a_quiet_run_with_precise_comparisons_is_good(tmp_path: Path) -> None:
     value = graded(run(tmp_path, others_busy=0.1))
     assert (value.level, value.reasons) == ("good", ())
     assert value.sentence == "good: the machine was quiet and the comparisons are precise"
     assert (value.figures.aa_pairs, value.figures.rounds, value.figures.cells) == (1, 6, 3)
-    assert (value.figures.comparisons, value.figures.decided, value.figures.others_busy) == (1, 1, 0.1)
+    assert (value.figures.comparisons, value.figures.others_busy) == (1, 0.1)
+    assert value.figures.half_width == pytest.approx(0.003, abs=0.002)
     assert value.figures.aa_median == pytest.approx(0.0, abs=0.005)
 
 
@@ -94,7 +96,7 @@ def test_good_figures_give_no_reason() -> None:
         ({"aa_differing": 1, "aa_pairs": 2}, ("fair", "a-a-differs")),
         ({"aa_differing": 2, "aa_pairs": 2}, ("poor", "a-a-differs")),
         ({"aa_pairs": 0, "aa_median": None}, ("fair", "no-controls")),
-        ({"aa_pairs": 0, "aa_median": None, "comparisons": 0, "decided": 0}, None),
+        ({"aa_pairs": 0, "aa_median": None, "comparisons": 0, "half_width": None}, None),
         ({"canary": None}, None),
         ({"canary": 0.10}, None),
         ({"canary": 0.11}, ("fair", "canary")),
@@ -104,16 +106,15 @@ def test_good_figures_give_no_reason() -> None:
         ({"serious_cells": 5}, ("fair", "serious-cells")),
         ({"serious_cells": 20}, ("fair", "serious-cells")),
         ({"serious_cells": 21}, ("poor", "serious-cells")),
-        ({"rounds": 4.5}, ("fair", "rounds")),
-        ({"rounds": 3}, ("fair", "rounds")),
+        ({"rounds": 3}, None),
         ({"rounds": 2.5}, ("poor", "rounds")),
-        ({"decided": 14}, None),
-        ({"decided": 13}, ("fair", "decided")),
-        ({"decided": 5}, ("fair", "decided")),
-        ({"decided": 4}, ("poor", "decided")),
-        ({"comparisons": 4, "decided": 0}, ("poor", "decided")),
-        ({"comparisons": 3, "decided": 0}, ("fair", "decided")),
-        ({"comparisons": 0, "decided": 0}, None),
+        ({"comparisons": 0, "half_width": None, "rounds": 5}, None),
+        ({"comparisons": 0, "half_width": None, "rounds": 4.5}, ("fair", "rounds")),
+        ({"comparisons": 0, "half_width": None, "rounds": 2.5}, ("poor", "rounds")),
+        ({"half_width": 0.05}, None),
+        ({"half_width": 0.051}, ("fair", "half-width")),
+        ({"half_width": 0.25}, ("fair", "half-width")),
+        ({"half_width": 0.251}, ("poor", "half-width")),
     ],
 )
 def test_each_threshold(changes: dict[str, Any], expected: tuple[str, str] | None) -> None:
@@ -121,14 +122,14 @@ def test_each_threshold(changes: dict[str, Any], expected: tuple[str, str] | Non
 
 
 def test_the_sentences() -> None:
-    figures = replace(GOOD, aa_median=0.121, aa_differing=1, canary=0.31, serious_cells=30, rounds=2, decided=3)
+    figures = replace(GOOD, aa_median=0.121, aa_differing=1, canary=0.31, serious_cells=30, rounds=2, half_width=0.124)
     assert [reason.sentence for check in CHECKS for reason in check(figures)] == [
         "environments differ from themselves by 12%, in the median of 20 A/A pairs",
         "1 of 20 A/A pairs differs beyond chance, or by more than 25%",
         "a fixed product took 31% longer in the slowest part of the run than in the quickest",
         "30 of 40 cells have a serious quality issue",
         "the median comparison has 2 rounds; 5 or more show the noise well",
-        "3 of 20 comparisons have a verdict, or an interval within 5%",
+        "with 2 rounds, the 95 % interval of the median comparison reaches 12% to either side",
     ]
 
 
@@ -192,32 +193,28 @@ def row(**changes: Any) -> Row:
     return Row(base=BASE, other=OTHER, **values)
 
 
-@pytest.mark.parametrize(
-    ("changes", "decided"),
-    [
-        ({"verdict": "faster"}, 1),
-        ({"verdict": "same"}, 1),
-        ({}, 1),  # 4 % to each side
-        ({"ratio_low": 0.9, "ratio_high": 1.0}, 0),  # 5.4 %
-        ({"ratio_low": 0.95, "ratio_high": 1.04}, 1),
-        ({"ratio_low": None, "ratio_high": None}, 0),
-    ],
-)
-def test_a_comparison_is_decided_or_has_a_narrow_interval(
-    changes: dict[str, Any], decided: int, tmp_path: Path
-) -> None:
-    comparison = Comparison(
-        base="torch-1.0", others=("torch-2.x",), device="cpu", device_name="", rows=(row(**changes),)
-    )
-    value = grade(run(tmp_path), (), [comparison])
-    assert value is not None
-    assert (value.figures.comparisons, value.figures.decided) == (1, decided)
+def compared(*rows: Row, **changes: Any) -> Comparison:
+    return Comparison(base="torch-1.0", others=("torch-2.x",), device="cpu", device_name="", rows=rows, **changes)
+
+
+@pytest.mark.parametrize("verdict", ["faster", "same", "inconclusive"])
+def test_the_half_width_is_that_of_the_rounds_of_an_open_comparison_whatever_the_verdict(verdict: str) -> None:
+    of_three = row(verdict=verdict, ratio=0.5, rounds=3, independent_rounds=3, round_sd=0.04)
+    of_open = compared(of_three, detectable_by_kind={"": Detectable(0.1, (3, 5, 8))})
+    rounds, half_width = grades.median_interval([of_open])
+    assert rounds == 8
+    sd = 0.04 / (math.log(4) / 2) ** 0.5  # the median of chi-squared with two degrees of freedom is 2 log 2
+    assert half_width == pytest.approx(math.expm1(2.364624 * sd / 8**0.5), rel=1e-4)
+    assert grades.median_interval([compared(of_three)]).rounds == 3
+
+
+def test_one_round_has_no_half_width() -> None:
+    assert grades.median_interval([compared(row(rounds=1, independent_rounds=1))]) == (1, None)
 
 
 def test_rows_without_a_ratio_are_no_comparisons(tmp_path: Path) -> None:
     rows = (row(verdict="not-comparable", ratio=None), row(verdict="not-measured", ratio=None))
-    comparison = Comparison(base="torch-1.0", others=("torch-2.x",), device="cpu", device_name="", rows=rows)
-    value = grade(run(tmp_path), (), [comparison])
+    value = grade(run(tmp_path), (), [compared(*rows)])
     assert value is not None
     assert value.figures.comparisons == 0
 
@@ -258,11 +255,11 @@ def test_every_code_and_figure_of_a_grade_is_explained() -> None:
         "canary",
         "serious-cells",
         "rounds",
-        "decided",
+        "half-width",
     ):
         assert f"`{code}`" in page
     thresholds = (grades.FAIR_AA_MEDIAN, grades.POOR_AA_MEDIAN, grades.FAIR_CANARY, grades.POOR_CANARY)
-    for share in (*thresholds, grades.FAIR_DECIDED, grades.POOR_DECIDED, grades.POOR_SERIOUS_CELLS):
+    for share in (*thresholds, grades.FAIR_HALF_WIDTH, grades.POOR_HALF_WIDTH, grades.POOR_SERIOUS_CELLS):
         assert f"{share:.0%}".replace("%", " %") in page
     records = (Path(__file__).parents[4] / "docs" / "reference" / "records.md").read_text("utf-8")
     for name in asdict(GOOD):
