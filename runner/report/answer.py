@@ -105,7 +105,8 @@ class Answer:
         cards: one for each comparison of releases on each kind of device, A/A controls left out.
         slower: the rows that are slower, or probably, the largest change first, with the names of their releases.
         grade: of the run; None without a good record.
-        undecided: how many comparisons of releases are not decided, of ``compared``.
+        undecided: how many comparisons of releases are not decided, of ``compared``; the run gave ``given_up`` of them
+            up.
     """
 
     headline: str
@@ -114,6 +115,7 @@ class Answer:
     grade: Grade | None
     undecided: int
     compared: int
+    given_up: int = 0
 
 
 def answer(
@@ -142,6 +144,7 @@ def answer(
         grade=grade,
         undecided=sum(row.verdict == "inconclusive" for row in rows),
         compared=len(rows),
+        given_up=sum(row.given_up for row in rows),
     )
 
 
