@@ -15,6 +15,7 @@ from runner.analysis.model import TurnMedians
 from runner.core.facts import TEXT_COLUMNS, VALUE_COLUMNS
 from runner.core.model import Cell, Record
 from runner.store.records import QuickRecord, StoredRecord, quick_of
+from runner.store.samples import DISTURBED
 from runner.store.samples import TEXT_COLUMNS as SAMPLE_TEXT_COLUMNS
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ def samples_of(rounds: pd.DataFrame, times: "npt.NDArray[np.float64]", counts: "
     columns["round"] = rounds["round"].to_numpy()[rows]
     columns["iteration"] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     columns["seconds"] = times if times.flags.writeable else times.copy()
+    columns[DISTURBED] = np.zeros(len(rows), dtype=np.bool_)
     return pd.DataFrame(columns, copy=False)  # nothing else refers to these arrays, which may have millions of rows
 
 

@@ -107,6 +107,7 @@ class Answer:
         grade: of the run; None without a good record.
         undecided: how many comparisons of releases are not decided, of ``compared``; the run gave ``given_up`` of them
             up.
+        disturbed: how many rounds other programs disturbed, and were measured again, as a sentence; empty if none.
     """
 
     headline: str
@@ -116,10 +117,15 @@ class Answer:
     undecided: int
     compared: int
     given_up: int = 0
+    disturbed: str = ""
 
 
 def answer(
-    comparisons: Iterable[Comparison], names: Mapping[str, EnvironmentRelease], grade: Grade | None, fallback: str
+    comparisons: Iterable[Comparison],
+    names: Mapping[str, EnvironmentRelease],
+    grade: Grade | None,
+    fallback: str,
+    disturbed: str = "",
 ) -> Answer:
     """Return the answer of a run.
 
@@ -128,6 +134,7 @@ def answer(
         names: environment -> its release; an environment that it lacks is called by its id.
         grade: of the run.
         fallback: the headline where nothing is compared.
+        disturbed: a sentence about its disturbed rounds; empty if it has none.
     """
     of_releases = [each for each in comparisons if not each.is_control]
     several = panels.has_several_kinds(of_releases)
@@ -145,6 +152,7 @@ def answer(
         undecided=sum(row.verdict == "inconclusive" for row in rows),
         compared=len(rows),
         given_up=sum(row.given_up for row in rows),
+        disturbed=disturbed,
     )
 
 
@@ -263,6 +271,8 @@ def trust_lines(answer: Answer, *, failed: int, cells: int) -> Iterator[tuple[st
         yield "Processes", f"a plain process takes another time than was measured in {count}"
     if figures.others_busy is not None:
         yield "Machine", f"other programs kept {figures.others_busy:.2f} of {figures.cpus} CPUs busy"
+    if answer.disturbed:
+        yield "Disturbed", answer.disturbed
     yield (
         "Correct",
         f"no disagreement with the reference in any of the {cells} measured tests"

@@ -42,6 +42,7 @@ def review(analysis: Analysis, run: Run, reports: Path) -> Check:
     """
     results, journal = analysis.dataset, analysis.dataset.journal
     state = "at work" if run.is_held() else "unfinished" if journal.unfinished else "finished"
+    disturbed = disturbed_rounds(journal)
     resumable = journal.header.get("harness") == harness_archive.version()
     checked = Check(
         run=run.id,
@@ -52,7 +53,7 @@ def review(analysis: Analysis, run: Run, reports: Path) -> Check:
         quality_issues=analysis.issues,
         failures=_failures(results),
         comparisons=tuple(each for each in analysis.comparisons if not each.is_control),
-        notes=(*results.warnings, *filter(None, [_resume_note(state, resumable=resumable)])),
+        notes=(*results.warnings, *filter(None, [disturbed.sentence, _resume_note(state, resumable=resumable)])),
         command="",
         plain=tuple(analysis.measured.plain_pairs.values()),
     )

@@ -23,8 +23,13 @@ TEXT_COLUMNS = (
     "backend",
     "device",
 )
-COLUMNS = (*TEXT_COLUMNS, "round", "iteration", "seconds")
-"""The columns of the samples; ``iteration`` counts from 0 in each round, ``seconds`` is one iteration's time."""
+DISTURBED = "disturbed"
+COLUMNS = (*TEXT_COLUMNS, "round", "iteration", "seconds", DISTURBED)
+"""The columns of the samples; ``iteration`` counts from 0 in each round, ``seconds`` is one iteration's time.
+
+``disturbed`` is true for the samples of a round that other programs disturbed and that was measured again: they do not
+count. Files of older programs lack it, and have no such samples.
+"""
 
 ROWS_AT_ONCE = 50_000
 """Rows that are converted to CSV at a time: their text is repeated in memory."""
@@ -119,10 +124,12 @@ def read(path: Path) -> pd.DataFrame:
         frame = pd.read_parquet(path, page_checksum_verification=True) if parquet else _read_csv(path)
     except (OSError, ValueError) as error:
         raise RecordError(Problem(f"{path} cannot be read: {error}")) from error
+    if DISTURBED not in frame.columns:
+        frame = frame.assign(**{DISTURBED: False})
     missing = [column for column in COLUMNS if column not in frame.columns]
     if missing:
         raise RecordError(Problem(f"{path} lacks the columns {', '.join(missing)}", hint="`runner export` writes them"))
-    numbers = {"round": "int64", "iteration": "int64", "seconds": "float64"}
+    numbers = {"round": "int64", "iteration": "int64", "seconds": "float64", DISTURBED: "bool"}
     try:
         return frame[list(COLUMNS)].astype({**dict.fromkeys(TEXT_COLUMNS, "category"), **numbers})
     except (TypeError, ValueError) as error:
@@ -138,6 +145,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
         "round": pa.int64(),
         "iteration": pa.int64(),
         "seconds": pa.float64(),
+        DISTURBED: pa.bool_(),
     }
     frame: pd.DataFrame = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types)).to_pandas()
     return frame
