@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.analysis.analyse import Analysis, analyse_run
+from runner.analysis.disturbed_rounds import disturbed_rounds
 from runner.analysis.model import Dataset
 from runner.backends import harness_archive
 from runner.core.collector import collector_paused
