@@ -206,7 +206,7 @@ class FakeBackend:
         self.deeds[cell] = deque(deeds)
 
     def is_beside(self, cell: str, *others_busy: float) -> None:
-        """Say how many CPUs other programs keep busy beside ``environment/implementation``, time after time; then none."""
+        """Say how many CPUs other programs keep busy beside ``environment/implementation``, in turn; then none."""
         self.others_busy[cell] = deque(others_busy)
 
     def beside(self, environment: str, implementation: str) -> dict[str, float]:
