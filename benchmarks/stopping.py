@@ -108,14 +108,14 @@ def measured(
         ends[:, active] = tested.shown
         words[active], rounds[active] = word, count
         still_open = np.flatnonzero(word == "inconclusive")
-        still_open = still_open[~given_up(evidence, ranks, at, still_open, alpha)]
+        still_open = still_open[~abandoned(evidence, ranks, at, still_open, alpha)]
         active = active[still_open]
         if not len(active):
             break
     return Ended(words, rounds, intervals.Interval(*ends))
 
 
-def given_up(
+def abandoned(
     evidence: intervals.PairedEvidence,
     log_ratios: Sequence[intervals.Floats | None],
     at: tuple[int, ...],
@@ -132,9 +132,9 @@ def given_up(
         level: of a difference, see ``open_rows.table_level``.
     """
     of_open = intervals.PairedEvidence(*(column[rows] for column in evidence))
-    calm = without_outliers(of_open, [log_ratios[row] for row in rows.tolist()])
-    forecast_of_open = open_rows.more_rounds(of_open, [at] * len(rows), level, MARGIN, calm)
-    return open_rows.given_up(of_open.rounds, forecast_of_open.chance, [at] * len(rows))
+    robust = without_outliers(of_open, [log_ratios[row] for row in rows.tolist()])
+    forecast_of_open = open_rows.more_rounds(of_open, [at] * len(rows), level, MARGIN, robust)
+    return open_rows.abandoned(of_open.rounds, forecast_of_open.chance, [at] * len(rows))
 
 
 class Table(NamedTuple):
@@ -175,7 +175,7 @@ def measured_table(
         evidence = evidence._replace(error=evidence.error * np.sqrt(factors))
         of_open = intervals.PairedEvidence(*(column[rows] for column in evidence))
         level = open_rows.table_level(of_open, [at] * len(rows), int(significant.sum()), len(words), MARGIN)
-        rows = rows[~given_up(evidence, seen, at, rows, level)]
+        rows = rows[~abandoned(evidence, seen, at, rows, level)]
         if not rows.size:
             break
         counts[rows] = at[position + 1]
@@ -245,11 +245,11 @@ def table_lines(tables: int, seed: int) -> Iterator[str]:
         draw, at = np.random.default_rng([seed, rows, changed, cap]), intervals.looks(MIN_ROUNDS, cap)
         truth = np.where(np.arange(rows) < changed, np.log1p(change), 0.0)
         ended = [measured_table(plain(draw, rows, cap, sd) + truth[:, None], at) for _ in range(tables)]
-        found = np.mean([table.words[:changed] == "slower" for table in ended])
+        share = np.mean([table.words[:changed] == "slower" for table in ended])
         false = np.mean([np.isin(table.words[changed:], ["slower", "faster"]) for table in ended])
         count = np.mean([table.counts for table in ended])
         yield (
-            f"| {rows} | {changed}, {change:.0%} slower | {sd:.0%} | {at[0]} to {cap} | {found:.0%} | {false:.2%} | "
+            f"| {rows} | {changed}, {change:.0%} slower | {sd:.0%} | {at[0]} to {cap} | {share:.0%} | {false:.2%} | "
             f"{count:.1f} |"
         )
 

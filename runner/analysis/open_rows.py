@@ -31,7 +31,7 @@ from runner.analysis.model import MIN_ROUNDS
 from runner.stats import continuation, intervals, signed_rank
 from runner.stats.continuation import Floats
 
-GIVE_UP_ROUNDS = 5
+LEAST_ROUNDS = 5
 """A pair with fewer rounds is not given up: its noise is hardly known."""
 LEAST_CHANCE = 0.05
 """A pair is given up if it is less probable than this that a look up to the last one decides it."""
@@ -39,7 +39,7 @@ SAMPLED_ROWS = 256
 """Rows of a large table that show how many discoveries it should have."""
 
 
-class Forecast(NamedTuple):
+class RowForecast(NamedTuple):
     """What the coming looks should do for each of P open rows, (P,).
 
     Attributes:
@@ -84,16 +84,16 @@ def table_level(
     return difference_level(discoveries + max(float(expected) - 1, 0.0), rows)
 
 
-def given_up(rounds: Floats, chance: Floats, looks: Sequence[tuple[int, ...]]) -> NDArray[np.bool_]:
+def abandoned(rounds: Floats, chance: Floats, looks: Sequence[tuple[int, ...]]) -> NDArray[np.bool_]:
     """Return which of P open rows get no further round, (P,), although their last look is still to come.
 
     Args:
         rounds: of the rows.
-        chance: that a look up to the last one decides them, see ``Forecast``.
+        chance: that a look up to the last one decides them, see ``RowForecast``.
         looks: for each row the numbers of rounds at which verdicts were planned.
     """
     last = np.array([at[-1] for at in looks], dtype=np.int_)
-    return np.asarray((rounds >= GIVE_UP_ROUNDS) & (rounds < last) & (chance < LEAST_CHANCE))
+    return np.asarray((rounds >= LEAST_ROUNDS) & (rounds < last) & (chance < LEAST_CHANCE))
 
 
 def more_rounds(
@@ -101,8 +101,8 @@ def more_rounds(
     looks: Sequence[tuple[int, ...]],
     total: float,
     margin: float,
-    calm: intervals.PairedEvidence | None = None,
-) -> Forecast:
+    robust: intervals.PairedEvidence | None = None,
+) -> RowForecast:
     """Return how many more rounds should decide each of P open rows, above MAX_MORE_ROUNDS where no such number would.
 
     The coming looks are the planned ones and, after the last of them, those of the growth rule at the last level.
@@ -112,13 +112,13 @@ def more_rounds(
         looks: for each row the numbers of rounds at which verdicts were planned.
         total: the level of a difference over all looks, see ``table_level``.
         margin: the relative change that counts as none, above 0.
-        calm: the evidence of the rows without their outliers, see ``stats.outliers``; None if no look takes ranks.
+        robust: the evidence of the rows without their outliers, see ``stats.outliers``; None if no look takes ranks.
     """
     by_all = _continued(evidence, looks, total, margin)
-    rows = np.flatnonzero(np.isfinite(calm.error)) if calm else np.array([], dtype=np.int_)
-    if calm and rows.size:
+    rows = np.flatnonzero(np.isfinite(robust.error)) if robust else np.array([], dtype=np.int_)
+    if robust and rows.size:
         of_rows = [looks[index] for index in rows.tolist()]
-        by_ranks = _continued(_rows_of(calm, rows), of_rows, total, margin, first_look=signed_rank.MIN_ROUNDS)
+        by_ranks = _continued(_rows_of(robust, rows), of_rows, total, margin, first_look=signed_rank.MIN_ROUNDS)
         by_all.low[rows] = np.minimum(by_all.low[rows], by_ranks.low)
         by_all.high[rows] = np.minimum(by_all.high[rows], by_ranks.high)
         by_all.chance[rows] = np.maximum(by_all.chance[rows], by_ranks.chance)
@@ -133,7 +133,7 @@ def _continued(
     *,
     first_look: int = 0,
     counts_same: bool = True,
-) -> Forecast:
+) -> RowForecast:
     """Return the forecast of P rows by the looks from ``first_look`` rounds on; of ``same`` only where that counts."""
     rounds, independent = evidence.rounds.astype(np.int_), independent_rounds(evidence)
     low, high = (np.full(len(rounds), MAX_MORE_ROUNDS + 1) for _ in range(2))
@@ -156,7 +156,7 @@ def _continued(
         low[group], high[group] = (first(more, decided >= share) for share in (EARLY, LATE))
         planned = int((coming <= at[-1]).sum())
         chance[group] = decided[:, planned - 1] if planned else 0.0
-    return Forecast(low, high, chance)
+    return RowForecast(low, high, chance)
 
 
 def _coming_looks(at: tuple[int, ...], now: int) -> tuple[int, ...]:

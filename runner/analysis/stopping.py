@@ -66,7 +66,7 @@ class StoppingRule:
         """
         is_last = rounds >= self.looks[-1]
         rows = [] if is_last else self._open(comparisons)
-        candidates = sorted((self._candidate(row) for row in rows if not row.given_up), key=lambda each: each.seconds)
+        candidates = sorted((self._candidate(row) for row in rows if not row.abandoned), key=lambda each: each.seconds)
         chosen: set[Cell] = set()
         for candidate in candidates:
             remaining -= pace * candidate.seconds
@@ -75,8 +75,8 @@ class StoppingRule:
             chosen |= candidate.cells | ({twin(cell) for cell in candidate.cells} & self.round_seconds.keys())
         if not rows:
             return Decision(frozenset())
-        further = f"a further round for {len(chosen)} cells" if chosen else "no further round"
-        return Decision(frozenset(chosen), f"after {rounds} rounds {open_verdicts(rows)}: {further}")
+        ending = f"a further round for {len(chosen)} cells" if chosen else "no further round"
+        return Decision(frozenset(chosen), f"after {rounds} rounds {open_verdicts(rows)}: {ending}")
 
     def _open(self, comparisons: Iterable[Comparison]) -> list[Row]:
         """Return the undecided pairs of planned cells that rounds may decide; A/A pairs get no round of their own."""
@@ -95,6 +95,6 @@ class StoppingRule:
 
 def open_verdicts(rows: Sequence[Row]) -> str:
     """Return how many verdicts are open, and how many of them are given up, as a clause; for one or more open rows."""
-    given_up = sum(row.given_up for row in rows)
+    abandoned = sum(row.abandoned for row in rows)
     verdicts = f"{len(rows)} verdict{'s are' if len(rows) > 1 else ' is'} open"
-    return verdicts + (f", {given_up} of them given up" if given_up else "")
+    return verdicts + (f", {abandoned} of them given up" if abandoned else "")

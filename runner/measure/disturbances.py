@@ -21,7 +21,7 @@ MAX_IN_VAIN = 2
 """Repeats in a row that are disturbed again; then none follows until a round has been undisturbed."""
 
 
-class Part(NamedTuple):
+class ComparedCells(NamedTuple):
     """The cells of a case in a round that are compared with each other: those of a phase and precision."""
 
     case_id: str
@@ -67,12 +67,14 @@ class Disturbances:
         self.in_vain = 0
         self.repeats: Counter[str] = Counter()
         self._attempts: dict[tuple[str, int], int] = dict(past.attempts)
-        self._signs: dict[Part, dict[Cell, Signs]] = defaultdict(dict)  # of the last attempt, whose number follows
-        self._attempt_of: dict[Part, int] = {}
+        self._signs: dict[ComparedCells, dict[Cell, Signs]] = defaultdict(
+            dict
+        )  # of the last attempt, whose number follows
+        self._attempt_of: dict[ComparedCells, int] = {}
         self._shortest: dict[Cell, float] = {}  # seconds of a turn
-        self._noted: set[Part] = set()  # in this step
-        self._changed: set[Part] = set()  # since their extents were calculated
-        self._extents: dict[Part, float] = {}  # of the parts that are disturbed
+        self._noted: set[ComparedCells] = set()  # in this step
+        self._changed: set[ComparedCells] = set()  # since their extents were calculated
+        self._extents: dict[ComparedCells, float] = {}  # of the parts that are disturbed
         self._marked = {(_part(cell, number), attempt) for cell, number, attempt in past.disturbed}
         if allowed is not None:
             for (cell, number), (attempt, signs) in past.signs.items():
@@ -105,7 +107,7 @@ class Disturbances:
             self._shortest[cell] = signs.turn_seconds
             self._changed.update(self._signs)  # seldom: a record of so many rounds
 
-    def found(self, *, is_repeat: bool = False) -> Iterator[RoundDisturbed]:
+    def marks(self, *, is_repeat: bool = False) -> Iterator[RoundDisturbed]:
         """Yield the parts that turned out to be disturbed since the last call; called at the end of each step.
 
         A later, better round may show that an earlier one was disturbed.
@@ -130,7 +132,7 @@ class Disturbances:
                 self._marked.add(marked)
                 yield RoundDisturbed(part.case_id, part.round, marked[1], tuple(self._signs[part]), extent)
 
-    def _extent(self, part: Part) -> float:
+    def _extent(self, part: ComparedCells) -> float:
         """Return how far a part was disturbed, in units of what is allowed; more than 1 is too much."""
         cells = self._signs[part]
         extents = [(signs.others_busy or 0.0) / (self.allowed or 1.0) for signs in cells.values()]
@@ -172,5 +174,5 @@ class Disturbances:
             self._extents.pop(part, None)
 
 
-def _part(cell: Cell, number: int) -> Part:
-    return Part(cell.case_id, number, cell.phase, cell.precision)
+def _part(cell: Cell, number: int) -> ComparedCells:
+    return ComparedCells(cell.case_id, number, cell.phase, cell.precision)

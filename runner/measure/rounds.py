@@ -187,7 +187,7 @@ class _Executor:
 
     def _again(self, of: Round) -> Iterator[Event]:
         """Measure disturbed rounds again, on new servers, one of each case at a time, until none is to be repeated."""
-        yield from self.disturbances.found()  # of a resumed run
+        yield from self.disturbances.marks()  # of a resumed run
         while repeats := self.disturbances.to_repeat(of.group, self.abandoned):
             repeats = [each for each in repeats if self._has_time_for(of, each)]
             steps = [self.order.step_again(*each) for each in repeats]
@@ -238,7 +238,7 @@ class _Executor:
             self.disturbances.note(attempted)
             yield attempted
         yield CaseFinished(step.block.case_id, step.number)
-        yield from self.disturbances.found(is_repeat=is_repeat)
+        yield from self.disturbances.marks(is_repeat=is_repeat)
 
     def _note_failure(self, block: Block, outcome: Outcome) -> None:
         """Decide whether a cell that failed is measured again, and next to others."""

@@ -105,7 +105,7 @@ class Answer:
         cards: one for each comparison of releases on each kind of device, A/A controls left out.
         slower: the rows that are slower, or probably, the largest change first, with the names of their releases.
         grade: of the run; None without a good record.
-        undecided: how many comparisons of releases are not decided, of ``compared``; the run gave ``given_up`` of them
+        undecided: how many comparisons of releases are not decided, of ``compared``; the run gave ``abandoned`` of them
             up.
         disturbed: how many rounds other programs disturbed, and were measured again, as a sentence; empty if none.
     """
@@ -116,7 +116,7 @@ class Answer:
     grade: Grade | None
     undecided: int
     compared: int
-    given_up: int = 0
+    abandoned: int = 0
     disturbed: str = ""
 
 
@@ -151,7 +151,7 @@ def answer(
         grade=grade,
         undecided=sum(row.verdict == "inconclusive" for row in rows),
         compared=len(rows),
-        given_up=sum(row.given_up for row in rows),
+        abandoned=sum(row.abandoned for row in rows),
         disturbed=disturbed,
     )
 

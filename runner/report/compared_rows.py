@@ -154,7 +154,7 @@ def _advice(row: Row) -> str:
         return ""
     if row.code in {"more-rounds", wording.LEANING} and len(row.boards) > 1:
         return "more boards"
-    if row.given_up:
+    if row.abandoned:
         return f"given up after {row.rounds} rounds"
     if row.code in {"more-rounds", wording.LEANING}:
         if row.more_rounds > MAX_MORE_ROUNDS:

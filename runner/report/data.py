@@ -40,7 +40,7 @@ COLUMNS = (
     "deciding_high",
     "more_rounds_low",
     "more_rounds",
-    "given_up",
+    "abandoned",
     "device_name",
     "boards",
 )

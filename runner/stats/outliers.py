@@ -34,10 +34,10 @@ def without_outliers(evidence: PairedEvidence, log_ratios: Sequence[Floats | Non
     for count, members in grouped((len(each), (index, each)) for index, each in enough).items():
         rows, values = np.array([index for index, _ in members]), np.stack([each for _, each in members])
         middle = np.median(values, axis=1)
-        calm = NORMAL_MAD * count / (count - 0.8) * np.median(np.abs(values - middle[:, None]), axis=1)
+        robust = NORMAL_MAD * count / (count - 0.8) * np.median(np.abs(values - middle[:, None]), axis=1)
         all_rounds = values.std(axis=1, ddof=1)
-        outlying = (all_rounds > OUTLYING * calm) & (calm > 0)
+        outlying = (all_rounds > OUTLYING * robust) & (robust > 0)
         mean[rows] = np.where(outlying, middle, mean[rows])
-        shares = calm / np.where(outlying, all_rounds, 1.0)
+        shares = robust / np.where(outlying, all_rounds, 1.0)
         error[rows] = np.where(outlying, evidence.error[rows] * shares, np.inf)
     return evidence._replace(mean=mean, error=error)

@@ -121,8 +121,8 @@ class FakeServer:
         elif deed == "ok" and request.get("turns"):
             self.turn(request)
         elif deed == "ok":
-            beside = self.backend.beside(self.environment, request.get("implementation", ""))
-            self.reply(request, **{"status": "ok", "seconds": [0.5], **beside, **reply})
+            others = self.backend.others_of(self.environment, request.get("implementation", ""))
+            self.reply(request, **{"status": "ok", "seconds": [0.5], **others, **reply})
         else:
             self.reply(request, status="failed", **{"class": deed}, reason=f"it was {deed}")
 
@@ -138,8 +138,8 @@ class FakeServer:
         self.waiting = {}
         count = self.turns.pop(slug) - 3
         if deed == "ok":
-            beside = self.backend.beside(self.environment, slug)
-            self.reply(request, status="ok", seconds=[0.5] * count or [0.5], turns=[1] * count, **beside)
+            others = self.backend.others_of(self.environment, slug)
+            self.reply(request, status="ok", seconds=[0.5] * count or [0.5], turns=[1] * count, **others)
         else:
             self.act(request, deed)
 
@@ -209,7 +209,7 @@ class FakeBackend:
         """Say how many CPUs other programs keep busy beside ``environment/implementation``, in turn; then none."""
         self.others_busy[cell] = deque(others_busy)
 
-    def beside(self, environment: str, implementation: str) -> dict[str, float]:
+    def others_of(self, environment: str, implementation: str) -> dict[str, float]:
         """Return the facts about other programs of an answer."""
         left = self.others_busy.get(f"{environment}/{implementation}")
         return {} if left is None else {"others_busy": left.popleft() if left else 0.0}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from runner.analysis import forecast, open_rows
-from runner.analysis.comparison_model import MAX_MORE_ROUNDS, CalmRounds, Detectable, Row
+from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Detectable, RobustRounds, Row
 from runner.analysis.model import MIN_ROUNDS
 from runner.core.grouping import grouped
 from runner.stats import intervals
@@ -44,13 +44,13 @@ def with_forecasts(
     of_open = intervals.PairedEvidence(*(column[is_open] for column in evidence))
     open_looks = [looks[index] for index in is_open.tolist()]
     total = open_rows.table_level(of_open, open_looks, discoveries, len(rows), margin)
-    calm = without_outliers(of_open, [log_ratios[index] for index in is_open.tolist()])
-    more = open_rows.more_rounds(of_open, open_looks, total, margin, calm)
-    given_up = open_rows.given_up(of_open.rounds, more.chance, open_looks)
-    columns = (is_open, more.low, more.high, given_up, calm.mean, calm.error * np.sqrt(counts[is_open]))
-    for index, low, high, is_given_up, mean, sd in zip(*(column.tolist() for column in columns), strict=True):
-        of_calm = CalmRounds(mean, sd) if np.isfinite(sd) else None
-        noisy[index] = _with_promise(replace(noisy[index], given_up=is_given_up, calm=of_calm), low, high)
+    robust = without_outliers(of_open, [log_ratios[index] for index in is_open.tolist()])
+    more = open_rows.more_rounds(of_open, open_looks, total, margin, robust)
+    abandoned = open_rows.abandoned(of_open.rounds, more.chance, open_looks)
+    columns = (is_open, more.low, more.high, abandoned, robust.mean, robust.error * np.sqrt(counts[is_open]))
+    for index, low, high, is_abandoned, mean, sd in zip(*(column.tolist() for column in columns), strict=True):
+        of_robust = RobustRounds(mean, sd) if np.isfinite(sd) else None
+        noisy[index] = _with_promise(replace(noisy[index], abandoned=is_abandoned, robust=of_robust), low, high)
     return noisy
 
 
@@ -114,18 +114,18 @@ def fresh_rounds(rows: Sequence[Row], table_rows: int, margin: float) -> list[in
     needed = [row.rounds + row.more_rounds for row in rows]
     indices = [index for index, row in enumerate(rows) if row.round_sd is not None and row.code != "noise-floor"]
     views = {
-        index: CalmRounds(float(np.log(rows[index].ratio or 1.0)), rows[index].round_sd or 0.0) for index in indices
+        index: RobustRounds(float(np.log(rows[index].ratio or 1.0)), rows[index].round_sd or 0.0) for index in indices
     }
     for index, number in _fresh_rounds(rows, views, table_rows, margin).items():
         needed[index] = number
-    of_calm = {index: each for index in indices if (each := rows[index].calm)}
-    for index, number in _fresh_rounds(rows, of_calm, table_rows, margin).items():
+    of_robust = {index: each for index in indices if (each := rows[index].robust)}
+    for index, number in _fresh_rounds(rows, of_robust, table_rows, margin).items():
         needed[index] = min(needed[index], max(number, RANKED_ROUNDS))
     return needed
 
 
 def _fresh_rounds(
-    rows: Sequence[Row], views: Mapping[int, CalmRounds], table_rows: int, margin: float
+    rows: Sequence[Row], views: Mapping[int, RobustRounds], table_rows: int, margin: float
 ) -> dict[int, int]:
     """Return position -> the rounds of a new run, of rows whose rounds have a mean and a standard deviation."""
     counts = np.array([rows[index].independent_rounds for index in views], dtype=np.float64)
@@ -146,7 +146,7 @@ def _with_promise(row: Row, low: int, high: int) -> Row:
         sentence = (
             f"undecided on {len(row.boards)} boards of this kind; more boards would decide, more rounds would not"
         )
-        row = replace(row, given_up=True)
+        row = replace(row, abandoned=True)
     elif row.rounds == 1:
         sentence = f"one round cannot show the noise; {MIN_ROUNDS} or more are needed"
     elif row.independent_rounds == 1:
@@ -155,7 +155,7 @@ def _with_promise(row: Row, low: int, high: int) -> Row:
         state = "not yet significant" if row.code == "leaning" else "undecided"
         more = "should decide" if high <= MAX_MORE_ROUNDS else "would be needed"
         ending = f", and given up: fewer than 1 in {1 / open_rows.LEAST_CHANCE:.0f} would be decided in this run"
-        sentence = f"{state} with {row.rounds} rounds{ending * row.given_up}; {_rounds_text(low, high)} {more}"
+        sentence = f"{state} with {row.rounds} rounds{ending * row.abandoned}; {_rounds_text(low, high)} {more}"
     reason = "; ".join(filter(None, (row.reason, sentence)))
     return replace(row, more_rounds=high, more_rounds_low=low, reason=reason)
 

@@ -144,10 +144,10 @@ def test_looks_beyond_30_more_rounds_count_if_they_are_planned() -> None:
 def test_a_pair_is_given_up_from_5_rounds_on_and_below_1_in_20(
     rounds: int, chance_left: float, rows: list[bool]
 ) -> None:
-    assert open_rows.given_up(np.array([float(rounds)]), np.array([chance_left]), [LOOKS]).tolist() == rows
+    assert open_rows.abandoned(np.array([float(rounds)]), np.array([chance_left]), [LOOKS]).tolist() == rows
 
 
-def seen(log_ratios: list[float]) -> open_rows.Forecast:
+def seen(log_ratios: list[float]) -> open_rows.RowForecast:
     """Return the forecast of a row by its rounds."""
     of, rounds = promises.evidence_of(np.array([log_ratios])), np.array(log_ratios)
     return open_rows.more_rounds(of, [LOOKS], LEVEL, MARGIN, without_outliers(of, [rounds]))
@@ -161,8 +161,8 @@ def test_one_disturbed_round_does_not_make_a_pair_hopeless_where_ranks_will_deci
     of = promises.evidence_of(np.array([[*quiet, 0.05 + math.log(2)]]))
     assert open_rows.more_rounds(of, [LOOKS], LEVEL, MARGIN).chance[0] < open_rows.LEAST_CHANCE
     quick = (3, 4, 5, 7, 8)  # no look takes ranks
-    calm = without_outliers(of, [np.array([*quiet, 0.05 + math.log(2)])])
-    assert open_rows.more_rounds(of, [quick], LEVEL, MARGIN, calm).chance[0] < open_rows.LEAST_CHANCE
+    robust = without_outliers(of, [np.array([*quiet, 0.05 + math.log(2)])])
+    assert open_rows.more_rounds(of, [quick], LEVEL, MARGIN, robust).chance[0] < open_rows.LEAST_CHANCE
 
 
 def test_the_discoveries_that_a_table_should_make_raise_the_level_of_its_rows() -> None:

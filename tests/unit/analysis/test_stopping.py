@@ -108,7 +108,7 @@ def test_the_rule_of_a_plan_has_its_looks_and_the_cost_of_a_round_of_each_cell_t
 
 
 def test_pairs_that_are_given_up_get_no_further_round_and_are_counted() -> None:
-    gone = replace(row(COSTLY, 31), given_up=True, rounds=5)
+    gone = replace(row(COSTLY, 31), abandoned=True, rounds=5)
     decision = RULE.decide([comparison(row(CHEAP, 2), gone)], 5)
     assert decision.cells == {*CHEAP}
     assert decision.reason == "after 5 rounds 2 verdicts are open, 1 of them given up: a further round for 2 cells"
@@ -137,8 +137,8 @@ def test_what_a_table_forecasts_reaches_the_rule() -> None:
         return only
 
     hopeless, open_row = decided(0.3, -0.3, 0.2, -0.25, 0.1), decided(0.05, 0.04, 0.09, 0.05, 0.01)
-    assert (hopeless.given_up, open_row.given_up) == (True, False)
+    assert (hopeless.abandoned, open_row.abandoned) == (True, False)
     assert "given up: fewer than 1 in 20" in hopeless.reason
     assert RULE.decide([comparison(hopeless)], 5).cells == frozenset()
     assert RULE.decide([comparison(open_row)], 5).cells == {*CHEAP}
-    assert not decided(0.3, -0.3, 0.2, -0.25).given_up
+    assert not decided(0.3, -0.3, 0.2, -0.25).abandoned

@@ -41,7 +41,7 @@ def test_the_published_tables_are_made_by_the_shipped_rule(table: str, monkeypat
     monkeypatch.setattr(noise_kinds, "_inflation", inflation)
     assert rounds() > 3
     looked_at.clear()
-    monkeypatch.setattr(open_rows, "given_up", all_at_once)
+    monkeypatch.setattr(open_rows, "abandoned", all_at_once)
     assert rounds() == 3
 
 
@@ -49,7 +49,7 @@ def test_a_pair_that_is_given_up_keeps_the_rounds_it_has() -> None:
     ended = stopping.measured(noise(200), LOOKS)
     undecided = ended.words == "inconclusive"
     assert {5, 7, 20} <= set(ended.rounds[undecided].tolist())
-    assert ended.rounds.min() >= open_rows.GIVE_UP_ROUNDS - 2
+    assert ended.rounds.min() >= open_rows.LEAST_ROUNDS - 2
 
 
 def test_tables_of_changed_rows_are_lines_of_found_and_false_ones() -> None:

@@ -44,9 +44,9 @@ def tracker(*outcomes: Outcome, allowed: float | None = 0.5, past: Past = NOTHIN
     return disturbances
 
 
-def found(disturbances: Disturbances) -> list[tuple[int, int, float]]:
+def marks_of(disturbances: Disturbances) -> list[tuple[int, int, float]]:
     """Return round, attempt and extent of what is disturbed."""
-    return [(event.round, event.attempt, round(event.extent, 2)) for event in disturbances.found()]
+    return [(event.round, event.attempt, round(event.extent, 2)) for event in disturbances.marks()]
 
 
 @pytest.mark.parametrize(
@@ -57,24 +57,24 @@ def test_others_beside_either_side_disturb_a_round(
     others: tuple[float | None, float | None], events_found: list[tuple[int, int, float]]
 ) -> None:
     of_round = [outcome(cell, 1, each) for cell, each in zip((A, B), others, strict=True)]
-    assert found(tracker(*of_round)) == events_found
-    assert found(tracker(*of_round, allowed=None)) == []
+    assert marks_of(tracker(*of_round)) == events_found
+    assert marks_of(tracker(*of_round, allowed=None)) == []
 
 
 def test_turns_that_all_cells_of_a_set_lost_disturb_a_round_and_a_slow_state_of_one_cell_does_not() -> None:
     good = [outcome(A, 1, turn=0.010), outcome(B, 1, turn=0.012)]
     lost = [outcome(A, 2, turn=0.025), outcome(B, 2, turn=0.030)]
     slow = [outcome(A, 3, turn=0.010), outcome(B, 3, turn=0.090)]
-    assert found(tracker(*good, *lost, *slow)) == [(2, 1, 1.25)]
+    assert marks_of(tracker(*good, *lost, *slow)) == [(2, 1, 1.25)]
 
 
 def test_a_better_round_shows_that_an_earlier_one_was_disturbed() -> None:
     disturbances = tracker(outcome(A, 1, turn=0.05), outcome(B, 1, turn=0.05))
-    assert found(disturbances) == []
+    assert marks_of(disturbances) == []
     for cell in (A, B):
         disturbances.note(outcome(cell, 2, turn=0.01))
-    assert found(disturbances) == [(1, 1, 2.5)]
-    assert found(disturbances) == []  # it is told once
+    assert marks_of(disturbances) == [(1, 1, 2.5)]
+    assert marks_of(disturbances) == []  # it is told once
     assert disturbances.in_vain == 0
 
 
@@ -86,7 +86,7 @@ def test_the_signs_of_a_record_are_its_facts_and_the_length_of_its_turns() -> No
 
 def test_only_the_phase_that_was_disturbed_is_measured_again() -> None:
     disturbances = tracker(outcome(A, 1, 0.9), outcome(B, 1), outcome(FORWARD, 1))
-    (event,) = disturbances.found()
+    (event,) = disturbances.marks()
     assert (event.cells, event.case_id) == ((A, B), CASE)
     (repeat,) = disturbances.to_repeat(0)
     assert repeat == (CASE, 1, frozenset({A, B}), 2)
@@ -96,29 +96,29 @@ def test_only_the_phase_that_was_disturbed_is_measured_again() -> None:
 
 def test_a_case_is_repeated_as_often_as_it_has_planned_rounds_and_the_least_repeated_round_comes_first() -> None:
     disturbances = tracker(*(outcome(A, number, 0.9) for number in (1, 2)), rounds=3)
-    list(disturbances.found())
+    list(disturbances.marks())
     repeated = []
     while repeats := disturbances.to_repeat(0):
         (repeat,) = repeats
         repeated.append((repeat.round, repeat.attempt))
         disturbances.begin(repeat)
         disturbances.note(outcome(A, repeat.round, 0.9, attempt=repeat.attempt))
-        list(disturbances.found())  # as if it were no repeat: nothing is in vain
+        list(disturbances.marks())  # as if it were no repeat: nothing is in vain
     assert repeated == [(1, 2), (2, 2), (1, 3)]
 
 
 def test_repeats_in_vain_end_until_a_round_is_undisturbed() -> None:
     disturbances = tracker(*(outcome(A, number, 0.9) for number in (1, 2, 3)), rounds=9)
-    list(disturbances.found())
+    list(disturbances.marks())
     for _ in range(2):
         (repeat,) = disturbances.to_repeat(0)
         disturbances.begin(repeat)
         disturbances.note(outcome(A, repeat.round, 0.9, attempt=repeat.attempt))
-        list(disturbances.found(is_repeat=True))
+        list(disturbances.marks(is_repeat=True))
     assert disturbances.is_in_vain
     assert disturbances.to_repeat(0) == []
     disturbances.note(outcome(A, 4))
-    list(disturbances.found())
+    list(disturbances.marks())
     assert disturbances.to_repeat(0)[0].round == 3
 
 
@@ -181,7 +181,7 @@ def test_a_resumed_run_repeats_what_the_run_before_it_could_not() -> None:
     run_events = list(events(FakeBackend(), block(A, B), rounds=2, past=past, busy_allowed=0.5))
     assert sorted(attempts(run_events)) == [("a", 1, 2), ("b", 1, 2)]
     assert not [each for each in run_events if isinstance(each, RoundDisturbed)]  # it is marked already
-    spent = tracker(past=replace(past, attempts={(CASE, 1): 3, (CASE, 2): 2}), rounds=2)
-    list(spent.found())
-    assert spent.repeats[CASE] == 3
-    assert spent.to_repeat(0) == []
+    used_up = tracker(past=replace(past, attempts={(CASE, 1): 3, (CASE, 2): 2}), rounds=2)
+    list(used_up.marks())
+    assert used_up.repeats[CASE] == 3
+    assert used_up.to_repeat(0) == []

@@ -11,10 +11,10 @@ QUIET = [0.048, 0.05, 0.052, 0.047, 0.051]
 
 def test_a_row_with_an_outlier_has_the_centre_and_the_noise_of_the_other_rounds() -> None:
     rows = np.array([[*QUIET, 0.7], [*QUIET, 0.05]])
-    calm = without_outliers(evidence_of(rows), list(rows))
-    assert calm.mean[0] == pytest.approx(0.0505)
-    assert 0.0005 < calm.error[0] < 0.002
-    assert np.isinf(calm.error[1])  # nothing outlies
+    robust = without_outliers(evidence_of(rows), list(rows))
+    assert robust.mean[0] == pytest.approx(0.0505)
+    assert 0.0005 < robust.error[0] < 0.002
+    assert np.isinf(robust.error[1])  # nothing outlies
 
 
 def test_few_rounds_coarse_ones_and_those_without_ranks_have_no_other_view() -> None:
@@ -37,5 +37,5 @@ def test_without_outliers_normal_noise_keeps_its_standard_deviation() -> None:
     draw = np.random.default_rng(2)
     rows = draw.normal(0.0, 1.0, (4000, 9))
     rows[:, 0] += 100.0
-    calm = without_outliers(evidence_of(rows), list(rows))
-    assert float(np.median(calm.error) * 3) == pytest.approx(1.1, abs=0.15)
+    robust = without_outliers(evidence_of(rows), list(rows))
+    assert float(np.median(robust.error) * 3) == pytest.approx(1.1, abs=0.15)

@@ -32,7 +32,7 @@ def run_of(folder: Path, *steps: RoundDisturbed | int | str) -> Run:
 
 
 @pytest.mark.parametrize(
-    ("steps", "counts", "aside"),
+    ("steps", "counts", "replaced"),
     [
         ((1, 2), 2, []),  # an interrupted attempt, and the next
         ((1, marked(1, 2.0), 2), 2, [1]),
@@ -46,12 +46,12 @@ def run_of(folder: Path, *steps: RoundDisturbed | int | str) -> Run:
     ],
 )
 def test_an_undisturbed_attempt_counts_or_the_one_that_was_disturbed_least(
-    steps: tuple[RoundDisturbed | int | str, ...], counts: int, aside: list[int], tmp_path: Path
+    steps: tuple[RoundDisturbed | int | str, ...], counts: int, replaced: list[int], tmp_path: Path
 ) -> None:
     run = run_of(tmp_path, *steps)
     journal = run.journal()
     assert [entry.attempt for entry in journal.counting()] == [counts]
-    assert [entry.attempt for entry in journal.set_aside()] == aside
+    assert [entry.attempt for entry in journal.set_aside()] == replaced
     assert [record.attempt for record in run.records()] == [counts]
     assert not journal.warnings
 
