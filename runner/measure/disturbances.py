@@ -67,9 +67,7 @@ class Disturbances:
         self.in_vain = 0
         self.repeats: Counter[str] = Counter()
         self._attempts: dict[tuple[str, int], int] = dict(past.attempts)
-        self._signs: dict[ComparedCells, dict[Cell, Signs]] = defaultdict(
-            dict
-        )  # of the last attempt, whose number follows
+        self._signs: dict[ComparedCells, dict[Cell, Signs]] = defaultdict(dict)  # of the attempt that follows
         self._attempt_of: dict[ComparedCells, int] = {}
         self._shortest: dict[Cell, float] = {}  # seconds of a turn
         self._noted: set[ComparedCells] = set()  # in this step
@@ -142,7 +140,9 @@ class Disturbances:
                 sets[signs.turns_with].append(signs.turn_seconds / self._shortest[cell] / LOST_TURNS)
         return max([*extents, *(min(lost) for lost in sets.values() if len(lost) > 1)], default=0.0)
 
-    def to_repeat(self, group: int, left_out: Collection[Cell] = ()) -> list[Repeat]:
+    def to_repeat(
+        self, group: int, left_out: Collection[Cell] = (), just_repeated: Collection[tuple[str, int]] = ()
+    ) -> list[Repeat]:
         """Return what to measure again now: of each case, the first of the disturbed rounds with the fewest attempts.
 
         A case is repeated at most as often as it has planned rounds, and nothing is while repeats are in vain.
@@ -150,12 +150,14 @@ class Disturbances:
         Args:
             group: the memory group whose environments are alive.
             left_out: cells that are not measured again.
+            just_repeated: (case id, stored number) of rounds that were repeated a moment ago: what disturbed them lasts.
         """
         if self.is_in_vain:
             return []
         by_round: dict[tuple[str, int], set[Cell]] = defaultdict(set)
         for part in self._extents:
-            if self.measurement.round_of(part.round).group == group:
+            of_group = self.measurement.round_of(part.round).group == group
+            if of_group and (part.case_id, part.round) not in just_repeated:
                 by_round[part.case_id, part.round] |= self._signs[part].keys() - set(left_out)
         chosen: dict[str, Repeat] = {}
         for case_id, number in sorted(by_round, key=lambda key: (self._attempts[key], key[1])):

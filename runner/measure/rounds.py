@@ -188,7 +188,8 @@ class _Executor:
     def _again(self, of: Round) -> Iterator[Event]:
         """Measure disturbed rounds again, on new servers, one of each case at a time, until none is to be repeated."""
         yield from self.disturbances.marks()  # of a resumed run
-        while repeats := self.disturbances.to_repeat(of.group, self.abandoned):
+        repeated: set[tuple[str, int]] = set()
+        while repeats := self.disturbances.to_repeat(of.group, self.abandoned, repeated):
             repeats = [each for each in repeats if self._has_time_for(of, each)]
             steps = [self.order.step_again(*each) for each in repeats]
             self._start_servers(steps)
@@ -196,6 +197,7 @@ class _Executor:
                 if self.disturbances.is_in_vain:
                     return
                 self.disturbances.begin(repeat)
+                repeated.add((repeat.case_id, repeat.round))
                 yield from self._step(step, is_repeat=True)
             if not repeats:
                 return
