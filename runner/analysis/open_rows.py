@@ -58,8 +58,9 @@ def table_level(
 ) -> float:
     """Return the level at which a row of a table is called different once its planned looks are over.
 
-    Rows that change help each other: each discovery raises Benjamini and Hochberg's threshold for the others. So those
-    that the coming looks should make are counted with those that there are.
+    Rows that change help each other: each discovery raises Benjamini and Hochberg's threshold for the others. So rows
+    that become one with the probability LATE are counted with those that are. The sum of all probabilities would be too
+    many: the draws of a row know nothing of how few rows of a table change.
 
     Args:
         evidence: of the P open rows of the table.
@@ -74,14 +75,12 @@ def table_level(
         return now
     step = -(-finite.size // SAMPLED_ROWS)
     sample = finite[::step]
-    expected = _continued(
-        _rows_of(evidence, sample),
-        [looks[index] for index in sample.tolist()],
-        intervals.FALSE_ALARM_LEVEL,
-        margin,
-        counts_same=False,
-    ).chance.sum() * (finite.size / sample.size)
-    return difference_level(discoveries + max(float(expected) - 1, 0.0), rows)
+    of_sample = [looks[index] for index in sample.tolist()]
+    different = _continued(
+        _rows_of(evidence, sample), of_sample, intervals.FALSE_ALARM_LEVEL, margin, counts_same=False
+    )
+    expected = float((different.chance >= LATE).mean() * finite.size)
+    return difference_level(discoveries + max(expected - 1, 0.0), rows)
 
 
 def abandoned(rounds: Floats, chance: Floats, looks: Sequence[tuple[int, ...]]) -> NDArray[np.bool_]:

@@ -150,7 +150,7 @@ class Disturbances:
         Args:
             group: the memory group whose environments are alive.
             left_out: cells that are not measured again.
-            just_repeated: (case id, stored number) of rounds that were repeated a moment ago: what disturbed them lasts.
+            just_repeated: (case id, stored number) of rounds that were repeated a moment ago.
         """
         if self.is_in_vain:
             return []

@@ -44,6 +44,7 @@ def test_samples_have_the_promised_columns_and_a_row_for_each_iteration_in_order
         "round": 0,
         "iteration": 0,
         "seconds": 0.3,
+        "disturbed": False,
     }
 
 

@@ -120,7 +120,7 @@ def chance(mean: float, sd: float, rounds: int, at: tuple[int, ...] = LOOKS) -> 
 
 def test_the_chance_is_that_of_a_decision_by_the_last_planned_look() -> None:
     assert chance(0.05, 0.02, 5) > 0.8
-    assert chance(0.02, 0.06, 5) < open_rows.LEAST_CHANCE
+    assert chance(0.0, 0.06, 9) < open_rows.LEAST_CHANCE
     assert chance(0.05, 0.02, 20) == 0.0
     shares = continued(0.05, 0.03, 5)
     assert chance(0.05, 0.03, 5) == pytest.approx(shares[15], abs=0.06)
@@ -159,10 +159,11 @@ def test_one_disturbed_round_does_not_make_a_pair_hopeless_where_ranks_will_deci
     assert disturbed.chance[0] > 0.8
     assert disturbed.high[0] >= 9 - 5  # with fewer rounds Student's t decides
     of = promises.evidence_of(np.array([[*quiet, 0.05 + math.log(2)]]))
-    assert open_rows.more_rounds(of, [LOOKS], LEVEL, MARGIN).chance[0] < open_rows.LEAST_CHANCE
+    assert open_rows.more_rounds(of, [LOOKS], LEVEL, MARGIN).chance[0] < 0.5
     quick = (3, 4, 5, 7, 8)  # no look takes ranks
     robust = without_outliers(of, [np.array([*quiet, 0.05 + math.log(2)])])
-    assert open_rows.more_rounds(of, [quick], LEVEL, MARGIN, robust).chance[0] < open_rows.LEAST_CHANCE
+    by_all = open_rows.more_rounds(of, [quick], LEVEL, MARGIN)
+    assert open_rows.more_rounds(of, [quick], LEVEL, MARGIN, robust).chance == by_all.chance < open_rows.LEAST_CHANCE
 
 
 def test_the_discoveries_that_a_table_should_make_raise_the_level_of_its_rows() -> None:
@@ -183,7 +184,7 @@ def test_a_large_table_is_sampled_and_gives_about_the_same_level() -> None:
     begin = time.process_time()
     open_rows.table_level(of, [LOOKS] * 2000, 0, 2000, MARGIN)
     assert time.process_time() - begin < 0.1
-    assert 0.0002 < sampled < 0.005
+    assert forecast.difference_level(0, 2000) < sampled < forecast.difference_level(400, 2000)
 
 
 def test_rounds_on_a_single_pair_of_servers_promise_no_discovery() -> None:
