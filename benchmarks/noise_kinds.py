@@ -13,17 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks import noise
 from benchmarks.noise import Draw, Floats
-from benchmarks.stopping import Ended, measured
+from benchmarks.stopping import Counts, Ended, measured, measured_table
 from runner.analysis.error_inflation import Inflation, aa_factor
-from runner.stats import intervals, paired_tests
+from runner.stats import intervals
 from runner.stats.independence import serial_correlation
 from runner.stats.intervals import MARGIN
-
-Counts = NDArray[np.int_]
 
 PAIRS, REPORTS = 2_000, 50
 ROWS, AA_PAIRS = 100, 15
@@ -119,14 +116,8 @@ class Report(NamedTuple):
 
 def report(log_ratios: Floats, aa_ratios: Floats, at: tuple[int, ...], *, inflate: bool) -> Report:
     """Return the report of a run: rows (P, R) and A/A pairs (Q, R) get rounds while the rows' verdicts are open."""
-    counts, look = np.full(len(log_ratios), at[0]), at[0]
-    inflation, words = Inflation(), _words(log_ratios, counts, at, Inflation())
-    for position, look in enumerate(at):
-        inflation = _inflation(log_ratios, aa_ratios[:, :look], counts, at) if inflate else Inflation()
-        words = _words(log_ratios, counts, at, inflation)
-        if look == at[-1] or "inconclusive" not in words:
-            break
-        counts = np.where(words == "inconclusive", at[position + 1], counts)
+    inflation_at = (lambda counts, look: _inflation(log_ratios, aa_ratios[:, :look], counts, at)) if inflate else None
+    words, _, look, inflation = measured_table(log_ratios, at, inflation_at)
     warned = inflation.correlation is not None and inflation.correlation.is_significant
     return Report(warned, inflation.factor(look) ** 0.5, int(np.isin(words, ["slower", "faster"]).sum()))
 
@@ -135,23 +126,6 @@ def _inflation(log_ratios: Floats, aa_ratios: Floats, counts: Counts, at: tuple[
     rows = [dict(enumerate(row[:count].tolist())) for row, count in zip(log_ratios, counts, strict=True)]
     aa_rows = [dict(enumerate(row.tolist())) for row in aa_ratios]
     return Inflation(serial_correlation([*rows, *aa_rows], at), aa_factor(aa_rows), len(aa_rows))
-
-
-def _words(
-    log_ratios: Floats,
-    counts: Counts,
-    at: tuple[int, ...],
-    inflation: Inflation,
-) -> np.ndarray:
-    seen = [row[:count] for row, count in zip(log_ratios, counts, strict=True)]
-    each = [intervals.paired(row) for row in seen]
-    evidence = intervals.PairedEvidence(*(np.array(column) for column in zip(*each, strict=True)))
-    freedom = [inflation.freedom(int(count)) or count - 1.0 for count in counts]
-    evidence = evidence._replace(freedom=np.array(freedom))
-    factors = np.array([inflation.factor(int(count)) for count in counts])
-    tested = paired_tests.evaluate(evidence, seen, [at] * len(seen), factors)
-    significant = intervals.significant(tested.p_value)
-    return np.array(intervals.verdicts(tested.deciding, significant))
 
 
 def report_line(draw: np.random.Generator, name: str, rule: str, reports: int) -> str:

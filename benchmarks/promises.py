@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.analysis import forecast
+from runner.analysis import forecast, open_rows
 from runner.analysis.comparison_model import MAX_MORE_ROUNDS
 from runner.analysis.model import MIN_ROUNDS
 from runner.stats import intervals
@@ -129,10 +129,10 @@ def outcome(draw: np.random.Generator, truth: Floats, sd: float, table_rows: int
     for table in tables:
         rows = table[is_open[table]]
         called = int(discoveries[table].sum()) if table_rows > 1 else 0
-        total = forecast.difference_level(called, table_rows)
         evidence = intervals.PairedEvidence(*(column[rows] for column in first))
-        more = forecast.more_rounds(evidence, [LOOKS] * len(rows), total, MARGIN)
-        low[rows], high[rows] = (MIN_ROUNDS + number for number in more)
+        total = open_rows.table_level(evidence, [LOOKS] * len(rows), called, table_rows, MARGIN)
+        more = open_rows.more_rounds(evidence, [LOOKS] * len(rows), total, MARGIN)
+        low[rows], high[rows] = MIN_ROUNDS + more.low, MIN_ROUNDS + more.high
         fresh[rows], fresh_decided[rows] = fresh_run(draw, log_ratios[rows, :MIN_ROUNDS], truth[rows], sd, table_rows)
     return Outcome(is_open, low, high, decided, fresh, fresh_decided)
 

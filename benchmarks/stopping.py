@@ -7,27 +7,34 @@ change among 100 rows; after how many rounds one of 5 % is found alone; and how 
 called ``same``. But for the one among 100 rows, each pair is a table of its own, see
 ``runner.stats.intervals.discoveries``. A cap of 3 is a fixed number of rounds.
 
-A second table has the smallest change that is found in 80 of 100 pairs, by ``runner.analysis.forecast``.
+A second table has tables of rows of which some changed: how many of the changes are found, and how many equal rows are
+called different. A third one has the smallest change that is found in 80 of 100 pairs, by ``runner.analysis.forecast``.
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from runner.analysis import forecast
+from runner.analysis import forecast, open_rows
+from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import MIN_ROUNDS
 from runner.stats import intervals, paired_tests
 from runner.stats.intervals import MARGIN
+from runner.stats.outliers import without_outliers
 
 CAPS = (3, 5, 10, 20, 30)
 TABLE_ROWS = 100
 CHANGES = (0.03, 0.05, 0.10)
 SPREADS = (0.02, 0.04, 0.06)
 DETECTABLE_SPREADS = (0.01, 0.02, 0.04, 0.06)
+TABLES = ((28, 5, 0.05, 0.02, 8), (100, 10, 0.10, 0.04, 8), (100, 10, 0.05, 0.04, 20), (100, 1, 0.05, 0.04, 20))
+"""Rows of a table, how many of them changed, by how much, the standard deviation of a round, and the cap."""
 Draw = Callable[[np.random.Generator, int, int, float], intervals.Floats]
+Counts = NDArray[np.int_]
 
 
 def plain(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> intervals.Floats:
@@ -74,7 +81,7 @@ def measured(
     alpha: float = intervals.FALSE_ALARM_LEVEL,
     table_rows: int = 1,
 ) -> Ended:
-    """Look at (P, R) log ratios as the program does; each pair stops at its first verdict, or at the cap.
+    """Look at (P, R) log ratios as the program does; each pair stops at its first verdict, is given up, or has the cap.
 
     Args:
         log_ratios: of P pairs, each a table of its own.
@@ -100,10 +107,79 @@ def measured(
         word = np.array(intervals.verdicts(tested.deciding, significant), dtype=object)
         ends[:, active] = tested.shown
         words[active], rounds[active] = word, count
-        active = active[word == "inconclusive"]
+        still_open = np.flatnonzero(word == "inconclusive")
+        still_open = still_open[~abandoned(evidence, ranks, at, still_open, alpha)]
+        active = active[still_open]
         if not len(active):
             break
     return Ended(words, rounds, intervals.Interval(*ends))
+
+
+def abandoned(
+    evidence: intervals.PairedEvidence,
+    log_ratios: Sequence[intervals.Floats | None],
+    at: tuple[int, ...],
+    rows: NDArray[np.int_],
+    level: float,
+) -> NDArray[np.bool_]:
+    """Return which open rows of a table, at the positions ``rows``, the program gives up.
+
+    Args:
+        evidence: of all rows of the table.
+        log_ratios: their rounds; None for one of which no look takes ranks.
+        at: the looks, as numbers of rounds.
+        rows: the positions of the open rows, (Q,).
+        level: of a difference, see ``open_rows.table_level``.
+    """
+    of_open = intervals.PairedEvidence(*(column[rows] for column in evidence))
+    robust = without_outliers(of_open, [log_ratios[row] for row in rows.tolist()])
+    forecast_of_open = open_rows.more_rounds(of_open, [at] * len(rows), level, MARGIN, robust)
+    return open_rows.abandoned(of_open.rounds, forecast_of_open.chance, [at] * len(rows))
+
+
+class Table(NamedTuple):
+    """How P rows ended: their verdicts and rounds, the last look, and by how much its errors were widened."""
+
+    words: np.ndarray
+    counts: NDArray[np.int_]
+    look: int
+    inflation: Inflation
+
+
+def measured_table(
+    log_ratios: intervals.Floats, at: tuple[int, ...], inflation_at: Callable[[Counts, int], Inflation] | None = None
+) -> Table:
+    """Look at the rows of one table as the program does: open rows get rounds, unless they are given up.
+
+    Args:
+        log_ratios: (P, R), of rows that share a table.
+        at: the looks, as numbers of rounds.
+        inflation_at: returns by how much errors are larger than they seem, given the rounds of each row and the look;
+            None where nobody looks.
+    """
+    counts = np.full(len(log_ratios), at[0])
+    for position, look in enumerate(at):
+        inflation = inflation_at(counts, look) if inflation_at else Inflation()
+        seen = [row[:count] for row, count in zip(log_ratios, counts, strict=True)]
+        each = [intervals.paired(row) for row in seen]
+        evidence = intervals.PairedEvidence(*(np.array(column) for column in zip(*each, strict=True)))
+        freedom = [inflation.freedom(int(count)) or count - 1.0 for count in counts]
+        evidence = evidence._replace(freedom=np.array(freedom))
+        factors = np.array([inflation.factor(int(count)) for count in counts])
+        tested = paired_tests.evaluate(evidence, seen, [at] * len(seen), factors)
+        significant = intervals.significant(tested.p_value)
+        words = np.array(intervals.verdicts(tested.deciding, significant))
+        rows = np.flatnonzero((words == "inconclusive") & (counts == look))  # what is given up stays so
+        if look == at[-1] or not rows.size:
+            break
+        evidence = evidence._replace(error=evidence.error * np.sqrt(factors))
+        of_open = intervals.PairedEvidence(*(column[rows] for column in evidence))
+        level = open_rows.table_level(of_open, [at] * len(rows), int(significant.sum()), len(words), MARGIN)
+        rows = rows[~abandoned(evidence, seen, at, rows, level)]
+        if not rows.size:
+            break
+        counts[rows] = at[position + 1]
+    return Table(words, counts, look, inflation)
 
 
 def evidence_of(log_ratios: intervals.Floats) -> intervals.PairedEvidence:
@@ -161,6 +237,23 @@ def lines(pairs: int, seed: int) -> Iterator[str]:
                 )
 
 
+def table_lines(tables: int, seed: int) -> Iterator[str]:
+    """Yield the rows of the table of tables in which some rows changed."""
+    yield "| rows | changed | sd | rounds | changes found | called that are equal | rounds of a row |"
+    yield "|---" * 7 + "|"
+    for rows, changed, change, sd, cap in TABLES:
+        draw, at = np.random.default_rng([seed, rows, changed, cap]), intervals.looks(MIN_ROUNDS, cap)
+        truth = np.where(np.arange(rows) < changed, np.log1p(change), 0.0)
+        ended = [measured_table(plain(draw, rows, cap, sd) + truth[:, None], at) for _ in range(tables)]
+        share = np.mean([table.words[:changed] == "slower" for table in ended])
+        false = np.mean([np.isin(table.words[changed:], ["slower", "faster"]) for table in ended])
+        count = np.mean([table.counts for table in ended])
+        yield (
+            f"| {rows} | {changed}, {change:.0%} slower | {sd:.0%} | {at[0]} to {cap} | {share:.0%} | {false:.2%} | "
+            f"{count:.1f} |"
+        )
+
+
 def detectable_lines() -> Iterator[str]:
     """Yield the rows of the table of the smallest changes that are found in 80 of 100 pairs."""
     yield f"| rounds | table | {' | '.join(f'sd {sd:.0%}' for sd in DETECTABLE_SPREADS)} |"
@@ -178,10 +271,14 @@ def detectable_lines() -> Iterator[str]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pairs", type=int, default=20_000, help="in each cell of the table")
+    parser.add_argument("--pairs", type=int, default=4_000, help="in each cell of the table of pairs")
+    parser.add_argument("--tables", type=int, default=100, help="in each line of the table of tables")
     parser.add_argument("--seed", type=int, default=4)
     given = parser.parse_args()
     for line in lines(given.pairs, given.seed):
+        print(line, flush=True)
+    print()
+    for line in table_lines(given.tables, given.seed):
         print(line, flush=True)
     print()
     for line in detectable_lines():

@@ -23,7 +23,8 @@ def load_samples(path: str | Path) -> "DataFrame":
 
     Returns:
         The columns run, cell, environment, framework, release, implementation, workload, case, phase, precision,
-        backend, device, round, iteration, seconds.
+        backend, device, round, iteration, seconds, disturbed (true for rounds that other programs disturbed and that
+        were measured again: they do not count).
 
     Raises:
         RecordError: the run cannot be read, or was written by a newer program.

@@ -23,6 +23,13 @@ MAX_MORE_ROUNDS = 30
 """The largest number of further rounds that is forecast: what needs more is a question of the margin or the noise."""
 
 
+class RobustRounds(NamedTuple):
+    """The rounds of a row without their outliers: the centre of the log ratios and their standard deviation."""
+
+    mean: float
+    sd: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """The comparison of one cell of an environment with one of the base.
@@ -39,8 +46,11 @@ class Row:
         rounds: how many rounds, or pairs of rounds, the interval is based on.
         more_rounds: how many more rounds decide an open verdict with a probability of 0.8; above MAX_MORE_ROUNDS if no
             number up to it does, and 0 if it is decided. ``more_rounds_low`` is the number for 0.2.
+        abandoned: whether the run gave it no further round although verdicts at more rounds were planned: it was too
+            improbable that they would decide.
         round_sd: standard deviation of a round's log ratio; None with one round, and without an interval.
         independent_rounds: ``rounds``, or the number of pairs of servers if several rounds share them.
+        robust: its rounds without outliers, where these make most of ``round_sd``; else None, as for a decided row.
         p_value: of no difference, for all looks together; None if there is no interval, as are the next three.
         level: the two-sided level of the interval that decides: the error that its look may spend.
         deciding_low: lower end of the interval that decides, ``deciding_high`` the upper; wider than the 95 % interval
@@ -70,8 +80,10 @@ class Row:
     rounds: int = 0
     more_rounds: int = 0
     more_rounds_low: int = 0
+    abandoned: bool = False
     round_sd: float | None = None
     independent_rounds: int = 0
+    robust: RobustRounds | None = None
     p_value: float | None = None
     level: float | None = None
     deciding_low: float | None = None

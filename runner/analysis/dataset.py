@@ -35,6 +35,7 @@ def load_dataset(folder: Run | Path) -> Dataset:
     for record in run.quick_records(journal, damaged.append):
         builder.add(record)
     tables = builder.tables()
+    set_aside = _set_aside(run, journal, TableBuilder(machine, environments), damaged)
     sentences = run.warnings(journal, damaged)
     for sentence in sentences:
         warnings.warn(sentence, DamagedRunWarning, stacklevel=2)
@@ -56,7 +57,24 @@ def load_dataset(folder: Run | Path) -> Dataset:
         provenance=_provenance(plan, journal.header),
         journal=journal,
         settings={name: value for name, value in plan.items() if name not in {"version", "cells"}},
+        set_aside=set_aside,
     )
+
+
+def all_samples(dataset: Dataset) -> pd.DataFrame:
+    """Return the samples of a run with those of disturbed rounds that were measured again, which have the mark."""
+    if dataset.set_aside is None:
+        return dataset.samples
+    together = pd.concat([dataset.samples, dataset.set_aside], ignore_index=True)
+    return together.astype(dict.fromkeys(samples.TEXT_COLUMNS, "category"))
+
+
+def _set_aside(run: Run, journal: Journal, builder: TableBuilder, damaged: list[DamagedRecord]) -> pd.DataFrame | None:
+    """Return the samples of the records that are marked as disturbed and do not count; None without any."""
+    entries = journal.set_aside()
+    for record in run.quick_records(journal, damaged.append, entries):
+        builder.add(record)
+    return builder.tables().samples.assign(**{samples.DISTURBED: True}) if entries else None
 
 
 def load_samples(path: str | Path) -> pd.DataFrame:
@@ -68,7 +86,8 @@ def load_samples(path: str | Path) -> pd.DataFrame:
     Returns:
         the columns ``run, cell, environment, framework, release, implementation, workload, case, phase, precision,
         backend, device`` (categories), ``round``, ``iteration`` (from 0 in each round), ``seconds``, ``turn`` (from 0
-        in each round), ``turns_with`` (a category; equal for cells that took turns) and ``lead`` (``samples.COLUMNS``).
+        in each round), ``turns_with`` (a category; equal for cells that took turns), ``lead`` (``samples.COLUMNS``),
+        and ``disturbed`` (true for rounds that were measured again, and do not count).
 
     Raises:
         RecordError: there is no such file or run, or it cannot be read.
@@ -77,11 +96,11 @@ def load_samples(path: str | Path) -> pd.DataFrame:
     if source.suffix in {".parquet", ".csv"} and not source.is_dir():
         return samples.read(source)
     if (source / PLAN).exists():
-        return load_dataset(source).samples
+        return all_samples(load_dataset(source))
     newest = runs(source)
     if not newest:
         raise RecordError(Problem(f"there is no run in {source}", hint="start one with `runner run`"))
-    return load_dataset(newest[0]).samples
+    return all_samples(load_dataset(newest[0]))
 
 
 def export(run: Run | Path, path: Path) -> int:
@@ -90,7 +109,7 @@ def export(run: Run | Path, path: Path) -> int:
     Raises:
         UsageError: the file name has another suffix.
     """
-    frame = load_dataset(run).samples
+    frame = all_samples(load_dataset(run))
     samples.write(frame, path)
     return len(frame)
 

@@ -1,4 +1,4 @@
-"""Forecasts: the rounds that should decide an open verdict, those of a new run, and the change that can be called.
+"""Forecasts: the rounds of a new run, and the change that can be called; ``open_rows`` has those of a run that goes on.
 
 A verdict is forecast by continuing its rounds many times (``runner.stats.continuation``); the share of draws in
 which the coming looks decide is the probability that a promise comes true.
@@ -9,7 +9,6 @@ References:
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,17 +30,7 @@ ROWS_AT_ONCE = 1024  # their arrays fit a processor's cache
 Integers = NDArray[np.int_]
 
 
-class Range(NamedTuple):
-    """Numbers of rounds, (P,), with which a decision has the probabilities EARLY and LATE.
-
-    A number above its limit says that no number up to the limit has that probability.
-    """
-
-    low: Integers
-    high: Integers
-
-
-def difference_level(discoveries: int, rows: int) -> float:
+def difference_level(discoveries: float, rows: int) -> float:
     """Return the level at which a row is called different, in a table with so many rows that are.
 
     It is FALSE_ALARM_LEVEL, or less where Benjamini and Hochberg's threshold for one more discovery is less.
@@ -61,37 +50,6 @@ def independent_rounds(evidence: intervals.PairedEvidence) -> Floats:
     return np.where(np.isfinite(evidence.error), np.minimum(evidence.freedom + 1, evidence.rounds), 1.0)
 
 
-def more_rounds(
-    evidence: intervals.PairedEvidence, looks: Sequence[tuple[int, ...]], total: float, margin: float
-) -> Range:
-    """Return how many more rounds should decide each of P open rows, above MAX_MORE_ROUNDS where no such number would.
-
-    The coming looks are the planned ones and, after the last of them, those of the growth rule at the last level.
-
-    Args:
-        evidence: of the rows, (P,).
-        looks: for each row the numbers of rounds at which verdicts were planned.
-        total: the level of a difference over all looks, see ``difference_level``.
-        margin: the relative change that counts as none, above 0.
-    """
-    rounds, independent = evidence.rounds.astype(np.int_), independent_rounds(evidence)
-    low, high = (np.full(len(rounds), MAX_MORE_ROUNDS + 1) for _ in range(2))
-    for group, at in _groups(rounds, independent, looks):
-        now, count = int(rounds[group][0]), round(float(independent[group][0]))
-        if not np.isfinite(evidence.error[group][0]):  # one pair of servers does not show the noise
-            needed = min(round((MIN_ROUNDS - count) * now / count), MAX_MORE_ROUNDS + 1)
-            low[group] = high[group] = max(needed, 1)
-            continue
-        coming = np.array(_coming_looks(at, now))
-        if not coming.size:  # an unfinished run whose next look is beyond MAX_MORE_ROUNDS
-            continue
-        ends = [continuation.limits(number, at, total, count / now) for number in coming.tolist()]
-        sizes = tuple(max(continuation.independent(number, count / now), count) for number in coming.tolist())
-        decided = _decided_by(evidence, group, continuation.continuations(count, sizes, tuple(ends)), margin)
-        low[group], high[group] = (_first(coming - now, decided >= share) for share in (EARLY, LATE))
-    return Range(low, high)
-
-
 def fresh_rounds(evidence: intervals.PairedEvidence, total: float, margin: float) -> Integers:
     """Return the number of rounds, (P,), of a new run with a fixed number of rounds that decides in 8 of 10 runs.
 
@@ -106,15 +64,15 @@ def fresh_rounds(evidence: intervals.PairedEvidence, total: float, margin: float
     rounds, independent = evidence.rounds.astype(np.int_), independent_rounds(evidence)
     numbers = np.arange(MIN_ROUNDS, MAX_FRESH_ROUNDS + 1)
     needed = np.full(len(rounds), MAX_FRESH_ROUNDS + 1)
-    for group, _ in _groups(rounds, independent, [()] * len(rounds)):
+    for group, _ in groups(rounds, independent, [()] * len(rounds)):
         now, count = int(rounds[group][0]), round(float(independent[group][0]))
         if not np.isfinite(evidence.error[group][0]):
             continue
         sizes = np.array([continuation.independent(number, count / now) for number in numbers.tolist()])
         measurable = numbers[sizes > 1]
         draws = [continuation.fresh_run(count, size, total) for size in sizes[sizes > 1].tolist()]
-        shares = np.stack([_decided_by(evidence, group, [draw], margin)[:, 0] for draw in draws], axis=1)
-        needed[group] = _first(measurable, shares >= LATE, MAX_FRESH_ROUNDS + 1)
+        shares = np.stack([decided_by(evidence, group, [draw], margin)[:, 0] for draw in draws], axis=1)
+        needed[group] = first(measurable, shares >= LATE, MAX_FRESH_ROUNDS + 1)
     return needed
 
 
@@ -161,15 +119,7 @@ def detectable_change(
         return float(np.expm1(high * sd))
 
 
-def _coming_looks(at: tuple[int, ...], now: int) -> tuple[int, ...]:
-    """Return the looks after ``now`` rounds, up to MAX_MORE_ROUNDS more: those planned, then by the growth rule."""
-    last = now + MAX_MORE_ROUNDS
-    begin = max(at[-1], now)
-    grown = intervals.looks(begin, last) if begin < last else ()
-    return tuple(number for number in dict.fromkeys((*at, *grown)) if now < number <= last)
-
-
-def _groups(
+def groups(
     rounds: Integers, independent: Floats, looks: Sequence[tuple[int, ...]]
 ) -> Iterator[tuple[Integers, tuple[int, ...]]]:
     """Yield the indices of the rows that share their number of rounds and their looks, and these looks."""
@@ -178,7 +128,7 @@ def _groups(
         yield np.array(group), at
 
 
-def _decided_by(
+def decided_by(
     evidence: intervals.PairedEvidence, group: Integers, draws: Sequence[Continuation], margin: float
 ) -> Floats:
     """Return the probability, (P, K), that each row of a group is decided at one of the looks up to each of K looks."""
@@ -197,6 +147,6 @@ def _decided_by(
     return shares
 
 
-def _first(numbers: Integers, reached: NDArray[np.bool_], otherwise: int = MAX_MORE_ROUNDS + 1) -> Integers:
+def first(numbers: Integers, reached: NDArray[np.bool_], otherwise: int = MAX_MORE_ROUNDS + 1) -> Integers:
     """Return for each row of ``reached``, (P, K), the first of K numbers that it is true for."""
     return np.asarray(np.where(reached.any(axis=1), numbers[reached.argmax(axis=1)], otherwise))

@@ -71,7 +71,7 @@ class Dataset:
     """One run as tables.
 
     Attributes:
-        samples: a row for each measured iteration, with the columns of ``runner.store.samples.COLUMNS``.
+        samples: a row for each measured iteration that counts, with the columns of ``runner.store.samples.COLUMNS``.
         rounds: a row for each good record: the cell, its facts, ``seconds`` (the median), ``iterations``
             and ``turns``, a ``TurnMedians`` or None.
         failures: a row for each failed record: the cell, its facts, ``failure``, ``reason`` and ``model_check``.
@@ -84,6 +84,7 @@ class Dataset:
         provenance: what it takes to repeat the run: the journal's ``begun`` event and the plan's settings.
         journal: the events of the run.
         settings: the plan without its cells: device, backend, rounds and further options of the run.
+        set_aside: the samples of disturbed rounds that were measured again; None without any.
     """
 
     run: str
@@ -99,6 +100,7 @@ class Dataset:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     journal: Journal = field(default_factory=Journal)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    set_aside: "pd.DataFrame | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

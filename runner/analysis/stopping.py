@@ -4,11 +4,11 @@ The rule is a pure function. The caller keeps the clock, reads the stored run, a
 (``runner.session.execution.further_rounds``).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from runner.analysis.comparison_model import Comparison
+from runner.analysis.comparison_model import Comparison, Row
 from runner.core.model import Cell, Plan
 from runner.core.model.cells import twin
 from runner.stats import intervals
@@ -64,29 +64,37 @@ class StoppingRule:
             remaining: seconds of the budget that remain, above 0; infinite without a budget.
             pace: measured over estimated seconds so far.
         """
-        candidates = sorted(self._candidates(comparisons), key=lambda candidate: candidate.seconds)
+        is_last = rounds >= self.looks[-1]
+        rows = [] if is_last else self._open(comparisons)
+        candidates = sorted((self._candidate(row) for row in rows if not row.abandoned), key=lambda each: each.seconds)
         chosen: set[Cell] = set()
         for candidate in candidates:
             remaining -= pace * candidate.seconds
             if remaining < 0 and chosen:
                 break
             chosen |= candidate.cells | ({twin(cell) for cell in candidate.cells} & self.round_seconds.keys())
-        reason = ""
-        if candidates and rounds < self.looks[-1]:
-            verdicts = f"{len(candidates)} verdict{'s are' if len(candidates) > 1 else ' is'} open"
-            reason = f"after {rounds} rounds {verdicts}: a further round for {len(chosen)} cells"
-        return Decision(frozenset(chosen), reason)
+        if not rows:
+            return Decision(frozenset())
+        ending = f"a further round for {len(chosen)} cells" if chosen else "no further round"
+        return Decision(frozenset(chosen), f"after {rounds} rounds {open_verdicts(rows)}: {ending}")
 
-    def _candidates(self, comparisons: Iterable[Comparison]) -> Iterator[_Candidate]:
-        """Yield the undecided pairs of planned cells that may be decided by the last look.
+    def _open(self, comparisons: Iterable[Comparison]) -> list[Row]:
+        """Return the undecided pairs of planned cells that rounds may decide; A/A pairs get no round of their own."""
+        return [
+            row
+            for comparison in comparisons
+            for row in (() if comparison.is_control else comparison.rows)
+            if row.more_rounds and set(row.measured_cells) <= self.round_seconds.keys()
+        ]
 
-        A pair is left out if the forecast gives it less than 1 in 5 up to then. A/A pairs get no round of their own.
-        """
-        for comparison in comparisons:
-            for row in () if comparison.is_control else comparison.rows:
-                cells = frozenset(row.measured_cells)
-                remaining = self.looks[-1] - row.rounds
-                in_reach = row.more_rounds_low <= remaining
-                if row.more_rounds and in_reach and cells <= self.round_seconds.keys():
-                    rounds = min(row.more_rounds, remaining)
-                    yield _Candidate(rounds * sum(self.round_seconds[cell] for cell in cells), cells)
+    def _candidate(self, row: Row) -> _Candidate:
+        rounds = min(row.more_rounds, self.looks[-1] - row.rounds)
+        cells = frozenset(row.measured_cells)
+        return _Candidate(rounds * sum(self.round_seconds[cell] for cell in cells), cells)
+
+
+def open_verdicts(rows: Sequence[Row]) -> str:
+    """Return how many verdicts are open, and how many of them are given up, as a clause; for one or more open rows."""
+    abandoned = sum(row.abandoned for row in rows)
+    verdicts = f"{len(rows)} verdict{'s are' if len(rows) > 1 else ' is'} open"
+    return verdicts + (f", {abandoned} of them given up" if abandoned else "")

@@ -15,6 +15,7 @@ from runner.analysis.model import TurnMedians
 from runner.core.facts import TEXT_COLUMNS, VALUE_COLUMNS
 from runner.core.model import Cell, Record
 from runner.store.records import QuickRecord, StoredRecord, quick_of
+from runner.store.samples import DISTURBED
 from runner.store.samples import TEXT_COLUMNS as SAMPLE_TEXT_COLUMNS
 
 if TYPE_CHECKING:
@@ -179,6 +180,7 @@ def samples_of(
     columns["iteration"] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     columns["seconds"] = times if times.flags.writeable else times.copy()
     columns.update(turn_columns)
+    columns[DISTURBED] = np.zeros(len(rows), dtype=np.bool_)
     return pd.DataFrame(columns, copy=False)  # nothing else refers to these arrays, which may have millions of rows
 
 

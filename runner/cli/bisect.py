@@ -112,7 +112,11 @@ def reproduce(
     reports: Reports = Path("reports"),
     device: Device = None,
     busy_ok: Annotated[
-        bool, typer.Option("--busy-ok", help="measure at once, even while other programs keep the machine busy")
+        bool,
+        typer.Option(
+            "--busy-ok",
+            help="measure at once and each round once, even while other programs keep the machine busy",
+        ),
     ] = False,
     format: TableOrJson = "table",
     output: Output = None,

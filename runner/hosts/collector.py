@@ -15,6 +15,7 @@ from runner.core.model import Record
 from runner.core.model.cells import is_control
 from runner.store.events import BlockLease, MeasuredBlock
 from runner.store.journal import Journal
+from runner.store.records import record_of
 from runner.store.run import Run
 from runner.watch.imports.archives import Budget, runs_in_folder, unpack
 
@@ -73,7 +74,9 @@ class Collector:
             with _unpacked(self.run, archive) as block:
                 lease, journal, environments = _as_measured(lease, block), block.journal(), block.environments()
                 machine = block.machine()
-                records = tuple(self._of_run(record, lease, machine) for record in block.records(journal))
+                stored = [*journal.set_aside(), *journal.counting()]
+                all_records = map(record_of, block.quick_records(journal, entries=stored))
+                records = tuple(self._of_run(record, lease, machine) for record in all_records)
                 logs = {record.cell.id: _log(block, record) for record in records if record.status != "ok"}
         except RecordError as error:
             if isinstance(error.__cause__, OSError) and error.__cause__.errno in OF_THIS_HOST:
@@ -82,7 +85,7 @@ class Collector:
             raise
         self._add_environments(environments, lease.host)
         self.run.add_block(records, logs, [*_events(lease, journal), _block_event(lease, environments)])
-        return records
+        return records[len(journal.set_aside()) :]
 
     def _of_run(self, record: Record, lease: BlockLease, machine: Mapping[str, Any]) -> Record:
         """Return a record of a block as one of the run, with the host and the kind of device that measured it."""
@@ -90,7 +93,7 @@ class Collector:
             raise RecordError(Problem(f"{lease.host} returned a record of {record.cell.id} for {lease.case_id}"))
         name = machine.get("cpu") if record.facts.get("device") == "cpu" else record.facts.get("device")
         facts = {**record.facts, "host": lease.host, "device_name": name or lease.device_name}
-        return replace(record, run=self.run.id, attempt=lease.number, facts=facts)
+        return replace(record, run=self.run.id, attempt=_attempt(record.attempt, lease), facts=facts)
 
     def _add_environments(self, environments: Mapping[str, Any], host: str) -> None:
         """Store the facts of new environments, and which others have another build on this host than on the first."""
@@ -132,8 +135,15 @@ def _events(lease: BlockLease, journal: Journal) -> Iterator[tuple[str, dict[str
         yield "canary", {"case": case_id, "round": number, "seconds": seconds}
     for case_id, number in sorted(journal.finished):
         yield "round", {"case": case_id, "round": number}
+    for marked in journal.disturbances:
+        yield "disturbed", replace(marked, attempt=_attempt(marked.attempt, lease)).event()
     for number, times in journal.times:
         yield "times", {"device": lease.device, "round": number, "seconds": dict(times)}
+
+
+def _attempt(of_block: int, lease: BlockLease) -> int:
+    """Return the attempt of a record in the run, whose block was handed out so often."""
+    return lease.number + of_block - 1
 
 
 def _block_event(lease: BlockLease, environments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -70,6 +70,7 @@ class RoundPlan:
         self.plan = plan
         self.ready = frozenset(ready)
         self.groups = tuple(tuple(group) for group in groups)
+        self.blocks = {block.case_id: block for block in plan.blocks}
         self.deferred = frozenset(planned.cell.case_id for planned in plan.cells if planned.deferred)
 
     def rounds(self, number: int) -> Iterator[Round]:
@@ -105,6 +106,14 @@ class RoundPlan:
                 attempt = self.plan.past.attempts.get((block.case_id, number), 0) + 1
                 steps.append(RoundStep(block=block, cells=step_cells, number=number, attempt=attempt))
         return sorted(steps, key=lambda step: of.number == 1 and step.block.case_id in self.deferred)
+
+    def step_again(self, case_id: str, number: int, cells: Collection[Cell], attempt: int) -> RoundStep:
+        """Return the step that measures some cells of a case in a round again, in the order of that round."""
+        block = self.blocks[case_id]
+        ordered = self._balanced(block, self.plan.measurement.round_of(number))
+        return RoundStep(
+            block=block, cells=tuple(cell for cell in ordered if cell in cells), number=number, attempt=attempt
+        )
 
     def turn_sets(
         self, step: RoundStep, cells: Collection[Cell], limit: int, single: Collection[Cell] = ()

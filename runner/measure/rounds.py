@@ -28,6 +28,7 @@ from runner.core.model.cells import CALLED_PHASES, is_plain
 from runner.harness.cases import is_model
 from runner.measure.batches import Batches
 from runner.measure.breakdown import Breakdown
+from runner.measure.disturbances import Disturbances, Repeat
 from runner.measure.interleave import Ask, measure_in_turns
 from runner.measure.jit import prime
 from runner.measure.models import Models
@@ -54,6 +55,10 @@ class Hooks:
         interleave: whether the cells of a case take turns, on a CPU.
         wait_until_cool: called before each case. None: nothing to cool.
         measure_unthrottled: carries out one measurement, and repeats it where the GPU was throttled. None: no GPU.
+        busy_allowed: CPUs that other programs may keep busy beside a cell; a round with more is measured again. None:
+            every round is measured once, whatever others do.
+        has_time_for: given the number of finished rounds and some cells, returns whether there is time to measure these
+            again. Without it there always is.
     """
 
     say: Callable[[str], None]
@@ -63,6 +68,8 @@ class Hooks:
     interleave: bool = True
     wait_until_cool: Callable[[], None] | None = None
     measure_unthrottled: Callable[[Callable[[], Outcome]], Outcome] | None = None
+    busy_allowed: float | None = None
+    has_time_for: Callable[[int, Collection[Cell]], bool] | None = None
 
 
 def measure(plan: Plan, servers: ServerPool, references: References, hooks: Hooks) -> Iterator[Event]:
@@ -70,7 +77,8 @@ def measure(plan: Plan, servers: ServerPool, references: References, hooks: Hook
 
     A round goes through all cases before the next one starts. After each, ``hooks`` decides which cells get another,
     up to the plan's limit. What the plan has in its past is not measured again; a case of which a part of a round was
-    measured gets all of that round again, as the next attempt.
+    measured gets all of that round again, as the next attempt. So do cells whose round other programs disturbed, once
+    the other cases have had theirs (``disturbances``).
 
     Args:
         plan: what to measure and how.
@@ -117,6 +125,7 @@ class _Executor:
         self.models = models
         self.hooks = hooks
         self.batches = Batches(self.plan)
+        self.disturbances = Disturbances(self.plan.measurement, self.plan.past, hooks.busy_allowed)
         self.memory = None if servers.backend.limits_memory else servers.limits.memory
         self.abandoned = set(abandoned_cells(self.plan.past))
         self.single: set[Cell] = set()  # cells that ran out of memory once: nothing waits next to them any more
@@ -139,13 +148,7 @@ class _Executor:
     def _round(self, of: Round, selected: Collection[Cell]) -> Iterator[Event]:
         """Yield the events of one round of one group."""
         steps = self.order.steps(of, selected, self.abandoned, self.left_out)
-        environments = {cell.environment for step in steps for cell in step.cells}
-        if environments:
-            with self.breakdown.during("start"):
-                self.servers.next_round(environments)
-            self.breakdown.move(
-                "start", "import", self.servers.starts.take_import_share() * self.breakdown.seconds["start"]
-            )
+        self._start_servers(steps)
         if of.number == 1 and self.servers.jit:
             self.breakdown.move("start", "compile", self.breakdown.seconds["start"])  # the first contexts compile
             with self.breakdown.during("compile"):
@@ -166,8 +169,43 @@ class _Executor:
                 case_id = step.block.case_id
                 jobs = [job for job in jobs if job.cell.case_id != case_id and job.cell not in compiled]
             yield from self._step(step)
-        if steps:
-            yield RoundTimes(steps[0].number, self.breakdown.take())
+        again = 0
+        for event in self._again(of):
+            again += 1
+            yield event
+        if steps or again:
+            yield RoundTimes(self.plan.measurement.stored_number(of), self.breakdown.take())
+
+    def _start_servers(self, steps: Collection[RoundStep]) -> None:
+        """Start the servers of some steps, as many at a time as may be."""
+        environments = {cell.environment for step in steps for cell in step.cells}
+        if environments:
+            with self.breakdown.during("start"):
+                self.servers.next_round(environments)
+            share = self.servers.starts.take_import_share()
+            self.breakdown.move("start", "import", share * self.breakdown.seconds["start"])
+
+    def _again(self, of: Round) -> Iterator[Event]:
+        """Measure disturbed rounds again, on new servers, one of each case at a time, until none is to be repeated."""
+        yield from self.disturbances.marks()  # of a resumed run
+        repeated: set[tuple[str, int]] = set()
+        while repeats := self.disturbances.to_repeat(of.group, self.abandoned, repeated):
+            repeats = [each for each in repeats if self._has_time_for(of, each)]
+            steps = [self.order.step_again(*each) for each in repeats]
+            self._start_servers(steps)
+            for repeat, step in zip(repeats, steps, strict=True):
+                if self.disturbances.is_in_vain:
+                    return
+                self.disturbances.begin(repeat)
+                repeated.add((repeat.case_id, repeat.round))
+                yield from self._step(step, is_repeat=True)
+            if not repeats:
+                return
+
+    def _has_time_for(self, of: Round, repeat: Repeat) -> bool:
+        if repeat.case_id in self.left_out:
+            return False
+        return self.hooks.has_time_for is None or self.hooks.has_time_for(of.number, repeat.cells)
 
     def _within_budget(self, step: RoundStep, of: Round) -> tuple[RoundStep, str]:
         """Return the step, and why the budget has no time for its case; empty if it has. A started case goes on.
@@ -186,8 +224,8 @@ class _Executor:
         self.abandoned |= controls
         return replace(step, cells=tuple(cell for cell in step.cells if cell not in controls)), ""
 
-    def _step(self, step: RoundStep) -> Iterator[Event]:
-        """Yield the canary, the outcome of each cell, and the end of a step."""
+    def _step(self, step: RoundStep, *, is_repeat: bool = False) -> Iterator[Event]:
+        """Yield the canary, the outcome of each cell, the end of a step, and which rounds turn out to be disturbed."""
         if self.hooks.wait_until_cool:
             self.hooks.wait_until_cool()
         if self.hooks.canary:
@@ -198,8 +236,11 @@ class _Executor:
         for outcome in self._outcomes(step):
             self._note_failure(step.block, outcome)
             self.breakdown.count_samples(outcome)
-            yield replace(outcome, attempt=step.attempt)
+            attempted = replace(outcome, attempt=step.attempt)
+            self.disturbances.note(attempted)
+            yield attempted
         yield CaseFinished(step.block.case_id, step.number)
+        yield from self.disturbances.marks(is_repeat=is_repeat)
 
     def _note_failure(self, block: Block, outcome: Outcome) -> None:
         """Decide whether a cell that failed is measured again, and next to others."""

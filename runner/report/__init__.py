@@ -41,6 +41,7 @@ def report(
     Raises:
         UsageError: there is no such source, or the run has measured none of its cases.
     """
+    from runner.analysis.dataset import all_samples
     from runner.report import html, markdown, run_summary
     from runner.report import published as published_tables
     from runner.report.page import arrange
@@ -51,7 +52,7 @@ def report(
     return {
         "index.html": html.page_text(page, reference),
         "report.md": markdown.page_text(page, reference),
-        "samples.csv": samples.to_csv(analysis.dataset.samples),
+        "samples.csv": samples.to_csv(all_samples(analysis.dataset)),
         run_summary.NAME: run_summary.to_json(page),
     }
 

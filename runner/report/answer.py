@@ -124,7 +124,9 @@ class Answer:
         cards: one for each comparison of releases on each kind of device, A/A controls left out.
         slower: the rows that are slower, or probably, the largest change first, with the names of their releases.
         grade: of the run; None without a good record.
-        undecided: how many comparisons of releases are not decided, of ``compared``.
+        undecided: how many comparisons of releases are not decided, of ``compared``; the run gave ``abandoned`` of them
+            up.
+        disturbed: how many rounds other programs disturbed, and were measured again, as a sentence; empty if none.
     """
 
     headline: str
@@ -133,10 +135,16 @@ class Answer:
     grade: Grade | None
     undecided: int
     compared: int
+    abandoned: int = 0
+    disturbed: str = ""
 
 
 def answer(
-    comparisons: Iterable[Comparison], names: Mapping[str, EnvironmentRelease], grade: Grade | None, fallback: str
+    comparisons: Iterable[Comparison],
+    names: Mapping[str, EnvironmentRelease],
+    grade: Grade | None,
+    fallback: str,
+    disturbed: str = "",
 ) -> Answer:
     """Return the answer of a run.
 
@@ -145,6 +153,7 @@ def answer(
         names: environment -> its release; an environment that it lacks is called by its id.
         grade: of the run.
         fallback: the headline where nothing is compared.
+        disturbed: a sentence about its disturbed rounds; empty if it has none.
     """
     of_releases = [each for each in comparisons if not each.is_control]
     several = panels.has_several_kinds(of_releases)
@@ -163,6 +172,8 @@ def answer(
         grade=grade,
         undecided=sum(row.verdict == "inconclusive" for row in rows),
         compared=len(rows),
+        abandoned=sum(row.abandoned for row in rows),
+        disturbed=disturbed,
     )
 
 

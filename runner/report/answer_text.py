@@ -51,6 +51,8 @@ def parts(answer: Answer, width: int) -> Iterator[RenderableType]:
     rest = len(answer.slower) - SHOWN_SLOWER
     if rest > 0:
         yield Text(f"and {rest} more that are slower, or probably", style="dim")
+    if answer.disturbed:
+        yield Text(answer.disturbed)
     if answer.grade:
         yield Text(f"grade: {answer.grade.sentence}", style=GRADE_STYLES[answer.grade.level])
 

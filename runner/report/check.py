@@ -168,6 +168,8 @@ def _sections(check: Check) -> Iterator[tuple[str, list[tuple[str, str]], str]]:
         yield "failed", list(_failed(check.failures)), "red"
     if check.comparisons:
         counts = [f"{count} {verdict}" for verdict, count in _verdicts(check.comparisons).items()]
+        abandoned = sum(row.abandoned for _, row in check.open)
+        counts += [f"{abandoned} given up while they were open"] if abandoned else []
         yield f"comparisons: {', '.join(counts) or 'none'}", list(_open(check.open)), ""
 
 

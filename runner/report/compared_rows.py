@@ -172,6 +172,8 @@ def _advice(row: Row) -> str:
         return ""
     if row.code in {"more-rounds", LEANING} and len(row.boards) > 1:
         return "more boards"
+    if row.abandoned:
+        return f"given up after {row.rounds} rounds"
     if row.code in {"more-rounds", LEANING}:
         if row.more_rounds > MAX_MORE_ROUNDS:
             return f"more than {MAX_MORE_ROUNDS} more rounds"

@@ -40,6 +40,7 @@ COLUMNS = (
     "deciding_high",
     "more_rounds_low",
     "more_rounds",
+    "abandoned",
     "device_name",
     "boards",
 )

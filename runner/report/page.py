@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from runner.analysis.analyse import Analysis
 from runner.analysis.boards import boards_of
 from runner.analysis.comparison_model import Comparison
+from runner.analysis.disturbed_rounds import disturbed_rounds
 from runner.analysis.model import Dataset
 from runner.analysis.quality.run import measured_elsewhere
 from runner.analysis.releases import EnvironmentRelease
@@ -124,7 +125,8 @@ def arrange(
     rates = throughput(dataset, {cell.id: median(seconds) for cell, seconds in medians.items()})
     cases = CaseArranger(dataset, comparisons, medians, marks_by_cell(issues, comparisons), rates).arranged()
     device, names = _device(dataset), analysis.releases
-    run_answer = answer(comparisons, names, analysis.grade, _inventory(cases, device))
+    disturbed = disturbed_rounds(dataset.journal).sentence
+    run_answer = answer(comparisons, names, analysis.grade, _inventory(cases, device), disturbed)
     rows = tuple(compared_rows(comparisons, names, repeated_options(dataset.provenance)))
     missing = tuple(missing_cells(dataset))
     failed = sum(len(each.cells) for each in missing if each.outcome == "failed")

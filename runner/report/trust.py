@@ -33,6 +33,8 @@ def trust_lines(answer: Answer, *, failed: int, cells: int) -> Iterator[tuple[st
         yield "Processes", f"a plain process takes another time than was measured in {count}"
     if figures.others_busy is not None:
         yield "Machine", f"other programs kept {figures.others_busy:.2f} of {figures.cpus} CPUs busy"
+    if answer.disturbed:
+        yield "Disturbed", answer.disturbed
     yield (
         "Correct",
         f"no disagreement with the reference in any of the {cells} measured tests"

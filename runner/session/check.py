@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.analysis.analyse import Analysis, analyse_run
+from runner.analysis.disturbed_rounds import disturbed_rounds
 from runner.analysis.model import Dataset
 from runner.backends import harness_archive
 from runner.core.collector import collector_paused
@@ -42,6 +43,7 @@ def review(analysis: Analysis, run: Run, reports: Path) -> Check:
     """
     results, journal = analysis.dataset, analysis.dataset.journal
     state = "at work" if run.is_held() else "unfinished" if journal.unfinished else "finished"
+    disturbed = disturbed_rounds(journal)
     resumable = journal.header.get("harness") == harness_archive.version()
     checked = Check(
         run=run.id,
@@ -52,7 +54,7 @@ def review(analysis: Analysis, run: Run, reports: Path) -> Check:
         quality_issues=analysis.issues,
         failures=_failures(results),
         comparisons=tuple(each for each in analysis.comparisons if not each.is_control),
-        notes=(*results.warnings, *filter(None, [_resume_note(state, resumable=resumable)])),
+        notes=(*results.warnings, *filter(None, [disturbed.sentence, _resume_note(state, resumable=resumable)])),
         command="",
         plain=tuple(analysis.measured.plain_pairs.values()),
     )

@@ -10,6 +10,7 @@ import pandas as pd
 
 from runner.analysis.analyse import Analysis, analyse_run
 from runner.analysis.comparison_model import Comparison
+from runner.analysis.dataset import all_samples
 from runner.analysis.model import Dataset, Grade
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.errors import Problem, UsageError
@@ -120,7 +121,7 @@ class RunResult:
     @property
     def samples(self) -> pd.DataFrame:
         """A row for each measured iteration; ``seconds`` is its time. ``runner.load_samples`` lists the columns."""
-        return self.dataset.samples
+        return all_samples(self.dataset)
 
     @property
     def rounds(self) -> pd.DataFrame:

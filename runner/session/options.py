@@ -110,7 +110,11 @@ class Options:
         ),
     ] = None
     busy_ok: Annotated[
-        bool, typer.Option("--busy-ok", help="measure at once, even while other programs keep the machine busy")
+        bool,
+        typer.Option(
+            "--busy-ok",
+            help="measure at once and each round once, even while other programs keep the machine busy",
+        ),
     ] = False
     profile: Annotated[
         bool,

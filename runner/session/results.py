@@ -11,6 +11,7 @@ from runner.analysis.compare import compare
 from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.dataset import load_dataset
+from runner.analysis.disturbed_rounds import disturbed_rounds
 from runner.analysis.model import Dataset
 from runner.analysis.of_run import of_run, split, with_facts_of
 from runner.analysis.quality import annotate
@@ -93,7 +94,8 @@ def write_report(analysis: Analysis, run: Run, source: str | None = None) -> Pat
 
 def run_answer(analysis: Analysis) -> Answer:
     """Return which releases of a run are faster, by how much, and its grade."""
-    return answer(analysis.comparisons, analysis.releases, analysis.grade, analysis.dataset.run)
+    disturbed = disturbed_rounds(analysis.dataset.journal).sentence
+    return answer(analysis.comparisons, analysis.releases, analysis.grade, analysis.dataset.run, disturbed)
 
 
 def report_summary(analysis: Analysis) -> str:

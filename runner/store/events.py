@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from runner.core.bounds import STRICT, CellId, Integer, Number, Positive, RoundNumber
 from runner.core.json import Document, parse_object
-from runner.core.model import Canary, CaseFinished, RoundTimes
+from runner.core.model import Canary, CaseFinished, RoundDisturbed, RoundTimes
 from runner.store.checksums import is_unchanged
 from runner.store.documents import JOURNAL, newest, upgrade
 from runner.store.header import check_fields
@@ -161,6 +161,7 @@ EVENTS: Mapping[str, TypeAdapter[Any]] = {
     "round": TypeAdapter(CaseFinished),
     "canary": TypeAdapter(Canary),
     "times": TypeAdapter(RoundTimes),
+    "disturbed": TypeAdapter(RoundDisturbed),
     "skipped": TypeAdapter(OverBudget),
     "groups": TypeAdapter(DeviceGroups),
     "leased": TypeAdapter(BlockLease),

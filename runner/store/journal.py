@@ -3,8 +3,9 @@
 Events, in the order of a run: ``begun`` (the plan's hash, the device, and what it takes to resume), ``groups``
 (environments that run at the same time), ``canary`` (the time of a fixed product), ``further`` (an extra round starts),
 ``measured`` (a finished record and its file), ``skipped`` (the budget has no time for a case), ``round`` (a case has
-completed a round), ``times`` (where the time of a round went), ``resumed`` (with the cases that start anew, because an
-outage had left out one of their environments), ``ended`` (how).
+completed a round), ``disturbed`` (other programs disturbed some of its records; a further attempt, if there is one,
+begins with its first record), ``times`` (where the time of a round went), ``resumed`` (with the cases that start anew,
+because an outage had left out one of their environments), ``ended`` (how).
 
 Events that are written while cells are measured have ``spent``: the seconds of measuring so far, over all parts of the
 run. Journals of older programs lack it.
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 
 from runner.core.errors import Problem, RecordError
 from runner.core.files import read_bounded
-from runner.core.model import Canary, CaseFinished, RoundTimes
+from runner.core.model import Canary, CaseFinished, Cell, RoundDisturbed, RoundTimes
 from runner.store.documents import NewerVersionError, unreadable
 from runner.store.events import (
     BlockLease,
@@ -55,6 +56,7 @@ class Journal(NamedTuple):
         skipped: case id -> why the budget had no time for it.
         leases: case id -> the last lease of its block, which was handed out to another host.
         blocks: case id -> a block that another host measured and whose records are complete.
+        disturbances: which records other programs disturbed.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -69,6 +71,7 @@ class Journal(NamedTuple):
     skipped: Mapping[str, str] = MappingProxyType({})
     leases: Mapping[str, BlockLease] = MappingProxyType({})
     blocks: Mapping[str, MeasuredBlock] = MappingProxyType({})
+    disturbances: tuple[RoundDisturbed, ...] = ()
 
     @property
     def unfinished(self) -> bool:
@@ -76,13 +79,42 @@ class Journal(NamedTuple):
         return bool(self.header) and self.ended != "done"
 
     def counting(self) -> Iterable[Entry]:
-        """Return the last finished attempt of each cell and round, in the order they first ended."""
+        """Return the finished attempt of each cell and round that counts, in the order they first ended.
+
+        That is the last one. Of attempts that are marked as disturbed, a good one that is disturbed less counts.
+        """
+        extents = self.extents()
         last: dict[tuple[str, int], Entry] = {}
         for entry in self.entries:
             key = entry.cell, entry.round
-            if key not in last or last[key].attempt <= entry.attempt:
+            if key not in last or _replaces(entry, last[key], extents):
                 last[key] = entry
         return last.values()
+
+    def extents(self) -> dict[tuple[str, int, int], float]:
+        """Return (cell id, round, attempt) -> how far it was disturbed, of each record that is marked."""
+        return {
+            (cell.id, marked.round, marked.attempt): marked.extent
+            for marked in self.disturbances
+            for cell in marked.cells
+        }
+
+    def set_aside(self) -> list[Entry]:
+        """Return the attempts that are marked as disturbed and do not count, in their order."""
+        extents = self.extents()
+        counting = {(entry.cell, entry.round): entry.attempt for entry in self.counting()} if extents else {}
+        marked = (entry for entry in self.entries if (entry.cell, entry.round, entry.attempt) in extents)
+        return [entry for entry in marked if counting[entry.cell, entry.round] != entry.attempt]
+
+
+def _replaces(entry: Entry, earlier: Entry, extents: Mapping[tuple[str, int, int], float]) -> bool:
+    """Return whether an attempt counts instead of an earlier one."""
+    if entry.attempt < earlier.attempt:
+        return False
+    extent = extents.get((earlier.cell, earlier.round, earlier.attempt))
+    if extent is None or entry.attempt == earlier.attempt:
+        return True
+    return entry.status == "ok" and extents.get((entry.cell, entry.round, entry.attempt), 0.0) <= extent
 
 
 def read(path: Path) -> Journal:
@@ -125,6 +157,7 @@ class _Reader:
         self.groups: dict[str, tuple[tuple[str, ...], ...]] = {}
         self.finished: set[tuple[str, int]] = set()
         self.canary: list[tuple[str, int, float]] = []
+        self.disturbances: list[RoundDisturbed] = []
         self.times: list[tuple[int, Mapping[str, float]]] = []
         self.skipped: dict[str, str] = {}
         self.leases: dict[str, BlockLease] = {}
@@ -157,6 +190,8 @@ class _Reader:
         match event:
             case Entry():
                 self.entries.append(event)
+                if event.attempt > 1:  # all of it is measured again
+                    self.finished.discard((Cell.parse(event.cell).case_id, event.round))
             case CaseFinished(case_id, number):
                 self.finished.add((case_id, number))
             case Canary(case_id, number, seconds):
@@ -171,8 +206,10 @@ class _Reader:
                 self._read_state(event)
 
     def _read_state(self, event: object) -> None:
-        """Add an event that says where the run is: it began, was resumed, or ended; or where its blocks are."""
+        """Add an event that says where the run is: it began, was resumed, or ended; where its blocks are, and how."""
         match event:
+            case RoundDisturbed():
+                self.disturbances.append(event)
             case BlockLease():
                 self.leases[event.case_id] = event
             case MeasuredBlock():
@@ -216,6 +253,7 @@ class _Reader:
             skipped=self.skipped,
             leases=self.leases,
             blocks=self.blocks,
+            disturbances=tuple(self.disturbances),
         )
 
     def _warnings(self, cut: range) -> Iterator[str]:

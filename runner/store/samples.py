@@ -24,15 +24,18 @@ TEXT_COLUMNS = (
     "backend",
     "device",
 )
-COLUMNS = (*TEXT_COLUMNS, "round", "iteration", "seconds", "turn", "turns_with", "lead")
+DISTURBED = "disturbed"
+COLUMNS = (*TEXT_COLUMNS, "round", "iteration", "seconds", "turn", "turns_with", "lead", DISTURBED)
 """The columns of the samples.
 
 ``iteration`` counts from 0 in each round, and so does ``turn``; ``seconds`` is one iteration's time. Cells with the
 same ``turns_with`` in a round took turns with each other; it is empty without turns, and the turn is then 0. ``lead``
 has the seconds of the call before the first iteration of a turn, which is no sample; it is missing elsewhere.
+``disturbed`` is true for the samples of a round that other programs disturbed and that was measured again: they do not
+count.
 """
-LATER_COLUMNS = {"turn": 0, "turns_with": "", "lead": math.nan}
-"""Columns that files of older versions lack, with the value of a sample without turns."""
+LATER_COLUMNS = {"turn": 0, "turns_with": "", "lead": math.nan, DISTURBED: False}
+"""Columns that files of older versions lack, with the value of a sample without turns that counts."""
 
 ROWS_AT_ONCE = 50_000
 """Rows that are converted to CSV at a time: their text is repeated in memory."""
@@ -132,6 +135,7 @@ def read(path: Path) -> pd.DataFrame:
     if missing:
         raise RecordError(Problem(f"{path} lacks the columns {', '.join(missing)}", hint="`runner export` writes them"))
     numbers = {"round": "int64", "iteration": "int64", "seconds": "float64", "turn": "int64", "lead": "float64"}
+    numbers[DISTURBED] = "bool"
     try:
         return frame[list(COLUMNS)].astype({**dict.fromkeys((*TEXT_COLUMNS, "turns_with"), "category"), **numbers})
     except (TypeError, ValueError) as error:
@@ -146,6 +150,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
         **dict.fromkeys((*TEXT_COLUMNS, "turns_with"), pa.string()),
         **dict.fromkeys(("round", "iteration", "turn"), pa.int64()),
         **dict.fromkeys(("seconds", "lead"), pa.float64()),
+        DISTURBED: pa.bool_(),
     }
     frame: pd.DataFrame = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types)).to_pandas()
     return frame

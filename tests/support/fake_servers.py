@@ -121,7 +121,8 @@ class FakeServer:
         elif deed == "ok" and request.get("turns"):
             self.turn(request)
         elif deed == "ok":
-            self.reply(request, **{"status": "ok", "seconds": [0.5], **reply})
+            others = self.backend.others_of(self.environment, request.get("implementation", ""))
+            self.reply(request, **{"status": "ok", "seconds": [0.5], **others, **reply})
         else:
             self.reply(request, status="failed", **{"class": deed}, reason=f"it was {deed}")
 
@@ -137,7 +138,8 @@ class FakeServer:
         self.waiting = {}
         count = self.turns.pop(slug) - 3
         if deed == "ok":
-            self.reply(request, status="ok", seconds=[0.5] * count or [0.5], turns=[1] * count)
+            others = self.backend.others_of(self.environment, slug)
+            self.reply(request, status="ok", seconds=[0.5] * count or [0.5], turns=[1] * count, **others)
         else:
             self.act(request, deed)
 
@@ -186,6 +188,7 @@ class FakeBackend:
         self.turns: list[str] = []  # who had a turn, in order
         self.patterns: dict[str, list[str]] = {}
         self.deeds: dict[str, deque[str]] = {}
+        self.others_busy: dict[str, deque[float]] = {}
         self.hellos: dict[str, deque[str]] = {}
         self.sizes: dict[str, int] = {}
         self.cold: dict[str, float] = {}  # implementations that compile, and for how many seconds
@@ -201,6 +204,15 @@ class FakeBackend:
     def does(self, cell: str, *deeds: str) -> None:
         """Say what happens at ``environment/implementation``, time after time; ok afterwards."""
         self.deeds[cell] = deque(deeds)
+
+    def is_beside(self, cell: str, *others_busy: float) -> None:
+        """Say how many CPUs other programs keep busy beside ``environment/implementation``, in turn; then none."""
+        self.others_busy[cell] = deque(others_busy)
+
+    def others_of(self, environment: str, implementation: str) -> dict[str, float]:
+        """Return the facts about other programs of an answer."""
+        left = self.others_busy.get(f"{environment}/{implementation}")
+        return {} if left is None else {"others_busy": left.popleft() if left else 0.0}
 
     def takes(self, cell: str, *pattern: str) -> None:
         """Say what happens at a cell that takes turns, turn by turn; ok afterwards."""
@@ -314,7 +326,7 @@ def events(
     **how: Any,
 ) -> Iterator[Event]:
     """Measure blocks with a fake backend; the environment ``missing`` could not be made."""
-    canary, over_budget = how.pop("canary", None), how.pop("over_budget", None)
+    given = {name: how.pop(name, None) for name in ("canary", "over_budget", "busy_allowed", "has_time_for")}
     planned_cells = how.pop("planned", ())
     jit = how.pop("jit", ())
     limits = Limits(memory=memory, side_by_side=how.pop("side_by_side", 1))
@@ -334,7 +346,7 @@ def events(
         if name != missing
     }
     say = (lines if lines is not None else []).append
-    hooks = Hooks(say=say, next_cells=extra_rounds, canary=canary, over_budget=over_budget)
+    hooks = Hooks(say=say, next_cells=extra_rounds, **given)
     with contextlib.closing(ServerPool(plan, ready, backend, limits, hooks.say)) as servers:
         yield from measure(plan, servers, Known(Path("/nowhere"), 1), hooks)
 

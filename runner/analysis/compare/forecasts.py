@@ -1,23 +1,26 @@
 """What a table of rows forecasts: the rounds that should decide its open rows, and the change that it can call."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from runner.analysis import forecast
-from runner.analysis.comparison_model import LEANING, MAX_MORE_ROUNDS, Detectable, Row
+from runner.analysis import forecast, open_rows
+from runner.analysis.comparison_model import LEANING, MAX_MORE_ROUNDS, Detectable, RobustRounds, Row
 from runner.analysis.model import MIN_ROUNDS
 from runner.core.grouping import grouped
 from runner.stats import intervals
-from runner.stats.continuation import independent
+from runner.stats.continuation import Floats, independent
+from runner.stats.outliers import without_outliers
+from runner.stats.signed_rank import MIN_ROUNDS as RANKED_ROUNDS
 
 
 def with_forecasts(
     rows: Sequence[Row],
     evidence: intervals.PairedEvidence,
     looks: Sequence[tuple[int, ...]],
+    log_ratios: Sequence[Floats | None],
     discoveries: int,
     margin: float,
 ) -> list[Row]:
@@ -27,6 +30,7 @@ def with_forecasts(
         rows: P rows with their verdicts.
         evidence: of the rows, (P,).
         looks: for each row the numbers of rounds at which verdicts were planned.
+        log_ratios: the rounds of each row, (R,); None for one of which no look takes ranks.
         discoveries: how many rows of the table are significant.
         margin: the relative change that counts as none, above 0.
     """
@@ -37,14 +41,16 @@ def with_forecasts(
         for row, sd, count in zip(rows, sds.tolist(), counts.tolist(), strict=True)
     ]
     is_open = np.flatnonzero([row.verdict == "inconclusive" for row in rows])
-    more = forecast.more_rounds(
-        intervals.PairedEvidence(*(column[is_open] for column in evidence)),
-        [looks[index] for index in is_open.tolist()],
-        forecast.difference_level(discoveries, len(rows)),
-        margin,
-    )
-    for index, low, high in zip(is_open.tolist(), more.low.tolist(), more.high.tolist(), strict=True):
-        noisy[index] = _with_promise(noisy[index], low, high)
+    of_open = intervals.PairedEvidence(*(column[is_open] for column in evidence))
+    open_looks = [looks[index] for index in is_open.tolist()]
+    total = open_rows.table_level(of_open, open_looks, discoveries, len(rows), margin)
+    robust = without_outliers(of_open, [log_ratios[index] for index in is_open.tolist()])
+    more = open_rows.more_rounds(of_open, open_looks, total, margin, robust)
+    abandoned = open_rows.abandoned(of_open.rounds, more.chance, open_looks)
+    columns = (is_open, more.low, more.high, abandoned, robust.mean, robust.error * np.sqrt(counts[is_open]))
+    for index, low, high, is_abandoned, mean, sd in zip(*(column.tolist() for column in columns), strict=True):
+        of_robust = RobustRounds(mean, sd) if np.isfinite(sd) else None
+        noisy[index] = _with_promise(replace(noisy[index], abandoned=is_abandoned, robust=of_robust), low, high)
     return noisy
 
 
@@ -127,17 +133,30 @@ def fresh_rounds(rows: Sequence[Row], table_rows: int, margin: float) -> list[in
     """
     needed = [row.rounds + row.more_rounds for row in rows]
     indices = [index for index, row in enumerate(rows) if row.round_sd is not None and row.code != "noise-floor"]
-    counts = np.array([rows[index].independent_rounds for index in indices], dtype=np.float64)
+    views = {
+        index: RobustRounds(float(np.log(rows[index].ratio or 1.0)), rows[index].round_sd or 0.0) for index in indices
+    }
+    for index, number in _fresh_rounds(rows, views, table_rows, margin).items():
+        needed[index] = number
+    of_robust = {index: each for index in indices if (each := rows[index].robust)}
+    for index, number in _fresh_rounds(rows, of_robust, table_rows, margin).items():
+        needed[index] = min(needed[index], max(number, RANKED_ROUNDS))
+    return needed
+
+
+def _fresh_rounds(
+    rows: Sequence[Row], views: Mapping[int, RobustRounds], table_rows: int, margin: float
+) -> dict[int, int]:
+    """Return position -> the rounds of a new run, of rows whose rounds have a mean and a standard deviation."""
+    counts = np.array([rows[index].independent_rounds for index in views], dtype=np.float64)
     evidence = intervals.PairedEvidence(
-        mean=np.log([rows[index].ratio or 1.0 for index in indices]),
-        error=np.array([rows[index].round_sd for index in indices], dtype=np.float64) / np.sqrt(counts),
+        mean=np.array([view.mean for view in views.values()], dtype=np.float64),
+        error=np.array([view.sd for view in views.values()], dtype=np.float64) / np.sqrt(counts),
         freedom=counts - 1,
-        rounds=np.array([rows[index].rounds for index in indices], dtype=np.float64),
+        rounds=np.array([rows[index].rounds for index in views], dtype=np.float64),
     )
     forecasts = forecast.fresh_rounds(evidence, forecast.difference_level(0, table_rows), margin)
-    for index, number in zip(indices, forecasts.tolist(), strict=True):
-        needed[index] = number
-    return needed
+    return dict(zip(views, forecasts.tolist(), strict=True))
 
 
 def _with_promise(row: Row, low: int, high: int) -> Row:
@@ -147,6 +166,7 @@ def _with_promise(row: Row, low: int, high: int) -> Row:
         sentence = (
             f"undecided on {len(row.boards)} boards of this kind; more boards would decide, more rounds would not"
         )
+        row = replace(row, abandoned=True)
     elif row.rounds == 1:
         sentence = f"one round cannot show the noise; {MIN_ROUNDS} or more are needed"
     elif row.independent_rounds == 1:
@@ -154,7 +174,8 @@ def _with_promise(row: Row, low: int, high: int) -> Row:
     else:
         state = "not yet significant" if row.code == LEANING else "undecided"
         more = "should decide" if high <= MAX_MORE_ROUNDS else "would be needed"
-        sentence = f"{state} with {row.rounds} rounds; {_rounds_text(low, high)} {more}"
+        ending = f", and given up: fewer than 1 in {1 / open_rows.LEAST_CHANCE:.0f} would be decided in this run"
+        sentence = f"{state} with {row.rounds} rounds{ending * row.abandoned}; {_rounds_text(low, high)} {more}"
     reason = "; ".join(filter(None, (row.reason, sentence)))
     return replace(row, more_rounds=high, more_rounds_low=low, reason=reason)
 

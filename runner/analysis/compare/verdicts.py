@@ -202,7 +202,8 @@ def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[st
     looks = [draft.looks or (int(rounds),) for draft, rounds in zip(drafts, evidence.rounds, strict=True)]
     factors = np.array([variance_factor(draft, inflations) for draft in drafts])
     evidence = evidence._replace(freedom=np.array([freedom(draft, inflations) for draft in drafts]))
-    tested = paired_tests.evaluate(evidence, [draft.for_ranks() for draft in drafts], looks, factors)
+    log_ratios = [draft.for_ranks() for draft in drafts]
+    tested = paired_tests.evaluate(evidence, log_ratios, looks, factors)
     evidence = evidence._replace(error=evidence.error * np.sqrt(factors))
     p, alpha, shown, decisive = tested
     significant = intervals.significant(p)
@@ -234,7 +235,7 @@ def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[st
             reason="; ".join(filter(None, (draft.row.reason, reason))),
         )
         rows.append(row)
-    return with_forecasts(rows, evidence, looks, int(significant.sum()), margin)
+    return with_forecasts(rows, evidence, looks, log_ratios, int(significant.sum()), margin)
 
 
 def _finite(value: float) -> float | None:

@@ -16,10 +16,11 @@ from runner.core.model.events import (
     Outcome,
     ProfileTaken,
     Record,
+    RoundDisturbed,
     RoundTimes,
 )
 from runner.core.model.model_files import ModelFiles
-from runner.core.model.plans import Block, Corpus, Measurement, Past, Plan, Request, Round
+from runner.core.model.plans import Block, Corpus, Measurement, Past, Plan, Request, Round, Signs
 from runner.core.model.provisioning import Provisioned, Spec, Survey
 
 __all__ = [
@@ -52,7 +53,9 @@ __all__ = [
     "Record",
     "Request",
     "Round",
+    "RoundDisturbed",
     "RoundTimes",
+    "Signs",
     "Skip",
     "Spec",
     "Survey",

@@ -145,11 +145,42 @@ class ProfileTaken:
     profile: Mapping[str, Any]
 
 
-Event = Outcome | GroupsFormed | CaseFinished | CaseSkipped | ExtraRound | Canary | RoundTimes
-"""What happens while cells are measured."""
-
 StoredCell = Annotated[Cell, GetPydanticSchema(lambda _, handler: after(Cell.parse, handler(CellId)))]
 """A cell, as its id in a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundDisturbed:
+    """Other programs disturbed some cells of a case in a round, which are measured again if there is time.
+
+    Of several attempts, an undisturbed one counts, and else the one that was disturbed least.
+
+    Attributes:
+        case_id: the case.
+        round: the stored number of the round.
+        attempt: of the records that were disturbed.
+        cells: the cells of these records.
+        extent: how many times as much as is allowed, above 1; see ``measure.disturbances``.
+    """
+
+    __pydantic_config__ = STRICT
+
+    case_id: StoredCaseId
+    round: RoundNumber
+    attempt: Positive
+    cells: tuple[StoredCell, ...]
+    extent: Seconds
+
+    def event(self) -> dict[str, Any]:
+        """Return the fields of its ``disturbed`` event."""
+        cells = [cell.id for cell in self.cells]
+        values = {"round": self.round, "attempt": self.attempt, "cells": cells, "extent": round(self.extent, 3)}
+        return {"case": self.case_id, **values}
+
+
+Event = Outcome | GroupsFormed | CaseFinished | CaseSkipped | ExtraRound | Canary | RoundTimes | RoundDisturbed
+"""What happens while cells are measured."""
+
 RecordFacts = Annotated[Mapping[str, Any], GetPydanticSchema(lambda _, handler: handler(FACTS_SHAPE))]
 
 

@@ -15,6 +15,20 @@ PLAIN_ROUNDS = 3
 """Rounds of a plain-process control: it needs an interval, and each round imports the framework again."""
 
 
+class Signs(NamedTuple):
+    """What shows how far other programs disturbed a cell in a round; nothing of it compares two cells.
+
+    Attributes:
+        others_busy: CPUs that they kept busy meanwhile; None if it is not known.
+        turns_with: the set that the cell took turns with; empty without turns.
+        turn_seconds: how long its turns lasted on average; 0 without turns.
+    """
+
+    others_busy: float | None = None
+    turns_with: str = ""
+    turn_seconds: float = 0.0
+
+
 class Round(NamedTuple):
     """A round of one memory group: ``number`` counts from 1 within the group, ``group`` from 0."""
 
@@ -107,6 +121,8 @@ class Past:
         elapsed: seconds that the run was measured for, as its journal says.
         batches: (cell, stored round number) -> how many calls its samples had, where a GPU's times decided that.
         seconds: cell -> seconds that it took in its last good round; without cells that have none.
+        signs: (cell, stored round number) -> the attempt that counts, and how far it was disturbed; of good records.
+        disturbed: (cell, stored round number, attempt) of every record that is marked as disturbed.
     """
 
     finished: frozenset[tuple[str, int]] = frozenset()
@@ -117,6 +133,8 @@ class Past:
     elapsed: float = 0.0
     batches: Mapping[tuple[Cell, int], int] = field(default_factory=dict)
     seconds: Mapping[Cell, float] = field(default_factory=dict)
+    signs: Mapping[tuple[Cell, int], tuple[int, Signs]] = field(default_factory=dict)
+    disturbed: frozenset[tuple[Cell, int, int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

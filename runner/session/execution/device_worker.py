@@ -1,6 +1,7 @@
 """One device of a run: its part of the plan, its clocks, its servers, and what all devices share."""
 
 import functools
+import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.backends import Backend
+from runner.core import busy
 from runner.core.errors import RunnerError
 from runner.core.model import Outcome, Plan, Provisioned
 from runner.gpu.cooling import ThermalGuard
@@ -132,6 +134,7 @@ class DeviceWorker:
         with_canary = context.settings.controls and self.alone
         guard = ThermalGuard(self._observe, progress.note, celsius=self.clocks.celsius, cool=self.idle_celsius)
         on_gpu = self.clocks.gpu is not None
+        looks_at_others = self.alone and context.settings.quiet_seconds > 0  # devices side by side disturb each other
         return Hooks(
             say=functools.partial(progress.status, self.name),
             next_cells=scheduler,
@@ -140,6 +143,8 @@ class DeviceWorker:
             interleave=not on_gpu,
             wait_until_cool=guard.wait_until_cool if on_gpu else None,
             measure_unthrottled=functools.partial(self._measure_unthrottled, guard) if on_gpu else None,
+            busy_allowed=busy.serious(os.cpu_count() or 1) if looks_at_others else None,
+            has_time_for=scheduler.has_time_for,
         )
 
     def _observe(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -96,6 +96,19 @@ class RoundScheduler:
         self.admitted += block.cells
         return ""
 
+    def has_time_for(self, rounds: int, cells: Collection[Cell]) -> bool:
+        """Return whether the budget has time to measure a round of some cells again, besides the planned rounds.
+
+        Args:
+            rounds: how many rounds there are.
+            cells: those that would be measured again.
+        """
+        if self.measurement.budget is None:
+            return True
+        planned = max(0, self.measurement.rounds - rounds) * self._capped(self.admitted)
+        needed = self.pace() * (self._capped(cells) + planned)
+        return needed <= self.remaining() - self.spending.reserved
+
     def _capped(self, cells: Collection[Cell]) -> float:
         """Return the seconds of one round of some cells, each at most the time-out."""
         return sum(min(self.costs.seconds(cell), self.measurement.timeout) for cell in cells)

@@ -19,6 +19,7 @@ from runner.core.model import (
     Plan,
     ProfileTaken,
     Provisioned,
+    RoundDisturbed,
     RoundTimes,
     device_id,
 )
@@ -73,6 +74,7 @@ class RunRecorder:
         self.environments: dict[str, Any] = dict(stored.environments())
         counting = stored.journal().counting() if entries is None else entries
         self.statuses = {(entry.cell, entry.round): entry.status for entry in counting}
+        self.disturbed = {(cell.id, number) for cell, number, _ in plan.past.disturbed}
         self.elapsed = plan.past.elapsed
         rounds = plan.measurement.rounds
         estimated = {planned.cell: planned.seconds / rounds for planned in plan.cells}
@@ -131,14 +133,12 @@ class RunRecorder:
                 self.rounds_left.update(cells)
             case CaseSkipped():
                 self._record_skipped(event, elapsed_s)
-            case Canary(case_id, number, seconds):
-                self.stored.note("canary", case=case_id, round=number, seconds=seconds, spent=elapsed_s)
             case RoundTimes(number, seconds):
                 times = {name: round(value, 3) for name, value in seconds.items() if value}
                 self.stored.note("times", device=device_id(clocks.gpu), round=number, seconds=times, spent=elapsed_s)
                 self._correct_estimate(number, seconds, device_id(clocks.gpu))
-            case CaseFinished(case_id, number):
-                self.stored.note("round", case=case_id, round=number, spent=elapsed_s)
+            case Canary() | CaseFinished() | RoundDisturbed():
+                self._record_about_case(event, elapsed_s)
 
     def record_unbuilt(self, part: Plan, failed: Mapping[str, ProvisionError], clocks: DeviceSession) -> None:
         """Store a failure for each cell whose environment could not be built, unless it has a record already."""
@@ -153,6 +153,17 @@ class RunRecorder:
                 reply = {"status": "failed", "class": kind, "reason": reason, "log": error.log}
                 outcome = Outcome(cell=cell, round=1, reply=reply, facts={}, ready=missing)
                 self.record(outcome, self.plan.past.elapsed, clocks)
+
+    def _record_about_case(self, event: Canary | CaseFinished | RoundDisturbed, elapsed_s: float) -> None:
+        """Store what is known of a case in a round besides its records."""
+        match event:
+            case Canary(case_id, number, seconds):
+                self.stored.note("canary", case=case_id, round=number, seconds=seconds, spent=elapsed_s)
+            case CaseFinished(case_id, number):
+                self.stored.note("round", case=case_id, round=number, spent=elapsed_s)
+            case RoundDisturbed():
+                self.stored.note("disturbed", **event.event(), spent=elapsed_s)
+                self.disturbed |= {(cell.id, event.round) for cell in event.cells}
 
     def _record_skipped(self, event: CaseSkipped, elapsed_s: float) -> None:
         """Store that the budget has no time for a case, say so, and expect it no more."""
@@ -200,7 +211,9 @@ class RunRecorder:
         keeps_log = record.status != "ok" or cell.case_id in self.models  # what a user's network prints is for the user
         self.stored.add(record, log if keeps_log else "", elapsed)
         self._record_environment(outcome)
-        self.statuses[cell.id, record.round] = record.status
+        is_repeat = (cell.id, record.round) in self.disturbed
+        if record.status == "ok" or not is_repeat:  # a repeat that fails does not replace what was disturbed
+            self.statuses[cell.id, record.round] = record.status
         seconds = measured_seconds(record.facts, record.seconds)
         device = device_id(clocks.gpu)
         self.seconds_of_round[device] = self.seconds_of_round.get(device, 0.0) + (seconds or 0.0)
@@ -208,7 +221,10 @@ class RunRecorder:
             self.costs.add(cell, seconds)
         elif record.status != "ok" and record.failure not in TRANSIENT_FAILURES:
             self.costs.abandon(cell, seconds or 0.0)
-        self.rounds_left[cell] = max(0, self.rounds_left[cell] - 1)
+        if is_repeat:
+            self.progress.extend(1, self.expected.get(cell, 0.0))
+        else:
+            self.rounds_left[cell] = max(0, self.rounds_left[cell] - 1)
         if record.status != "ok":
             self.progress.note(f"{cell.id}: {record.failure}: {record.reason}")
         self.progress.advance(self.expected.get(cell, 0.0), cell.id)

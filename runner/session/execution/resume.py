@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.core.errors import NothingSelectedError, Problem, RecordError, UsageError
-from runner.core.model import Cell, Past, Plan
+from runner.core.model import Cell, Past, Plan, Signs
 from runner.core.model.cells import is_control
 from runner.core.units import duration
 from runner.measure.batches import recorded_batch
+from runner.measure.disturbances import signs_of
 from runner.measure.round_plan import OUTAGE, abandoned_cells
 from runner.plan.document import read_plan
 from runner.plan.specs import specs, with_locks
@@ -147,15 +148,12 @@ def past(run: Run, journal: Journal, say: Callable[[str], None] = lambda _: None
     Raises:
         RecordError: a newer program wrote a record.
     """
-    attempts: dict[tuple[str, int], int] = {}
-    for entry in journal.entries:
-        key = Cell.parse(entry.cell).case_id, entry.round
-        attempts[key] = max(attempts.get(key, 0), entry.attempt)
     servers: dict[str, int] = {}
     failed = set()
     damaged: list[DamagedRecord] = []
     batches: dict[tuple[Cell, int], int] = {}
     seconds: dict[Cell, float] = {}
+    signs: dict[tuple[Cell, int], tuple[int, Signs]] = {}
     for record in run.records(journal, damaged.append):
         name, _, number = str(record.facts.get("server", "")).rpartition("#")
         if name:
@@ -164,7 +162,10 @@ def past(run: Run, journal: Journal, say: Callable[[str], None] = lambda _: None
             failed.add((record.cell, record.failure))
         elif (batch := recorded_batch(record.facts, record.cell)) is not None:
             batches[record.cell, record.round] = batch
-        if not record.failure and (measured := measured_seconds(record.facts, record.seconds)):
+        if record.failure:
+            continue
+        signs[record.cell, record.round] = record.attempt, signs_of(record.facts, record.seconds)
+        if measured := measured_seconds(record.facts, record.seconds):
             seconds[record.cell] = measured
     for sentence in run.warnings(journal, damaged):
         say(sentence)
@@ -172,14 +173,25 @@ def past(run: Run, journal: Journal, say: Callable[[str], None] = lambda _: None
     finished = journal.finished - {(Cell.parse(each.entry.cell).case_id, each.entry.round) for each in damaged}
     return Past(
         finished=frozenset((case_id, number) for case_id, number in finished if case_id not in reopened),
-        attempts=attempts,
+        attempts=_attempts(journal),
         failed=frozenset(failed),
         servers=servers,
         groups={} if reopened else journal.groups,
         elapsed=journal.elapsed,
         batches=batches,
         seconds=seconds,
+        signs=signs,
+        disturbed=frozenset((cell, each.round, each.attempt) for each in journal.disturbances for cell in each.cells),
     )
+
+
+def _attempts(journal: Journal) -> dict[tuple[str, int], int]:
+    """Return (case id, stored round number) -> the last attempt that left a record."""
+    attempts: dict[tuple[str, int], int] = {}
+    for entry in journal.entries:
+        key = Cell.parse(entry.cell).case_id, entry.round
+        attempts[key] = max(attempts.get(key, 0), entry.attempt)
+    return attempts
 
 
 def remaining_work(plan: Plan, context: Context, locks: Mapping[str, Path]) -> Prepared:

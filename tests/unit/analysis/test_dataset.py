@@ -47,6 +47,7 @@ def test_samples_have_the_promised_columns_and_a_row_for_each_iteration_in_order
         "seconds": 0.3,
         "turn": 0,
         "turns_with": "",
+        "disturbed": False,
     }
 
 

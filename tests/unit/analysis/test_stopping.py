@@ -2,12 +2,16 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from runner.analysis.compare.drafts import Draft
+from runner.analysis.compare.verdicts import with_verdicts
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.stopping import StoppingRule
 from runner.core.model import Cell, Measurement, Plan, PlannedCell, Skip
 from runner.core.model.cells import plain, twin
+from runner.stats import intervals
 from tests.support.fake_runs import cell
 
 BASE, OTHER = "torch-1.0", "torch-2.x"
@@ -109,8 +113,38 @@ def test_the_rule_of_a_plan_has_its_looks_and_the_cost_of_a_round_of_each_cell_t
     assert StoppingRule.of_plan(plan) == StoppingRule(looks=(3, 4, 5, 7, 9), round_seconds={CHEAP[0]: 2.0})
 
 
-def test_pairs_that_hardly_get_decided_by_the_last_look_get_no_further_round() -> None:
-    beyond = replace(row(CHEAP, 31), more_rounds_low=7)
-    assert RULE.decide([comparison(beyond)], 3).cells == frozenset()
-    in_reach = replace(row(CHEAP, 31), more_rounds_low=6)
-    assert RULE.decide([comparison(in_reach)], 3).cells == {*CHEAP}
+def test_pairs_that_are_given_up_get_no_further_round_and_are_counted() -> None:
+    gone = replace(row(COSTLY, 31), abandoned=True, rounds=5)
+    decision = RULE.decide([comparison(row(CHEAP, 2), gone)], 5)
+    assert decision.cells == {*CHEAP}
+    assert decision.reason == "after 5 rounds 2 verdicts are open, 1 of them given up: a further round for 2 cells"
+    assert RULE.decide([comparison(gone)], 5) == (
+        frozenset(),
+        "after 5 rounds 1 verdict is open, 1 of them given up: no further round",
+    )
+
+
+def test_a_pair_of_three_rounds_is_measured_further_however_poor_its_chance_is() -> None:
+    assert RULE.decide([comparison(replace(row(CHEAP, 31), more_rounds_low=31))], 3).cells == {*CHEAP}
+
+
+def test_what_a_table_forecasts_reaches_the_rule() -> None:
+    def decided(*log_ratios: float) -> Row:
+        values = np.array(log_ratios)
+        numbers = range(1, len(values) + 1)
+        draft = Draft(
+            Row(base=CHEAP[0], other=CHEAP[1], verdict="inconclusive", runs=("run",)),
+            intervals.paired(values),
+            RULE.looks,
+            ratios=dict(zip(numbers, values.tolist(), strict=True)),
+            groups={number: (f"a#{number}", f"b#{number}") for number in numbers},
+        )
+        (only,) = with_verdicts([draft], 0.02)
+        return only
+
+    hopeless, open_row = decided(0.3, -0.3, 0.2, -0.25, 0.1), decided(0.05, 0.04, 0.09, 0.05, 0.01)
+    assert (hopeless.abandoned, open_row.abandoned) == (True, False)
+    assert "given up: fewer than 1 in 20" in hopeless.reason
+    assert RULE.decide([comparison(hopeless)], 5).cells == frozenset()
+    assert RULE.decide([comparison(open_row)], 5).cells == {*CHEAP}
+    assert not decided(0.3, -0.3, 0.2, -0.25).abandoned

@@ -2,11 +2,13 @@
 
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runner.core.errors import RecordError
+from runner.core.model import RoundDisturbed
 from runner.hosts import collector, work
 from runner.hosts.collector import Collector
 from runner.hosts.planning import new_lease
@@ -45,6 +47,24 @@ def test_the_host_is_the_one_that_measured(run: Run, tmp_path: Path) -> None:
     assert {record.facts["host"] for record in run.records()} == {"node7"}
     (block_in_run,) = run.journal().blocks.values()
     assert (block_in_run.host, block_in_run.device, block_in_run.device_name) == ("node7", "GPU-7", KIND)
+
+
+def test_disturbed_records_of_a_block_are_kept_with_their_mark_and_the_repeat_counts(run: Run, tmp_path: Path) -> None:
+    (of, *_) = block(0).cells
+    header = {"device": "GPU-7", "device_name": KIND}
+    cases = {block(0).case_id: block(0).spec}
+    stored = Run.create(tmp_path / "node", plan_document(plan([block(0)])), cases, MACHINE, header, NOW)
+    stored.add(good(of, 1, [0.5], run=stored.id))
+    stored.note("disturbed", **RoundDisturbed(of.case_id, 1, 1, (of,), 2.0).event())
+    stored.add(replace(good(of, 1, [0.25], run=stored.id), attempt=2))
+    stored.note("round", case=of.case_id, round=1)
+    lease = new_lease(block(0).case_id, 3, offer(plan([block(0)]), "a"))
+    added = Collector(run).add(lease, collector.save(run, lease, work.archive(stored)))
+    assert [record.attempt for record in added] == [4]
+    journal = run.journal()
+    assert [(entry.attempt, entry.round) for entry in journal.counting()] == [(4, 1)]
+    assert [entry.attempt for entry in journal.set_aside()] == [3]
+    assert journal.finished == {(of.case_id, 1)}
 
 
 def test_a_block_of_another_kind_of_device_does_not_count(run: Run, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ ROW_KEYS = [
     "deciding_high",
     "more_rounds_low",
     "more_rounds",
+    "abandoned",
     "device_name",
     "boards",
 ]

@@ -171,6 +171,21 @@ def test_a_run_whose_budget_was_spent_when_it_was_killed_ends_at_once(tmp_path: 
     assert messages == ["the budget is spent in round 3"]
 
 
+def test_a_repeat_has_time_where_the_budget_also_covers_the_planned_rounds(tmp_path: Path) -> None:
+    clock = Clock()
+    next_cells = scheduler_of_two_pairs(tmp_path, clock, [], SLOWER, budget=60.0)
+    next_cells.admitted = [*NOISY, *CLEAR]
+    assert next_cells.has_time_for(3, NOISY)
+    clock.now = 58.0  # 2 s remain, and a round of each cell takes 2 s
+    assert not next_cells.has_time_for(3, NOISY)
+    assert next_cells.has_time_for(3, NOISY[:1])
+    clock.now = 50.0
+    assert next_cells.has_time_for(2, NOISY[:1])
+    assert not next_cells.has_time_for(1, NOISY[:1])  # two planned rounds of four cells are still to come
+    unlimited = scheduler_of_two_pairs(tmp_path / "unlimited", clock, [], SLOWER)
+    assert unlimited.has_time_for(1, NOISY)
+
+
 def test_only_the_planned_looks_decide(tmp_path: Path) -> None:
     next_cells = scheduler_of_two_pairs(tmp_path, Clock(), [], SLOWER)
     assert next_cells.rule.looks == (3, 4, 5, 7, 9)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from runner.core.errors import EngineError, OutageError, ProvisionError, UsageEr
 from runner.core.model import (
     Canary,
     CaseFinished,
+    Cell,
     Event,
     ExtraRound,
     GroupsFormed,
@@ -20,7 +22,9 @@ from runner.core.model import (
     Plan,
     PlannedCell,
     Provisioned,
+    RoundDisturbed,
     RoundTimes,
+    Signs,
 )
 from runner.core.model.devices import ClockPolicy
 from runner.core.progress import Progress
@@ -252,7 +256,23 @@ def test_what_is_behind_a_run_is_read_from_its_journal_and_records(tmp_path: Pat
         failed=frozenset({(second, "oom")}),
         servers={"torch-2.x": 12, "tf-1.15": 9},
         groups={"cpu": (("torch-2.x", "tf-1.15"),)},
+        signs={(first, 1): (1, Signs()), (second, 1): (1, Signs()), (first, 2): (1, Signs())},
     )
+
+
+def test_how_far_rounds_were_disturbed_is_read_from_the_records_that_count(tmp_path: Path) -> None:
+    of = cell()
+    turns = {"turns": [1, 1], "turns_with": "1/0"}
+    run = make(tmp_path, [good(of, 1, [1.0, 1.0], others_busy=0.9, **turns), good(of, 2, [1.0])])
+    run.note("round", case=of.case_id, round=1)
+    run.note("disturbed", **RoundDisturbed(of.case_id, 1, 1, (of,), 1.8).event())
+    before = past(run, run.journal())
+    assert before.signs == {(of, 1): (1, Signs(0.9, "1/0", 1.0)), (of, 2): (1, Signs())}
+    assert before.disturbed == {(of, 1, 1)}
+    run.add(replace(good(of, 1, [1.0], others_busy=0.1), attempt=2))  # a repeat, which was interrupted
+    before = past(run, run.journal())
+    assert before.signs[of, 1] == (2, Signs(0.1))
+    assert (before.finished, before.attempts[of.case_id, 1]) == (frozenset(), 2)
 
 
 def test_the_cases_of_an_environment_that_an_outage_left_out_start_anew(tmp_path: Path) -> None:
@@ -334,6 +354,35 @@ def test_each_event_is_kept_with_what_was_spent_until_then(tmp_path: Path) -> No
     names = ["groups", "canary", "measured", "measured", "round", "times", "further"]
     assert [(line["event"], line["spent"]) for line in lines] == list(zip(names, range(1, 8), strict=True))
     assert run.journal().times == ((1, {"start": 1.5}),)
+
+
+def test_a_repeat_is_expected_when_it_comes_and_replaces_only_what_it_betters(tmp_path: Path) -> None:
+    (first, second) = cells("a/x", "b/x")
+    plan = Plan(
+        device="cpu",
+        backend="fake",
+        measurement=Measurement(rounds=1),
+        cells=tuple(PlannedCell(cell=each, device="cpu", seconds=3.0) for each in (first, second)),
+        blocks=(block(first, second),),
+        frameworks=dict.fromkeys("ab", "torch"),
+    )
+    run, progress = make(tmp_path, []), Progress(lambda _: None)
+    recorder = RunRecorder(plan, run, progress)
+    good_reply, failed = {"status": "ok", "seconds": [0.5]}, {"status": "failed", "class": "crash", "reason": "gone"}
+
+    def record(of: Cell, reply: dict[str, Any], attempt: int) -> None:
+        ready = made(of.environment, "1")
+        recorder.record(Outcome(cell=of, round=1, attempt=attempt, reply=reply, facts={}, ready=ready), 1.0, CPU)
+
+    record(first, good_reply, 1)
+    record(second, good_reply, 1)
+    assert (recorder.rounds_left.total(), progress.total, progress.completed) == (0, 2, 2)
+    recorder.record(RoundDisturbed("rnn-step/tiny", 1, 1, (first, second), 2.0), 1.0, CPU)
+    record(first, good_reply, 2)
+    record(second, failed, 2)
+    assert (progress.total, progress.completed) == (4, 4)
+    assert recorder.totals().bad == ()
+    assert {entry.cell: entry.attempt for entry in run.journal().counting()} == {first.id: 2, second.id: 1}
 
 
 def test_a_journal_says_whether_a_run_is_finished(tmp_path: Path) -> None:
