@@ -157,9 +157,10 @@ def measured_table(
         inflation_at: returns by how much errors are larger than they seem, given the rounds of each row and the look;
             None where nobody looks.
     """
-    counts = np.full(len(log_ratios), at[0])
+    counts, inflation = np.full(len(log_ratios), at[0]), Inflation()
+    words, look = np.array([]), at[0]
     for position, look in enumerate(at):
-        inflation = inflation_at(counts, look) if inflation_at else Inflation()
+        inflation = inflation_at(counts, look) if inflation_at else inflation
         seen = [row[:count] for row, count in zip(log_ratios, counts, strict=True)]
         each = [intervals.paired(row) for row in seen]
         evidence = intervals.PairedEvidence(*(np.array(column) for column in zip(*each, strict=True)))

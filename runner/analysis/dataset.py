@@ -72,9 +72,11 @@ def all_samples(dataset: Dataset) -> pd.DataFrame:
 def _set_aside(run: Run, journal: Journal, builder: TableBuilder, damaged: list[DamagedRecord]) -> pd.DataFrame | None:
     """Return the samples of the records that are marked as disturbed and do not count; None without any."""
     entries = journal.set_aside()
+    if not entries:
+        return None
     for record in run.quick_records(journal, damaged.append, entries):
         builder.add(record)
-    return builder.tables().samples.assign(**{samples.DISTURBED: True}) if entries else None
+    return builder.tables().samples.assign(**{samples.DISTURBED: True})
 
 
 def load_samples(path: str | Path) -> pd.DataFrame:

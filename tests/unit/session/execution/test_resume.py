@@ -262,8 +262,8 @@ def test_what_is_behind_a_run_is_read_from_its_journal_and_records(tmp_path: Pat
 
 def test_how_far_rounds_were_disturbed_is_read_from_the_records_that_count(tmp_path: Path) -> None:
     of = cell()
-    turns = {"turns": [1, 1], "turns_with": "1/0"}
-    run = make(tmp_path, [good(of, 1, [1.0, 1.0], others_busy=0.9, **turns), good(of, 2, [1.0])])
+    first = good(of, 1, [1.0, 1.0], others_busy=0.9, turns=[1, 1], turns_with="1/0")
+    run = make(tmp_path, [first, good(of, 2, [1.0])])
     run.note("round", case=of.case_id, round=1)
     run.note("disturbed", **RoundDisturbed(of.case_id, 1, 1, (of,), 1.8).event())
     before = past(run, run.journal())
