@@ -2,7 +2,9 @@
 
 import io
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -31,7 +33,7 @@ COLUMNS = (*TEXT_COLUMNS, "round", "iteration", "seconds", "turn", "turns_with",
 same ``turns_with`` in a round took turns with each other; it is empty without turns, and the turn is then 0. ``lead``
 has the seconds of the call before the first iteration of a turn, which is no sample; it is missing elsewhere.
 """
-LATER_COLUMNS = {"turn": 0, "turns_with": "", "lead": math.nan}
+LATER_COLUMNS: Mapping[str, Any] = {"turn": 0, "turns_with": "", "lead": math.nan}
 """Columns that files of older versions lack, with the value of a sample without turns."""
 
 ROWS_AT_ONCE = 50_000
