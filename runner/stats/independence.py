@@ -24,8 +24,8 @@ MAX_P_VALUE = 0.02
 """The error of all looks at a run together. With 5 rounds the order of the rounds must be the one of 60 in which
 neighbours are most alike."""
 MIN_ROWS = 5
-"""Fewer rows cannot tell whether rounds are independent: with AR(1) noise of 0.5, a third of the simulated runs of 2 rows
-and an A/A pair show nothing after 20 rounds."""
+"""Fewer rows cannot tell whether rounds are independent: with AR(1) noise of 0.5, a third of the simulated runs of 2
+rows and an A/A pair show nothing after 20 rounds."""
 PRIOR_PHI = 0.2
 """The coefficient that fewer rows begin with, between none and the 0.5 of a machine whose states last."""
 PRIOR_WEIGHT = 20
