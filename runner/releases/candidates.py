@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Device
 from runner.matrix import Environment, Matrix, Variant
+from runner.matrix.environments import package_name
 from runner.matrix.select import release_key
 from runner.releases.followed import release_in
 from runner.releases.lock_requests import LockRequest, lock_request
@@ -39,6 +40,10 @@ COMPANIONS: Mapping[str, tuple[str, ...]] = {"jax": ("jaxlib",)}
 https://docs.jax.dev/en/latest/jep/9419-jax-versioning.html: jaxlib is at most as new as jax. Up to 0.4.29, jax did
 not even require it by itself.
 """
+
+_FRAMEWORK_PACKAGES = frozenset(
+    name for names in (*PACKAGES.values(), *COMPANIONS.values()) for name in map(canonicalize_name, names)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +123,12 @@ def templates(candidates: Sequence[ReleaseCandidate], device: Device) -> tuple[R
 
 
 def made_from(
-    template: ReleaseCandidate, pin: Requirement, version: str, device: Device, index: str = ""
+    template: ReleaseCandidate,
+    pin: Requirement,
+    version: str,
+    device: Device,
+    index: str = "",
+    packages: Sequence[str] = (),
 ) -> ReleaseCandidate:
     """Return a release of the index as a candidate: the template with another version of one package, not yet locked.
 
@@ -128,6 +138,7 @@ def made_from(
         version: the version of it.
         device: which variant of the template is used.
         index: an index that replaces the template's; empty for that.
+        packages: requirements beside those of the template.
     """
     variant = template.environment.variant(device)
     assert variant is not None
@@ -140,11 +151,16 @@ def made_from(
     extras = f"[{','.join(sorted(pin.extras))}]" if pin.extras else ""
     changes = {
         "lock": None,
-        "requirements": (f"{pin.name}{extras}=={version}", *(f"{name}<={version}" for name in companions), *others),
+        "requirements": (
+            f"{pin.name}{extras}=={version}",
+            *(f"{name}<={version}" for name in companions),
+            *others,
+            *packages,
+        ),
         "index": index or variant.index,
     }
     release = version if is_framework else template.environment.release
-    update: dict[str, object] = {"release": release}
+    update: dict[str, object] = {"release": release, "extends": None, "add": ()}  # its requirements have all packages
     if template.environment.variants:
         update["variants"] = {device: variant.model_copy(update=changes)}
     else:
@@ -157,6 +173,40 @@ def made_from(
         environment=template.environment.model_copy(update=update),
         template=template.name,
     )
+
+
+def lacking_packages(ends: Sequence[ReleaseCandidate], other: ReleaseCandidate, device: Device) -> tuple[str, ...]:
+    """Return the packages of the ends of a search that another environment of the matrix lacks, as requirements.
+
+    They are what an end adds to another environment, and what all ends require, without frameworks and exact versions.
+
+    Args:
+        ends: the environments of the matrix that are ends.
+        other: the environment.
+        device: which variants count.
+    """
+    required = [_requirements(end, device) for end in ends]
+    names = [{package_name(text) for text in texts} for texts in required]
+    shared = set[str]().union(*names).intersection(*names)
+    lacking = {*shared, *(package_name(text) for end in ends for text in end.environment.add)}
+    lacking -= {*_FRAMEWORK_PACKAGES, *(package_name(text) for text in _requirements(other, device))}
+    texts = {package_name(text): without_pin(text) for text in reversed([text for each in required for text in each])}
+    return tuple(texts[name] for name in sorted(lacking) if name in texts)
+
+
+def _requirements(candidate: ReleaseCandidate, device: Device) -> tuple[str, ...]:
+    variant = candidate.environment.variant(device)
+    return () if variant is None else variant.requirements
+
+
+def without_pin(text: str) -> str:
+    """Return a requirement without its exact version.
+
+    >>> without_pin("optax==0.2.8"), without_pin("numpy<2")
+    ('optax', 'numpy<2')
+    """
+    requirement = Requirement(text)
+    return requirement.name if any(each.operator == "==" for each in requirement.specifier) else text
 
 
 def lock_request_of(candidate: ReleaseCandidate, device: Device, out: Path) -> LockRequest:

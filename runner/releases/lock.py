@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from packaging.requirements import Requirement
 from uv import find_uv_bin
 
 from runner.backends.lock_file import LOCK_BYTES, parse_lock, read_lock
 from runner.core.errors import MatrixError, Problem, ProvisionError
 from runner.core.files import read_bounded, write_whole
 from runner.core.outages import is_outage
+from runner.releases.candidates import without_pin
 from runner.releases.lock_requests import OWN_HEADER, LockRequest, kept_versions, lock_requests, target_problem
 
 _UV_SECONDS = 600.0
@@ -73,16 +73,6 @@ def lock_release(request: LockRequest) -> LockResult:
         if error.passing or requirements == request.requirements:
             raise
         return lock(replace(request, requirements=requirements))
-
-
-def without_pin(text: str) -> str:
-    """Return a requirement without its exact version.
-
-    >>> without_pin("optax==0.2.8"), without_pin("numpy<2")
-    ('optax', 'numpy<2')
-    """
-    requirement = Requirement(text)
-    return requirement.name if any(each.operator == "==" for each in requirement.specifier) else text
 
 
 def resolved(request: LockRequest, today: date | None = None) -> str:

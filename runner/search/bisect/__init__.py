@@ -95,8 +95,8 @@ def dry_run(options: Options, ends: Ends, versions: Lister = index.versions) -> 
 
 
 def _axes(options: Options, context: Context, versions: Lister) -> Axes:
-    device = context.request.device
-    return Axes(matrix=load(options.matrix), folder=options.matrix.parent, device=device, versions=versions, notes=[])
+    device, matrix = context.request.device, load(options.matrix).with_networks(context.matrix.networks)
+    return Axes(matrix=matrix, folder=options.matrix.parent, device=device, versions=versions, notes=[])
 
 
 def _candidates(axes: Axes, state: SearchState, progress: Progress) -> tuple[ReleaseCandidate, ...]:

@@ -81,9 +81,9 @@ class Axes:
             return variants[entry["name"]]
         if not entry["template"]:
             return replace(template, release=entry["release"])
-        pin = self._cudnn_package(template) if question.axis == "cudnn" else self._pin(template, question.axis)
-        index = self._nightly_index(template) if question.axis == "nightly" else ""
-        return made_from(template, pin, entry["release"], self.device, index)
+        if question.axis == "cudnn":
+            return made_from(template, self._cudnn_package(template), entry["release"], self.device)
+        return self._made(question, template, entry["release"])
 
     def _candidate(self, name: str) -> ReleaseCandidate:
         environment = self.matrix.environments.get(name)
@@ -99,16 +99,30 @@ class Axes:
     def _releases(self, question: Question, *, nightly: bool) -> tuple[ReleaseCandidate, ...]:
         framework = self._framework(question)
         known = [*of.of_matrix(self.matrix, framework, self.device, self.folder)]
-        of_index = [*self._of_index(known, nightly=nightly)]
-        ends = [self._end(name, [*known, *of_index]) for name in (question.good, question.bad)]
-        between = of_index if nightly else [*known, *of_index]
+        of_index = [*self._of_index(question, known, nightly=nightly)]
+        complete = [each for each in known if not self._lacking(question, each) or self._is_image(each)]
+        ends = [self._end(name, [*complete, *of_index, *known]) for name in (question.good, question.bad)]
+        between = of_index if nightly else [*complete, *of_index]
         return in_between(between, *ends)
 
+    def _lacking(self, question: Question, other: ReleaseCandidate) -> tuple[str, ...]:
+        """Return the packages of the ends that another environment of the matrix lacks."""
+        named = [name for name in dict.fromkeys(_named(question)) if name in self.matrix.environments]
+        ends = [self._candidate(name) for name in named if self.matrix.environments[name].variant(self.device)]
+        return of.lacking_packages(ends, other, self.device)
+
+    def _is_image(self, candidate: ReleaseCandidate) -> bool:
+        variant = candidate.environment.variant(self.device)
+        return variant is not None and variant.image is not None
+
     def _framework(self, question: Question) -> str:
-        """Return the framework of the first name that is an environment."""
+        """Return the framework of the first name that is an environment, else the only one that the network has."""
         for name in (question.good, question.bad, question.environment):
             if name in self.matrix.environments:
                 return self.matrix.environments[name].framework
+        network = self.matrix.networks.get(question.cell.split("/")[1])
+        if network is not None and len(network.classes) == 1:
+            return next(iter(network.classes))
         hint = "name an environment of the matrix for at least one end, or a cell with its environment"
         raise UsageError(Problem(f"neither {question.good!r} nor {question.bad!r} is in the matrix", hint=hint))
 
@@ -127,8 +141,13 @@ class Axes:
         hint = "name an environment of the matrix, or a version that the package index has, such as 1.4.0"
         raise UsageError(Problem(f"there is no environment and no release {name!r}", hint=hint))
 
-    def _of_index(self, known: Sequence[ReleaseCandidate], *, nightly: bool) -> Iterator[ReleaseCandidate]:
-        """Yield the versions of the index, each made from the nearest template whose Python has a wheel of it."""
+    def _of_index(
+        self, question: Question, known: Sequence[ReleaseCandidate], *, nightly: bool
+    ) -> Iterator[ReleaseCandidate]:
+        """Yield the versions of the index, each made from the nearest template whose Python has a wheel of it.
+
+        The ends come first: what they have beside the framework, the others may lack.
+        """
         listed: dict[str, set[str]] = {}
         usable = of.templates(known, self.device)
         if not usable:
@@ -145,12 +164,18 @@ class Axes:
                 self.notes.append(f"{kind} of {pin.name} for Python {python} cannot be listed: {problem}")
         order = sorted({name for names in listed.values() for name in names}, key=of.version_key)  # type: ignore[arg-type]
         for version in order:
-            near = sorted(usable, key=lambda each: _distance(order, each.release, version))
-            template = next(each for each in near if version in listed[each.name])
-            index = self._nightly_index(template) if nightly else ""
-            yield made_from(
-                template, self._pin(template, "nightly" if nightly else "release"), version, self.device, index
+            near = sorted(
+                usable, key=lambda each: (each.name not in _named(question), _distance(order, each.release, version))
             )
+            template = next(each for each in near if version in listed[each.name])
+            yield self._made(question, template, version)
+
+    def _made(self, question: Question, template: ReleaseCandidate, version: str) -> ReleaseCandidate:
+        """Return a version of the index that is made from a template, with the packages of the ends."""
+        index, packages = "", self._lacking(question, template)
+        if question.axis == "nightly":
+            index = self._nightly_index(template)
+        return made_from(template, self._pin(template, question.axis), version, self.device, index, packages)
 
     def _versions(self, package: str, python: str, nightly: str) -> tuple[tuple[str, ...], str]:
         """Return the versions of a package, and why there are none.
@@ -243,6 +268,11 @@ class Axes:
         if self.device != "cuda":
             message = f"the axis {axis} needs an NVIDIA GPU, and this search measures on the CPU"
             raise UsageError(Problem(message, hint="run it on a machine with a GPU, or bisect the axis release"))
+
+
+def _named(question: Question) -> tuple[str, ...]:
+    """Return the names that may be environments of the matrix: the ends, and the environment of the cell."""
+    return question.good, question.bad, question.environment
 
 
 def _distance(order: Sequence[str], release: str, version: str) -> int:

@@ -4,8 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
+from runner.core.model import Device
 from runner.core.units import disk_size, duration
-from runner.releases.candidates import ReleaseCandidate
+from runner.matrix import Matrix, Variant
+from runner.matrix.select import release_key
+from runner.releases.candidates import ReleaseCandidate, package_of, version_key
 from runner.report import formatting, rich_text
 from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.result import entry
@@ -22,7 +27,7 @@ class Forecast:
         steps: how many comparisons name a single change.
         builds: how many environments are built for that, at most.
         seconds: of measuring: the planned rounds of each step; further ones come while a verdict is open.
-        download: bytes, by the sizes of the templates; 0 where they are unknown.
+        download: bytes, by the sizes that the matrix gives for the nearest releases; 0 where they are unknown.
         notes: what cannot be had, as sentences.
     """
 
@@ -65,7 +70,10 @@ def forecast(
     ready = measuring.prepared(*of_matrix).survey.cached if of_matrix else frozenset()
     steps = expected_comparisons(len(candidates), every=every)
     builds = min(len(candidates) - len(ready), steps + 1)
-    download = sorted((_download(each, measuring) for each in candidates if each.name not in ready), reverse=True)
+    matrix, device = measuring.context.matrix, measuring.context.request.device
+    download = sorted(
+        (download_of(each, matrix, device) for each in candidates if each.name not in ready), reverse=True
+    )
     cells = measuring.prepared(candidates[0]).plan.cells
     return Forecast(
         candidates=tuple(candidates),
@@ -78,6 +86,29 @@ def forecast(
     )
 
 
-def _download(candidate: ReleaseCandidate, measuring: Measuring) -> int:
-    variant = candidate.environment.variant(measuring.context.request.device)
-    return (variant.download_bytes or 0) if variant else 0
+def download_of(candidate: ReleaseCandidate, matrix: Matrix, device: Device) -> int:
+    """Return the bytes to fetch for a candidate, 0 where nothing is known.
+
+    Those of a release of the index are what the matrix gives for the nearest release of the same package, from the same
+    index: wheels for GPUs are what a plain ``torch==2.4.1`` fetches, also on a machine without one.
+    """
+    variant = candidate.environment.variant(device)
+    if variant is None or candidate.source == "matrix":
+        return (variant.download_bytes or 0) if variant else 0
+    framework = candidate.environment.framework
+    order = version_key(candidate.release)
+    sizes = {
+        key: each.download_bytes
+        for environment in matrix.environments.values()
+        if environment.framework == framework and (key := release_key(environment.release)) is not None
+        for each in environment.all_variants().values()
+        if each.download_bytes and not each.image and _source(each, framework) == _source(variant, framework)
+    }
+    keys = sorted({*sizes, order})  # type: ignore[type-var]  # versions of PEP 440
+    at = keys.index(order)
+    return max(((-abs(keys.index(key) - at), size) for key, size in sizes.items()), default=(0, 0))[1]
+
+
+def _source(variant: Variant, framework: str) -> tuple[object, ...]:
+    package = package_of(variant, framework)
+    return canonicalize_name(package.name), frozenset(package.extras), variant.index, variant.find_links

@@ -84,6 +84,7 @@ class Measuring:
             environments=tuple(environments),
             max_rounds=self.context.request.max_rounds or MAX_ROUNDS,
             chosen=lambda cell: without_environment(cell) == self.cell,
+            cell_selectors=(self.cell,),
         )
         settings = replace(self.context.settings, reports=self.state.path, locks=self.locks)
         return prepare(matrix, request, self.context.backend, settings, self.context.gpu)

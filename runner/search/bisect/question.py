@@ -58,7 +58,7 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
     if len(typed_threads(options)) > 1:
         hint = "search with each count by itself: --threads 1, then --threads 4"
         raise UsageError(Problem("bisect compares releases, with one thread count", hint=hint))
-    context = setup(replace(options, selectors=None))
+    context = setup(replace(options, selectors=None), cells=[cell])
     return context, Question(
         cell=cell,
         good=ends.good,

@@ -8,13 +8,14 @@ import pytest
 
 from runner.core.errors import OutageError, ProvisionError, UsageError
 from runner.core.model import Device
-from runner.matrix import Matrix, parse
+from runner.matrix import Environment, Matrix, parse
+from runner.matrix.model_file import read_network
 from runner.releases import index as package_index
-from runner.releases.candidates import ReleaseCandidate
-from runner.releases.lock import without_pin
+from runner.releases.candidates import ReleaseCandidate, without_pin
 from runner.search.bisect.axes import Axes
 from runner.search.bisect.result import entry
 from runner.search.bisect.state import CandidateEntry, Question
+from tests.support.model_files import write_model
 
 MATRIX = b"""\
 version: 1
@@ -237,3 +238,48 @@ def test_a_problem_of_pip_is_returned_without_credentials(monkeypatch: pytest.Mo
 def test_a_pin_is_taken_off_and_a_limit_is_not() -> None:
     assert without_pin("optax==0.2.8") == "optax"
     assert without_pin("numpy<2") == "numpy<2"
+
+
+WITH_PACKAGES = b"""\
+version: 1
+environments:
+  jax-old: {framework: jax, release: "0.4.34", python: "3.11", requirements: [jax==0.4.34, optax==0.2.4, "flax>=0.10"]}
+  jax: {framework: jax, release: "0.4.36", python: "3.11", lock: jax.txt, requirements: [jax==0.4.36, optax==0.2.8]}
+  jax-mid: {framework: jax, release: "0.4.35", python: "3.11", requirements: [jax==0.4.35, optax==0.2.8]}
+  jax-flax: {extends: jax, add: [flax, tqdm]}
+workloads: {rnn-step: {cases: [lstm-b32-h128]}}
+"""
+
+
+def test_a_candidate_has_the_packages_of_the_ends(tmp_path: Path) -> None:
+    with_packages = axes(parse(WITH_PACKAGES, "matrix.yaml"), tmp_path)
+    (_, candidate, _) = chosen = with_packages.candidates(question("jax-old", "jax-flax"))
+    assert (candidate.name, candidate.template) == ("jax-0.4.35", "jax-old")  # jax-mid lacks Flax
+    variant = candidate.environment.variant("cpu")
+    assert variant is not None
+    assert variant.requirements == ("jax==0.4.35", "jaxlib<=0.4.35", "optax==0.2.4", "flax>=0.10", "tqdm")
+    assert candidate.environment.extends is None
+    assert with_packages.stored(question("jax-old", "jax-flax"), [entry(each) for each in chosen]) == chosen
+
+
+def test_without_packages_an_environment_of_the_matrix_is_a_candidate(tmp_path: Path) -> None:
+    chosen = axes(parse(WITH_PACKAGES, "matrix.yaml"), tmp_path).candidates(question("0.4.34", "jax"))
+    assert names(chosen) == ["jax-old", "jax-mid", "jax"]
+
+
+def test_a_template_that_is_no_end_gets_the_packages_of_the_ends(matrix: Matrix, tmp_path: Path) -> None:
+    variants = {"cpu": {"requirements": ["torch==1.12.1", "numpy<2", "timm==1.0"]}}
+    written = {"framework": "torch", "release": "1.12.1", "python": "3.10", "extends": "torch-1.12", "add": ["timm"]}
+    nets = Environment.model_validate({**written, "variants": variants})
+    changed = matrix.with_environments({**matrix.environments, "torch-nets": nets}, {}, {})
+    by_name = {each.name: each for each in axes(changed, tmp_path).candidates(question("1.3.1", "torch-nets"))}
+    old = by_name["torch-1.4.0"].environment.variant("cpu")
+    assert old is not None
+    assert old.requirements == ("torch==1.4.0", "numpy", "timm")
+
+
+def test_the_only_class_of_a_network_names_the_framework(tmp_path: Path) -> None:
+    write_model(tmp_path, "class JaxModel:\n    def forward(self): ...\n", "net.py")
+    network = read_network(tmp_path / "net.py")
+    with_network = parse(WITH_PACKAGES, "matrix.yaml").with_networks({"rnn-step": network})
+    assert names(axes(with_network, tmp_path).candidates(question("0.4.34", "0.4.36"))) == ["jax-old", "jax-mid", "jax"]
