@@ -8,6 +8,8 @@ import zipfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parent.parent / "harness"
+ADDED = FOLDER / "added.py"
+"""The program that imports what an environment adds to another, as the last step of building it."""
 
 # Runs in the environment: reads a length and a zip archive from stdin, imports from it, serves the rest of stdin.
 BOOTSTRAP = (

@@ -14,7 +14,7 @@ from typing import Self
 
 from typing_extensions import override
 
-from runner.backends import Backend, Resources, Say, interpreters
+from runner.backends import Backend, Resources, Say, harness_archive, interpreters, uses
 from runner.backends.local_channel import ProcessChannel
 from runner.backends.lock_file import LOCK_BYTES, lock_skip, read_lock
 from runner.core.errors import InterruptedRunError, Problem, ProvisionError
@@ -44,8 +44,14 @@ class VenvBackend(Backend):
     name = "venv"
     limits_memory = False
 
-    def __init__(self, folder: Path) -> None:
-        """Keep environments under ``folder``/venvs and compiler caches under ``folder``/caches."""
+    def __init__(self, folder: Path, checkout: Path | None = None) -> None:
+        """Keep environments under ``folder``/venvs and compiler caches under ``folder``/caches.
+
+        Args:
+            folder: the cache.
+            checkout: the folder of the matrix file, whose uses of environments are noted; None notes nothing.
+        """
+        self._cache, self._checkout = folder, checkout
         self.folder = folder / "venvs"
         self.caches = folder / "caches"
         self.running: set[subprocess.Popen[str]] = set()
@@ -54,7 +60,7 @@ class VenvBackend(Backend):
     @classmethod
     def create(cls, resources: Resources) -> Self:
         """See Backend."""
-        return cls(resources.cache)
+        return cls(resources.cache, resources.dockerfiles.parent)
 
     @classmethod
     def chosen_by_auto(cls) -> bool:
@@ -125,6 +131,7 @@ class VenvBackend(Backend):
             hint = f"check the free space and the permissions of {self.folder}"
             problem = Problem(f"cannot make the venv: {error}", hint=hint)
             raise ProvisionError("image-build", problem, passing=is_passing_error(error)) from error
+        self._note_use(home)
         return Provisioned(
             environment=spec.environment,
             framework=spec.framework,
@@ -134,6 +141,10 @@ class VenvBackend(Backend):
             cached=cached,
             lock=read_lock(spec.lock)[0] if spec.lock else b"",
         )
+
+    def _note_use(self, home: Path) -> None:
+        if self._checkout is not None:
+            uses.note_use(self._cache, home.name, self._checkout)
 
     def _make_once(self, spec: Spec, home: Path, say: Say) -> None:
         """Make a venv, unless another runner has made it by the time that this one holds its lock."""
@@ -175,6 +186,9 @@ class VenvBackend(Backend):
                 self._install([*pip, str(home / "pip.txt")], log, say)
             (home / LOCK_COPY).write_bytes(content)  # pip reads what was checked, whatever becomes of the lock
             self._install([*pip, str(home / LOCK_COPY)], log, say)
+            if spec.added:
+                lock = str(home / LOCK_COPY)
+                self._run([python, "-I", str(harness_archive.ADDED), lock, lock, *spec.added], say)
             log.unlink(missing_ok=True)
             (home / READY).touch()
         except BaseException:
@@ -223,7 +237,10 @@ class VenvBackend(Backend):
     @override
     def restore(self, environment: str, digest: str) -> str | None:
         home = self.home_of(environment, digest)
-        return str(home / "bin" / "python") if (home / READY).exists() else None
+        if not (home / READY).exists():
+            return None
+        self._note_use(home)
+        return str(home / "bin" / "python")
 
     @override
     def cancel(self) -> None:

@@ -74,7 +74,7 @@ def clean(
     matrix: MatrixFile = Path("matrix.yaml"),
     reports: Reports = Path("reports"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed")] = False,
-    all: Annotated[bool, typer.Option("--all", help="also remove environments in use; they will be rebuilt")] = False,
+    all: Annotated[bool, typer.Option("--all", help="also remove environments in use, here or elsewhere")] = False,
     traceback: Traceback = False,
 ) -> int:
     """Remove what dead runs, deleted environments and older code left behind."""

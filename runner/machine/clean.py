@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.backends import interpreters
+from runner.backends.uses import Uses, image_key
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError
 from runner.core.locks import try_exclusive
@@ -52,7 +53,8 @@ def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> 
         cache: the folder that ``core.paths.cache_folder`` returns.
         reports: the folder of the runs; the environments of its nights' anchors stay, and those of the releases that
             its nights follow.
-        everything: include what the matrix needs, which can be built again, and the environments of anchors.
+        everything: include what the matrix needs, which can be built again, the environments of anchors, and what
+            was used today or belongs to other checkouts.
     """
     loaded = load(matrix, networks=False)
     anchors = frozenset() if everything else anchor_digests(reports)
@@ -60,12 +62,13 @@ def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> 
     with try_exclusive(cache / IN_USE) as alone:
         removable: list[Leftover] = []
         notes = [] if alone else [IN_USE_NOTE]
+        uses = Uses(cache=cache, checkout=matrix.parent)
         try:
-            removable += _on_engine(matrix.parent / "docker", needed, anchors, alone=alone, everything=everything)
+            removable += _on_engine(matrix.parent / "docker", needed, anchors, uses, alone=alone, everything=everything)
         except EngineError:
             notes.append(NO_ENGINE)
         if alone:
-            removable += [*_in_cache(cache, needed, anchors, everything=everything), *_temporary()]
+            removable += [*_in_cache(uses, needed, anchors, everything=everything), *_temporary()]
         yield CleanupSurvey(tuple(removable), tuple(notes))
 
 
@@ -88,7 +91,7 @@ def summary(survey: CleanupSurvey, kept: Sequence[tuple[Leftover, str]], *, dry:
 
 
 def _on_engine(
-    folder: Path, needed: Sequence[Spec], anchors: Collection[Anchor], *, alone: bool, everything: bool
+    folder: Path, needed: Sequence[Spec], anchors: Collection[Anchor], uses: Uses, *, alone: bool, everything: bool
 ) -> list[Leftover]:
     from runner.backends.docker.backend import DockerBackend
     from runner.backends.docker.cleanup import abandoned_containers, unneeded_images_and_volumes
@@ -98,18 +101,26 @@ def _on_engine(
     with closing(connect()) as client, talking("the container engine stopped answering"):
         leftovers = [*abandoned_containers(client)]
         if alone:
-            leftovers += unneeded_images_and_volumes(client, backend.tags(needed), kept, everything=everything)
+            leftovers += unneeded_images_and_volumes(
+                client,
+                backend.tags(needed),
+                kept,
+                everything=everything,
+                needed=lambda image, built_by: uses.keeps(image_key(image), built_by),
+            )
         return leftovers
 
 
 def _in_cache(
-    cache: Path, needed: Sequence[Spec], anchors: Collection[Anchor], *, everything: bool
+    uses: Uses, needed: Sequence[Spec], anchors: Collection[Anchor], *, everything: bool
 ) -> Iterator[Leftover]:
-    venvs = VenvBackend(cache)
+    cache, venvs = uses.cache, VenvBackend(uses.cache)
     needed_names = {venvs.home(spec).name for spec in needed if spec.lock and spec.python}
     needed_names |= {venvs.home_of(without_variant(anchor.environment), anchor.digest).name for anchor in anchors}
     removable = {
-        leftover.name: leftover for leftover in _venvs(venvs.folder, needed_names, needed, everything=everything)
+        leftover.name: leftover
+        for leftover in _venvs(venvs.folder, needed_names, needed, everything=everything)
+        if everything or not (Path(leftover.name) / READY).exists() or not uses.keeps(Path(leftover.name).name, None)
     }
     yield from removable.values()
     kept = {path.name for path in _entries(venvs.folder) if str(path) not in removable}

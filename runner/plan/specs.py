@@ -8,6 +8,7 @@ from runner.core.errors import Problem, RunnerError
 from runner.core.model import Device, Skip, Spec, Survey
 from runner.core.units import disk_size
 from runner.matrix import Environment, Matrix, Variant
+from runner.matrix.environments import package_name
 
 SPARE_DISK_BYTES = 1 << 30  # stay free after everything is built
 OLDEST_PYTHON = (3, 5)
@@ -40,7 +41,7 @@ def specs(
             reason = f"it has Python {environment.python}, and the harness needs Python {oldest} or newer"
             skips[name] = Skip("framework-lacks", reason)
             continue
-        specs_of_device.append(_spec(name, environment, variant, folder))
+        specs_of_device.append(_spec(matrix, name, variant, folder))
     return tuple(specs_of_device), of_all(matrix, names, skips)
 
 
@@ -61,14 +62,16 @@ def _no_variant(matrix: Matrix, environment: Environment, device: Device) -> Ski
 def all_specs(matrix: Matrix, folder: Path) -> tuple[Spec, ...]:
     """Return everything that any machine would build: each variant of each environment; see ``specs``."""
     return tuple(
-        _spec(name, environment, variant, folder)
+        _spec(matrix, name, variant, folder)
         for name, environment in matrix.environments.items()
         if matrix.image_of(name) == name
         for variant in environment.all_variants().values()
     )
 
 
-def _spec(name: str, environment: Environment, variant: Variant, folder: Path) -> Spec:
+def _spec(matrix: Matrix, name: str, variant: Variant, folder: Path) -> Spec:
+    environment: Environment = matrix.environments[name]
+    below = _extended(matrix, environment, variant, folder)
     lock = (folder / variant.lock).resolve() if variant.lock else None
     return Spec(
         environment=name,
@@ -81,7 +84,24 @@ def _spec(name: str, environment: Environment, variant: Variant, folder: Path) -
         download=variant.download_bytes or 0,
         disk=variant.disk_bytes or 0,
         note=environment.note or "",
+        extends=below,
+        added=tuple(map(package_name, environment.add)) if below else (),
     )
+
+
+def _extended(matrix: Matrix, environment: Environment, variant: Variant, folder: Path) -> Spec | None:
+    """Return the build that a variant of an environment adds packages to; None where it has no lock.
+
+    It is the variant with the same CUDA and the same base image.
+    """
+    base = matrix.environments.get(environment.extends or "")
+    if base is None or not environment.add:
+        return None
+    for each in base.all_variants().values():
+        if (each.image, each.base, each.cuda) == (None, variant.base, variant.cuda):
+            spec = _spec(matrix, environment.extends or "", each, folder)
+            return spec if spec.lock is not None else None
+    return None
 
 
 def announce(specs: Sequence[Spec], survey: Survey) -> str | None:

@@ -479,6 +479,55 @@ def test_build_uses_the_proxies_and_no_image_keeps_them(
         client.api.remove_image(image.handle)
 
 
+SIX = "six==1.16.0 --hash=sha256:8abb2f1d86890a2dfb989f9a77cfcfd3e47c2a354b01111771326f8aa26e0254\n"
+
+
+def extended(folder: Path, text: str) -> tuple[DockerBackend, Spec]:
+    """Return a backend that builds an environment with six on another one, by the text of its Dockerfile."""
+    _, below = made(folder, "RUN cp /lock /usr/local/share/lock.txt\n")
+    (folder / "extended.Dockerfile").write_text(text)
+    lock = folder / "extended.txt"
+    lock.write_text(SIX)
+    spec = replace(below, environment="made-extended", lock=lock, extends=below, added=("six",))
+    return DockerBackend(folder, folder / "cache"), spec
+
+
+def test_an_extended_environment_is_built_on_the_image_of_the_other(
+    client: docker.DockerClient, tmp_path: Path
+) -> None:
+    shipped = (ROOT / "docker" / "extended.Dockerfile").read_text()
+    backend, spec = extended(tmp_path, shipped)
+    assert spec.extends is not None
+    image = backend.provision(spec, lambda _line: None)
+    below = backend.provision(spec.extends, lambda _line: None)
+    try:
+        assert below.cached
+        assert backend.survey([spec]).cached == {"made-extended"}
+        layers = [client.images.get(each.handle).attrs["RootFS"]["Layers"] for each in (below, image)]
+        assert layers[1][: len(layers[0])] == layers[0]
+        command = ["-c", "import six; print(open('/usr/local/share/lock.txt').read())"]
+        assert client.containers.run(image.handle, command, entrypoint="python3", remove=True).decode() == f"{SIX}\n"
+        assert client.images.get(image.handle).labels["io.matrix-runner.checkout"].endswith(f":{tmp_path.parent}")
+        assert len(list((tmp_path / "cache" / "uses").iterdir())) == 2
+    finally:
+        client.api.remove_image(image.handle)
+        client.api.remove_image(below.handle)
+
+
+def test_what_was_added_and_cannot_be_imported_fails_the_build(client: docker.DockerClient, tmp_path: Path) -> None:
+    breaking = "RUN echo 'raise OSError(7)' > $(python3 -c 'import six; print(six.__file__)')\n# The last step."
+    shipped = (ROOT / "docker" / "extended.Dockerfile").read_text()
+    assert shipped.count("# The last step.") == 1
+    backend, spec = extended(tmp_path, shipped.replace("# The last step.", breaking))
+    try:
+        with pytest.raises(ProvisionError, match="the package six does not work here: import six: OSError: 7"):
+            backend.provision(spec, lambda _line: None)
+        assert leftovers(client, os.getpid()) == []
+    finally:
+        for tag in backend.tags([spec.extends] if spec.extends else [])["made"]:
+            client.api.remove_image(str(tag))
+
+
 def test_invalid_dockerfile_is_a_failed_build(tmp_path: Path) -> None:
     backend, spec = made(tmp_path, "RUNN x\n")
     with pytest.raises(ProvisionError, match=r"(?i)unknown instruction"):

@@ -9,7 +9,7 @@ from typing import Self
 
 from typing_extensions import override
 
-from runner.backends import Backend, Resources, Say
+from runner.backends import Backend, Resources, Say, uses
 from runner.backends.docker.build import image_id, inspect
 from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import owner, remove_abandoned
@@ -32,13 +32,18 @@ class DockerBackend(Backend):
     name = "docker"
     limits_memory = True
 
-    def __init__(self, folder: Path) -> None:
-        """Connect to the engine; ``folder`` holds the files of the project that ``images.Images`` reads.
+    def __init__(self, folder: Path, cache: Path | None = None) -> None:
+        """Connect to the engine.
+
+        Args:
+            folder: holds the files of the project that ``images.Images`` reads.
+            cache: where the uses of images are noted; None notes nothing.
 
         Raises:
             EngineError: no engine answers.
             UsageError: a file of the project cannot be used.
         """
+        self._folder, self._cache = folder, cache
         self._owner = owner()
         self._conversations = Conversations()
         self._cleaned = False
@@ -51,7 +56,7 @@ class DockerBackend(Backend):
     @classmethod
     def create(cls, resources: Resources) -> Self:
         """See Backend."""
-        return cls(resources.dockerfiles)
+        return cls(resources.dockerfiles, resources.cache)
 
     @classmethod
     def chosen_by_auto(cls) -> bool:
@@ -122,6 +127,7 @@ class DockerBackend(Backend):
         with closing(connect()) as client, talking("the container engine stopped answering"):
             image = self._images.ready(client, spec, say)
             details = inspect(client, image.id) or {}
+        self._note_use(image.id)
         return Provisioned(
             environment=spec.environment,
             framework=spec.framework,
@@ -133,6 +139,10 @@ class DockerBackend(Backend):
             facts=self._facts(spec, image, details),
             lock=read_lock(spec.lock)[0] if spec.lock else b"",
         )
+
+    def _note_use(self, image: str) -> None:
+        if self._cache is not None:
+            uses.note_use(self._cache, uses.image_key(image), self._folder.parent)
 
     def _facts(self, spec: Spec, image: ReadyImage, details: Mapping[str, object]) -> dict[str, object]:
         """Return the facts that records keep of an image: where it is from, and whether that is pinned."""
@@ -154,7 +164,10 @@ class DockerBackend(Backend):
     @override
     def restore(self, environment: str, digest: str) -> str | None:
         with closing(connect()) as client, talking("the container engine stopped answering"), suppress(ProvisionError):
-            return image_id(client, digest)
+            image = image_id(client, digest)
+            if image is not None:
+                self._note_use(image)
+            return image
         return None  # the engine refuses the digest
 
     @override

@@ -50,8 +50,15 @@ def inspect(client: docker.DockerClient, name: str) -> dict[str, Any] | None:
         raise ProvisionError("image-pull", Problem(message, hint=NAME_HINT)) from error
 
 
-def build(conversations: Conversations, recipe: Recipe, owner: str, say: Say) -> str:
+def build(conversations: Conversations, recipe: Recipe, owner: str, checkout: str, say: Say) -> str:
     """Build an image; return its id.
+
+    Args:
+        conversations: with the engine.
+        recipe: what to build.
+        owner: the process that builds, see ``cleanup.owner``.
+        checkout: whose image it is, see ``uses.label``.
+        say: shows the progress.
 
     Raises:
         ProvisionError: class ``image-build``, with the log's last useful lines.
@@ -62,7 +69,8 @@ def build(conversations: Conversations, recipe: Recipe, owner: str, say: Say) ->
     try:
         with cancellable(conversations) as client:
             try:
-                lines = _follow_build(client, recipe, builder, say)
+                messages = client.api.build(**recipe.build_options(builder, checkout))
+                lines = _follow_build(messages, recipe, say)
             except APIError as error:  # the engine could not even read the Dockerfile
                 raise _build_failed(recipe, (), sentence(error)) from error
             stop_if_cancelled(conversations)
@@ -72,10 +80,10 @@ def build(conversations: Conversations, recipe: Recipe, owner: str, say: Say) ->
         raise
 
 
-def _follow_build(client: docker.DockerClient, recipe: Recipe, builder: str, say: Say) -> Iterable[str]:
+def _follow_build(messages: Iterable[dict[str, Any]], recipe: Recipe, say: Say) -> Iterable[str]:
     """Return the last lines of a build's log; raises ProvisionError if the engine reports an error."""
     lines: deque[str] = deque(maxlen=build_log.KEPT_LINES)
-    for message in client.api.build(**recipe.build_options(builder)):
+    for message in messages:
         if "error" in message:
             raise _build_failed(recipe, lines, str(message["error"]))
         for line in map(build_log.plain, _lines(message)):

@@ -14,7 +14,7 @@ process of this host and boot that is gone. Objects without these labels are nev
 import os
 import socket
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ import docker
 from docker.errors import APIError, NotFound
 
 from runner.backends.docker.cache import disk_usage
-from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, volume_image
+from runner.backends.docker.options import CACHE, CHECKOUT, ENVIRONMENT, OWNER, volume_image
 from runner.core.model import Leftover
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -131,8 +131,18 @@ def abandoned_containers(client: docker.DockerClient) -> tuple[Leftover, ...]:
     )
 
 
+def nobody(_image: str, _built_by: str | None) -> bool:
+    """Return False: nobody else uses an image."""
+    return False
+
+
 def unneeded_images_and_volumes(
-    client: docker.DockerClient, tags: Tags, kept: Collection[str] = (), *, everything: bool
+    client: docker.DockerClient,
+    tags: Tags,
+    kept: Collection[str] = (),
+    *,
+    everything: bool,
+    needed: Callable[[str, str | None], bool] = nobody,
 ) -> tuple[Leftover, ...]:
     """Return the images and cache volumes with our labels that no container uses and no environment needs.
 
@@ -140,7 +150,9 @@ def unneeded_images_and_volumes(
         client: the engine.
         tags: the images that the environments need; an environment with unknown names keeps all of its images.
         kept: ids of images that stay, whatever their names.
-        everything: include what the environments need.
+        everything: include what the environments need, and what others need.
+        needed: whether somebody else needs an image, given its id and the label of the checkout that built it, which is
+            empty without one, and None for an image that was pulled.
     """
     containers = client.api.containers(all=True)
     used = {
@@ -152,10 +164,22 @@ def unneeded_images_and_volumes(
     removable: dict[str, Leftover] = {}
     for image in images:
         leftover = None if image["Id"] in used else _unneeded_image(image, tags, everything=everything)
+        if leftover is not None and not everything and _is_finished(image) and needed(image["Id"], _builder(image)):
+            continue
         if leftover is not None:
             removable[image["Id"]] = leftover
     remaining = {image["Id"].removeprefix("sha256:")[:12] for image in images if image["Id"] not in removable}
     return (*removable.values(), *_unneeded_volumes(disk["Volumes"] or [], remaining, everything=everything))
+
+
+def _is_finished(image: Mapping[str, Any]) -> bool:
+    return not (image["Labels"] or {}).get(OWNER)
+
+
+def _builder(image: Mapping[str, Any]) -> str | None:
+    """Return the label of the checkout that built an image; None where a registry has it."""
+    pulled = [name for name in image.get("RepoDigests") or [] if "<none>" not in name]
+    return None if pulled else str((image["Labels"] or {}).get(CHECKOUT, ""))
 
 
 def _unneeded_image(image: Mapping[str, Any], tags: Tags, *, everything: bool) -> Leftover | None:

@@ -1,5 +1,6 @@
 """How the image of an environment gets onto the engine: from the team's registry, by a pull, or by a build."""
 
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import NamedTuple
 
 import docker
 
-from runner.backends import Say
+from runner.backends import Say, uses
 from runner.backends.docker.build import build, image_id, pull
 from runner.backends.docker.client import Conversations
 from runner.backends.docker.image_names import familiar
@@ -62,6 +63,9 @@ class Images:
         self._conversations = conversations
         self._architecture = architecture
         self._owner = owner
+        self._checkout = uses.label(folder.parent)
+        self._builds: dict[str, threading.Lock] = {}  # by tag: an extended environment may need what is being built
+        self._adding = threading.Lock()
 
     def team_image(self, spec: Spec) -> str | None:
         """Return the image that ``images.toml`` names for an environment; raises ProvisionError as ``Recipes`` does."""
@@ -151,7 +155,27 @@ class Images:
     def _build(self, client: docker.DockerClient, spec: Spec, say: Say) -> str:
         recipe = self.recipes.recipe(spec, self._base(client, spec, say))
         assert recipe is not None  # its base is known
-        return build(self._conversations, recipe, self._owner, say)
+        with self._adding:
+            only_one = self._builds.setdefault(recipe.tag, threading.Lock())
+        with only_one:
+            if here := image_id(client, recipe.tag):
+                return here
+            if (below := self.recipes.below(spec)) is not None:
+                self._prepare_below(client, below, recipe.base, say)
+            return build(self._conversations, recipe, self._owner, self._checkout, say)
+
+    def _prepare_below(self, client: docker.DockerClient, below: Spec, tag: str, say: Say) -> None:
+        """Have the image that an extended environment is built on, under the name that its recipe has for it."""
+        if image_id(client, tag) is not None:
+            return
+        say(f"{below.environment} first, which it extends")
+        if self.repository is None:
+            image = self.ready(client, below, say).id
+        else:  # it is no image that is pushed
+            image = self.on_engine(client, below) or self._build(client, below, say)
+        if image_id(client, tag) is None:  # it is the team's
+            name, _, digits = tag.partition(":")
+            client.api.tag(image, name, digits)
 
     def _published(self, client: docker.DockerClient, spec: Spec, repository: str, say: Say) -> ReadyImage:
         """Return the image of an environment in a repository; it is built and pushed if the repository lacks it."""

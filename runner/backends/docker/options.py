@@ -21,6 +21,7 @@ from runner.harness import leftovers
 RUN = "io.matrix-runner.run"
 OWNER = "io.matrix-runner.owner"
 ENVIRONMENT = "io.matrix-runner.environment"
+CHECKOUT = "io.matrix-runner.checkout"
 CACHE = "io.matrix-runner.cache"
 GIB = 1 << 30
 ALL = -1  # the count of a DeviceRequest for all GPUs
@@ -37,7 +38,8 @@ class Recipe:
     Attributes:
         base: the base image in the Dockerfile, ``python:3.6-slim`` or ``python@sha256:...``.
         base_id: the digest that the base is pinned to, else the id of the local image; the base's name in a recipe
-            that counts on every host, see ``Recipes.named``.
+            that counts on every host, see ``Recipes.named``. Of an extended environment it is the tag of the other.
+        added: the packages that an extended environment adds; ``program`` imports them as the last step.
     """
 
     environment: str
@@ -45,11 +47,15 @@ class Recipe:
     lock: bytes
     base: str
     base_id: str
+    added: tuple[str, ...] = ()
+    program: bytes = b""
 
     @property
     def tag(self) -> str:
         """The image's name; it depends on the Dockerfile, the lock and the base alone."""
-        content = hashlib.sha256(self.dockerfile + b"\0" + self.lock + b"\0" + self.base_id.encode())
+        parts = [self.dockerfile, self.lock, self.base_id.encode()]
+        parts += [" ".join(self.added).encode(), self.program] if self.added else []
+        content = hashlib.sha256(b"\0".join(parts))
         return f"matrix-runner/{self.environment.lower()}:{content.hexdigest()[:12]}"
 
     def registry_tag(self, architecture: str) -> str:
@@ -57,24 +63,32 @@ class Recipe:
         return f"{self.tag.rpartition('/')[2].replace(':', '-')}-{architecture}"
 
     def context(self) -> io.BytesIO:
-        """Return the build context, a tar of the Dockerfile and the lock; the same bytes each time."""
+        """Return the build context, a tar of the Dockerfile, the lock and the program; the same bytes each time."""
         out = io.BytesIO()
         with tarfile.open(fileobj=out, mode="w") as tar:
-            for name, data in (("Dockerfile", self.dockerfile), ("lock.txt", self.lock)):
+            for name, data in (("Dockerfile", self.dockerfile), ("lock.txt", self.lock), ("added.py", self.program)):
+                if not data:
+                    continue
                 entry = tarfile.TarInfo(name)
                 entry.size, entry.mode = len(data), 0o644
                 tar.addfile(entry, io.BytesIO(data))
         out.seek(0)
         return out
 
-    def build_options(self, builder: str) -> dict[str, Any]:
-        """Return the arguments of ``APIClient.build``; ``builder`` labels what is unfinished."""
+    def build_options(self, builder: str, checkout: str) -> dict[str, Any]:
+        """Return the arguments of ``APIClient.build``.
+
+        Args:
+            builder: labels what is unfinished.
+            checkout: labels the image, see ``uses.label``.
+        """
+        added = {"ADDED": " ".join(self.added)} if self.added else {}
         return {
             "fileobj": self.context(),
             "custom_context": True,
             "tag": self.tag,
-            "buildargs": {"BASE": self.base, "LOCK": "lock.txt", "BUILDER": builder},
-            "labels": {OWNER: "", ENVIRONMENT: self.environment},
+            "buildargs": {"BASE": self.base, "LOCK": "lock.txt", "BUILDER": builder, **added},
+            "labels": {OWNER: "", ENVIRONMENT: self.environment, CHECKOUT: checkout},
             "rm": True,
             "forcerm": True,
             "decode": True,

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from runner.backends import harness_archive
 from runner.backends.docker.image_names import UNPINNED, pinned, pins
 from runner.backends.docker.options import Recipe
 from runner.backends.lock_file import lock_skip, read_lock
@@ -11,6 +12,8 @@ from runner.core.model import Skip, Spec
 from runner.core.outages import is_passing_error
 
 MAX_FILE = 4 << 20  # bytes of a Dockerfile; the largest of this project has 4 KiB
+EXTENDED = "extended.Dockerfile"
+"""Builds an environment on the image of the one that it adds packages to; without it, each is built from Python."""
 
 
 class Recipes:
@@ -71,12 +74,33 @@ class Recipes:
     def _recipe(self, spec: Spec, base_id: str) -> Recipe:
         assert spec.lock is not None
         assert spec.base is not None
+        if self.below(spec) is not None:
+            return self._extended(spec, base_id)
         return Recipe(
             environment=spec.environment,
             dockerfile=_content(self._dockerfile(spec)),
             lock=read_lock(spec.lock)[0],
             base=pinned(spec.base, self._pins),
             base_id=base_id,
+        )
+
+    def below(self, spec: Spec) -> Spec | None:
+        """Return what the image of an environment is built on, if that is the image of another environment."""
+        return spec.extends if (self._folder / EXTENDED).is_file() else None
+
+    def _extended(self, spec: Spec, base_id: str) -> Recipe:
+        """Return the recipe of an environment that adds packages to another; it depends on the recipe of that one."""
+        assert spec.lock is not None
+        assert spec.extends is not None
+        below = self._recipe(spec.extends, base_id)
+        return Recipe(
+            environment=spec.environment,
+            dockerfile=_content(self._folder / EXTENDED),
+            lock=read_lock(spec.lock)[0],
+            base=below.tag,
+            base_id=below.tag,
+            added=spec.added,
+            program=_content(harness_archive.ADDED),
         )
 
     def _dockerfile(self, spec: Spec) -> Path:

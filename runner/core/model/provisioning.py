@@ -20,6 +20,8 @@ class Spec:
         download: bytes to fetch the first time; 0 where unknown.
         disk: bytes it takes on the disk; 0 where unknown.
         note: the remark of matrix.yaml; empty without one.
+        extends: what the environment is made from that this one adds packages to; None where it extends none.
+        added: the normalized names of the packages that it adds.
     """
 
     environment: str
@@ -32,6 +34,8 @@ class Spec:
     download: int = 0
     disk: int = 0
     note: str = ""
+    extends: "Spec | None" = None
+    added: tuple[str, ...] = ()
 
     @property
     def missing_lock(self) -> str:

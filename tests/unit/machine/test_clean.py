@@ -9,8 +9,9 @@ import pytest
 
 from runner.backends import interpreters
 from runner.backends.docker.cleanup import abandoned_containers, owner, unneeded_images_and_volumes
-from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, cache_volume
+from runner.backends.docker.options import CACHE, CHECKOUT, ENVIRONMENT, OWNER, cache_volume
 from runner.backends.removal import remove
+from runner.backends.uses import note_use
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError, RunnerError
 from runner.core.locks import shared, try_exclusive
@@ -98,6 +99,14 @@ def test_the_environment_of_an_anchor_stays_unless_all_may_go(tmp_path: Path) ->
     write_anchors(tmp_path / "reports", "venv EPYC", {cell("torch-2.x").id: CellAnchor(run.id)})
     assert list(leftovers_by_name(tmp_path)) == ["cache/venvs/torch-2.x-cdcdcdcdcdcd"]
     assert len(leftovers_by_name(tmp_path, everything=True)) == 2
+
+
+def test_a_venv_of_another_checkout_stays_unless_all_may_go(tmp_path: Path) -> None:
+    home = made(tmp_path / "cache" / "venvs" / "gone-0123456789ab")
+    (tmp_path / "other").mkdir()
+    note_use(tmp_path / "cache", home.name, tmp_path / "other")
+    assert leftovers_by_name(tmp_path) == {}
+    assert list(leftovers_by_name(tmp_path, everything=True)) == ["cache/venvs/gone-0123456789ab"]
 
 
 def test_a_venv_that_somebody_makes_just_now_stays(tmp_path: Path) -> None:
@@ -329,6 +338,18 @@ def test_what_a_container_uses_or_a_builder_makes_stays() -> None:
     assert reasons(engine, {}, everything=True) == {
         f"sha256:{3:064x}": "unfinished, and the process that built it no longer exists"
     }
+
+
+def test_an_image_that_another_checkout_needs_stays_unless_all_may_go() -> None:
+    def needed(image: str, built_by: str | None) -> bool:
+        return image.endswith("1") and built_by == "other"
+
+    images = [image(number, f"matrix-runner/gone:{number}", "gone") for number in (1, 2)]
+    images[0]["Labels"][CHECKOUT] = "other"
+    engine: Any = Engine(images)
+    for everything, going in ((False, ["2"]), (True, ["1", "2"])):
+        left = unneeded_images_and_volumes(engine, {}, everything=everything, needed=needed)
+        assert [each.name for each in left] == [f"matrix-runner/gone:{number}" for number in going]
 
 
 def test_an_image_that_somebody_named_stays() -> None:

@@ -60,6 +60,37 @@ def test_a_lock_that_was_not_made_yet_is_none(tmp_path: Path) -> None:
     assert built.lock is None
 
 
+EXTENDED = b"""\
+version: 1
+workloads: {rnn-step: {}}
+environments:
+  torch-2:
+    framework: torch
+    release: "2.0.0"
+    python: "3.11"
+    variants:
+      cpu: {lock: cpu.txt, requirements: [torch==2.0.0], base: "python:3.11"}
+      cuda-11.7: {lock: cuda-11.7.txt, requirements: [torch==2.0.0], cuda: "11.7"}
+      cuda-11.8: {lock: cuda-11.8.txt, requirements: [torch==2.0.0], cuda: "11.8"}
+  nets: {extends: torch-2, add: ["Timm>=1", tqdm]}
+  quick: {extends: torch-2, env: {A: "1"}}
+"""
+
+
+def test_an_environment_that_adds_packages_is_made_from_the_same_build_of_the_other(tmp_path: Path) -> None:
+    for name in ("cpu", "cuda-11.7", "cuda-11.8"):
+        (tmp_path / f"{name}.txt").write_text("torch==2.0.0")
+    extending = parse(EXTENDED, "m.yaml")
+    (cpu,), _ = specs(extending, ["nets"], "cpu", tmp_path)
+    assert (cpu.extends, cpu.added) == (specs(extending, ["torch-2"], "cpu", tmp_path)[0][0], ("timm", "tqdm"))
+    (cuda,), _ = specs(extending, ["nets"], "cuda", tmp_path)
+    assert cuda.extends is not None
+    assert cuda.extends.lock == tmp_path / "cuda-11.8.txt"
+    assert specs(extending, ["quick"], "cpu", tmp_path)[0][0].extends is None
+    (tmp_path / "cpu.txt").unlink()
+    assert specs(extending, ["nets"], "cpu", tmp_path)[0][0].extends is None
+
+
 def test_a_variant_is_made_for_its_device(tmp_path: Path) -> None:
     (cpu,), _ = specs(matrix(), ["tf-1.8"], "cpu", tmp_path)
     (cuda,), _ = specs(matrix(), ["tf-1.8"], "cuda", tmp_path)

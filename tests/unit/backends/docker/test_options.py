@@ -185,9 +185,22 @@ def test_build_context_is_dockerfile_and_lock_and_reproducible() -> None:
 
 
 def test_build_labels_unfinished_images_alone_with_their_owner() -> None:
-    arguments = recipe().build_options("h:b:1:2:token")
+    arguments = recipe().build_options("h:b:1:2:token", "host:/mine")
     assert arguments["buildargs"] == {"BASE": "python:3.6-slim", "LOCK": "lock.txt", "BUILDER": "h:b:1:2:token"}
-    assert arguments["labels"] == {"io.matrix-runner.owner": "", "io.matrix-runner.environment": "Torch-1.0"}
+    assert arguments["labels"] == {
+        "io.matrix-runner.owner": "",
+        "io.matrix-runner.environment": "Torch-1.0",
+        "io.matrix-runner.checkout": "host:/mine",
+    }
+
+
+def test_an_extended_image_depends_on_what_it_adds_and_brings_the_program_that_imports_it() -> None:
+    extended = recipe(added=("timm",), program=b"import")
+    changed = [recipe(), recipe(added=("tqdm",), program=b"import"), recipe(added=("timm",), program=b"other")]
+    assert len({each.tag for each in (extended, *changed)}) == 4
+    assert extended.build_options("h:b:1:2:token", "")["buildargs"]["ADDED"] == "timm"
+    with tarfile.open(fileobj=extended.context()) as tar:
+        assert tar.getnames() == ["Dockerfile", "lock.txt", "added.py"]
 
 
 @pytest.mark.parametrize(

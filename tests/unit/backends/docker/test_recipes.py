@@ -1,0 +1,55 @@
+"""What the image of an environment is built from: Python, or the image of the environment that it extends."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.backends.docker.recipes import EXTENDED, Recipes
+from runner.core.model import Spec
+
+ROOT = Path(__file__).parents[4]
+HASH = f"--hash=sha256:{'ab' * 32}"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with the shipped Dockerfiles and two locks."""
+    folder = tmp_path / "docker"
+    folder.mkdir()
+    for path in (ROOT / "docker").glob("*.Dockerfile"):
+        shutil.copy(path, folder)
+    (tmp_path / "np.txt").write_text(f"numpy==2.0 {HASH}\n")
+    (tmp_path / "more.txt").write_text(f"numpy==2.0 {HASH}\nscipy==1.14 {HASH}\n")
+    return folder
+
+
+def extended(folder: Path) -> Spec:
+    below = Spec(environment="np", framework="numpy", release="2", base="python:3.11", lock=folder / "np.txt")
+    return replace(below, environment="np-more", lock=folder / "more.txt", extends=below, added=("scipy",))
+
+
+def test_an_extended_environment_is_built_on_the_image_of_the_other(project: Path) -> None:
+    recipes, spec = Recipes(project), extended(project.parent)
+    assert spec.extends is not None
+    below, recipe = recipes.recipe(spec.extends, "sha256:aa"), recipes.recipe(spec, "sha256:aa")
+    assert below is not None
+    assert recipe is not None
+    assert (recipe.base, recipe.added) == (below.tag, ("scipy",))
+    assert b"${ADDED}" in recipe.dockerfile
+    assert recipes.source(spec) == "python:3.11"
+    assert recipes.recipe(spec, None) is None
+
+
+def test_its_name_changes_with_that_of_the_other(project: Path) -> None:
+    recipes, spec = Recipes(project), extended(project.parent)
+    before = recipes.named(spec).tag
+    (project.parent / "np.txt").write_text(f"numpy==2.1 {HASH}\n")
+    assert recipes.named(spec).tag != before
+
+
+def test_a_project_without_the_dockerfile_builds_it_from_python(project: Path) -> None:
+    (project / EXTENDED).unlink()
+    recipe = Recipes(project).named(extended(project.parent))
+    assert (recipe.base, recipe.added) == ("python:3.11", ())
