@@ -90,6 +90,13 @@ def frameworks(session: nox.Session) -> None:
 
 
 @nox.session
+def releases(session: nox.Session) -> None:
+    """Install each minor release of the frameworks for the CPU, start it, remove it; ``-- -k tensorflow`` chooses."""
+    install(session, "test")
+    session.run("pytest", "tests/frameworks/test_releases.py", "-n", "0", "--need", "releases", *session.posargs)
+
+
+@nox.session
 def integration(session: nox.Session) -> None:
     """Run the tests that need an engine; a missing one is a failure."""
     install(session, "test")

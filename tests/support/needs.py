@@ -15,6 +15,7 @@ NEEDS = {
     "networks": "tests that need network namespaces fail where there are none",
     "browser": "tests that need Chromium fail where there is none",
     "frameworks": "make the framework environments that are missing",
+    "releases": "install each minor release of the frameworks, and start it",
     "faults": "run every fault, where CI runs a dozen",
     "slow": "run the tests that take minutes each, too",
 }
