@@ -30,6 +30,7 @@ def exclusive(
     say: Callable[[str], None],
     holder: str = "another runner measures on this machine",
     pause: Callable[[float], object] = time.sleep,
+    about: Callable[[], str] | None = None,
 ) -> Iterator[None]:
     """Hold a lock for the length of the block; wait while another process holds it.
 
@@ -38,16 +39,19 @@ def exclusive(
         say: receives one line if the lock has to be waited for.
         holder: what the other process does, for that line.
         pause: waits the seconds it is given between two attempts; what it raises ends the waiting.
+        about: called once the lock is held; returns what others are told of this process while they wait for it.
 
     Raises:
         RunnerError: the lock file cannot be created.
     """
     with _open(path) as lock:
         if not _try_lock(lock, fcntl.LOCK_EX):
-            say(f"{holder}: waiting for it ({path})")
+            known = printable(lock.read(MAX_HOLDER)).strip()
+            say(f"{holder}: waiting for it ({'; '.join(filter(None, [known, str(path)]))})")
             pause(WAIT_SECONDS)
             while not _try_lock(lock, fcntl.LOCK_EX):
                 pause(WAIT_SECONDS)
+        _write(lock, about() if about else "")
         yield
 
 
@@ -89,10 +93,7 @@ def hold(path: Path, name: str, refusal: type[RunnerError] = UsageError, hint: s
         if not _try_lock(lock, fcntl.LOCK_EX):
             holder = printable(lock.read(MAX_HOLDER)).strip() or "another runner"
             raise refusal(Problem(f"{name} is in use by {holder}", hint=hint))
-        lock.truncate(0)
-        lock.seek(0)
-        lock.write(f"process {os.getpid()} on {platform.node()}")
-        lock.flush()
+        _write(lock, f"process {os.getpid()} on {platform.node()}")
         yield
 
 
@@ -103,6 +104,14 @@ def is_held(path: Path) -> bool:
             return not _try_lock(lock, fcntl.LOCK_SH)
     except OSError:
         return False
+
+
+def _write(lock: TextIO, text: str) -> None:
+    """Replace the content of a lock file, which tells others about the process that holds it."""
+    lock.truncate(0)
+    lock.seek(0)
+    lock.write(text)
+    lock.flush()
 
 
 def _open(path: Path) -> TextIO:

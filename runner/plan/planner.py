@@ -53,7 +53,7 @@ def plan(
     planned = tuple(decision.planned_cell(cell) for cell in selected_cells(matrix, request))
     planned = estimate.defer_over_budget(planned, measurement, request.devices)
     if not planned:
-        raise NothingSelectedError(_nothing_selected(request))
+        raise NothingSelectedError(_nothing_selected(matrix, request))
     cases = matrix.cases
     if request.corpus and not any(cases[planned_cell.cell.case_id].get("vocabulary") for planned_cell in planned):
         message = "--corpus is for language models, and none is selected"
@@ -260,7 +260,21 @@ def _as_skip(code_and_reason: tuple[str, str] | None) -> Skip | None:
     return Skip(*code_and_reason) if code_and_reason else None
 
 
-def _nothing_selected(request: Request) -> Problem:
+def _phase_hint(matrix: Matrix, request: Request) -> str:
+    """Return what to write where cells of a network are selected in a phase that its workload does not list."""
+    for words in (selector.split("/") for selector in request.cell_selectors):
+        for workload in matrix.networks.keys() & set(words):
+            listed = matrix.workloads[workload].phases
+            phases = [word for word in words if word in matrix.networks[workload].phases and word not in listed]
+            if phases:
+                all_of = ", ".join(dict.fromkeys((*listed, *phases)))
+                return (
+                    f"{workload} is measured in {', '.join(listed)}: write phases: [{all_of}] for it below workloads:"
+                )
+    return ""
+
+
+def _nothing_selected(matrix: Matrix, request: Request) -> Problem:
     """Return the problem of a selection without cells; it names everything that was selected."""
     environments = request.environments if len(request.environments) < 4 else ()
     hint = "`runner plan` without these options lists every cell"
@@ -270,6 +284,7 @@ def _nothing_selected(request: Request) -> Problem:
             "a cell is environment/implementation/workload/case/phase/precision: "
             f"`runner plan{f' {names}' if names else ''}` lists them"
         )
+    hint = _phase_hint(matrix, request) or hint
     parts = {
         "selector": request.cell_selectors,
         "preset": (request.preset,) if request.preset else (),

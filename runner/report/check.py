@@ -19,7 +19,8 @@ VERSION = 1
 WIDTH = 100
 OPEN_REASONS = 3
 """Reasons shown for open comparisons; the others are counted."""
-FAILURE_REASONS = 4
+FAILURE_REASONS = 20
+"""Reasons shown for cells that failed, each of them once; the cells of others are counted by their class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from runner.gpu.locality import cores_near
 from runner.gpu.selection import choose_devices
 from runner.matrix import Matrix, choose_cells, load, select_environments
 from runner.matrix.models import GpuSettings
+from runner.matrix.select import environments_named
 from runner.plan import corpus
 from runner.plan.compatibility.variants import choose_variants
 from runner.session.host_environment import choice_note, host_matrix
@@ -104,18 +105,26 @@ def prepared(options: Options, say: Callable[[str], None]) -> tuple[Context, Pre
     context = setup(options)
     for note in context.notes:
         say(note)
-    return context, prepare(context.matrix, context.request, context.backend, context.settings, context.gpu)
+    preparation = prepare(context.matrix, context.request, context.backend, context.settings, context.gpu)
+    for note in preparation.notes:
+        say(note)
+    return context, preparation
 
 
-def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
+def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequence[str] = ()) -> Context:
     """Read the matrix, choose backend and devices, and resolve the selection.
+
+    Args:
+        options: what the user typed.
+        environ: of this process.
+        cells: cells that are selected later, beside the selectors; they may name phases of networks.
 
     Raises:
         MatrixError, UsageError, NothingSelectedError: the matrix, the corpus or the selection is wrong.
         EngineError: docker was chosen and no engine answers.
         GpuError: the chosen GPU is not there.
     """
-    matrix, selected = with_models(load(options.matrix), options)
+    matrix, selected = with_models(load(options.matrix), options, cells)
     typed, options = options, replace(options, workload=selected)
     cache = cache_folder(environ)
     backend, note = _backend(options, cache)
@@ -250,6 +259,17 @@ def plan_request(
 
 
 def _environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
+    """Return the selected environments in the order of the selectors, and in that of the file within each of them.
+
+    The first of a framework is what others are compared with.
+    """
     if not matrix.environments:
         raise NothingSelectedError("the matrix names no environment")
-    return select_environments(matrix, selectors)
+    names = select_environments(matrix, selectors)
+    included = [environments_named(matrix, each) for each in selectors if not each.startswith("!")]
+
+    def position(name: str) -> int:
+        followed = matrix.follows.get(name, name)
+        return next((index for index, named in enumerate(included) if followed in named), len(included))
+
+    return tuple(sorted(names, key=position))

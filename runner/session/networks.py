@@ -1,6 +1,6 @@
 """The networks that ``--model`` names: they join the workloads of the matrix."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -8,17 +8,19 @@ from runner.catalog.cases import WORKLOADS
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Plan, Precision, Request
 from runner.matrix import FRAMEWORKS, Matrix
-from runner.matrix.model_file import CLASS_NAMES, Network, network_name, read_network
+from runner.matrix.model_file import CLASS_NAMES, Network, model_path, network_name, read_network
+from runner.matrix.model_file.classes import METHODS
 from runner.matrix.models import Preset, Selector, WorkloadChoice
 from runner.session.options import Options
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
-def with_models(matrix: Matrix, options: Options) -> tuple[Matrix, list[str] | None]:
+def with_models(matrix: Matrix, options: Options, cells: Sequence[str] = ()) -> tuple[Matrix, list[str] | None]:
     """Return the matrix with the networks of ``--model``, and the names of the selected workloads.
 
-    They alone are selected; with ``--workload`` or ``--preset`` they are selected besides.
+    They alone are selected; with ``--workload`` or ``--preset`` they are selected besides. Their phases are those of
+    their methods, and those that selectors of cells, or ``cells``, name, such as ``compile``.
 
     Raises:
         MatrixError: a model file has mistakes.
@@ -29,18 +31,29 @@ def with_models(matrix: Matrix, options: Options) -> tuple[Matrix, list[str] | N
     networks: dict[str, Network] = {}
     choices = dict(matrix.workloads)
     for path in options.model:
-        name, network = network_name(path), read_network(path)
+        name, network = network_name(path), read_network(model_path(path))
         known = networks.get(name) or matrix.networks.get(name)
         if name in WORKLOADS or (known is not None and known.path.resolve() != network.path.resolve()):
             where = f"the file {known.path}" if known else "a workload of the program"
-            raise UsageError(Problem(f"{path}: the name {name!r} is taken by {where}", hint="rename the file"))
+            hint = f"give it another name: --model {name}-2={model_path(path)}"
+            raise UsageError(Problem(f"{path}: the name {name!r} is taken by {where}", hint=hint))
         networks[name] = network
-        choices.setdefault(name, WorkloadChoice())
+        if name not in choices:
+            choices[name] = _choice(network, (*(options.selectors or ()), *cells))
     presets = dict(matrix.presets)
     if options.preset in presets:
         presets[options.preset] = _with_cases(presets[options.preset], networks)
     selected = None if options.preset and not options.workload else [*(options.workload or ()), *networks]
     return matrix.with_networks(networks, workloads=choices, presets=presets), selected
+
+
+def _choice(network: Network, selectors: Sequence[str]) -> WorkloadChoice:
+    """Return what is measured of a network that no matrix lists."""
+    words = {word for selector in selectors if "/" in selector for word in selector.split("/")}
+    named = [phase for phase in network.phases if phase in words and phase not in METHODS]
+    if not named:
+        return WorkloadChoice()
+    return WorkloadChoice.model_validate({"phases": [phase for phase in network.phases if phase in (*METHODS, *named)]})
 
 
 def with_stored_networks(matrix: Matrix, plan: Plan) -> Matrix:

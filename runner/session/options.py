@@ -31,7 +31,10 @@ class Options:
     ] = None
     model: Annotated[
         list[Path] | None,
-        typer.Option("--model", help="measure your network: a model file, or a folder with model.py; may be repeated"),
+        typer.Option(
+            "--model",
+            help="measure your network: a model file, or a folder with model.py; NAME=FILE names it; may be repeated",
+        ),
     ] = None
     preset: Annotated[str | None, typer.Option("--preset", help="a preset of the matrix file")] = None
     precision: Annotated[

@@ -12,6 +12,7 @@ from runner.gpu.selection import pick_devices
 from runner.matrix import load
 from runner.plan.compatibility.variants import choose_variants
 from runner.plan.machine_file import MachineDescription
+from runner.plan.missing_modules import missing_modules
 from runner.plan.planner import plan
 from runner.plan.specs import of_all, specs
 from runner.session.context import clocks, plan_request
@@ -60,7 +61,11 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
             say(reasons[name])
     complete, incomplete = specs(matrix, request.environments, device, options.matrix.parent)
     missing = of_all(matrix, request.environments, unavailable(complete, machine, backend))
-    return plan(matrix, request, {**missing, **incomplete}, gpu, locked=locked_packages(complete))
+    locked = locked_packages(complete)
+    of_machine = plan(matrix, request, {**missing, **incomplete}, gpu, locked=locked)
+    for note in missing_modules(matrix, of_machine, locked):
+        say(note)
+    return of_machine
 
 
 def _say_what_happens_to_clocks(gpu: Gpu, policy: ClockPolicy, say: Callable[[str], None]) -> None:

@@ -9,6 +9,7 @@ from runner.backends.lock_file import locked_packages
 from runner.core.model import Gpu, Plan, Provisioned, Request, Spec, Survey
 from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.matrix import Matrix
+from runner.plan.missing_modules import missing_modules
 from runner.plan.planner import plan
 from runner.plan.specs import of_all, specs, with_locks
 
@@ -82,12 +83,14 @@ class Prepared:
         specs: what to build.
         survey: what is here already, and what cannot be had.
         also: environments of the plan that exist already, by id.
+        notes: sentences that the user should read before anything is built.
     """
 
     plan: Plan
     specs: tuple[Spec, ...]
     survey: Survey
     also: Mapping[str, Provisioned] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def prepare(
@@ -110,6 +113,12 @@ def prepare(
     complete = with_locks(complete, settings.locks)
     survey = backend.survey(complete)
     unavailable = {**of_all(matrix, request.environments, survey.skips), **incomplete}
-    planned = plan(matrix, request, unavailable, gpu, locked=locked_packages(complete))
+    locked = locked_packages(complete)
+    planned = plan(matrix, request, unavailable, gpu, locked=locked)
     needed = {matrix.image_of(cell.environment) for block in planned.blocks for cell in block.cells}
-    return Prepared(plan=planned, specs=tuple(spec for spec in complete if spec.environment in needed), survey=survey)
+    return Prepared(
+        plan=planned,
+        specs=tuple(spec for spec in complete if spec.environment in needed),
+        survey=survey,
+        notes=missing_modules(matrix, planned, locked),
+    )

@@ -3,7 +3,7 @@
 import pytest
 
 from runner.core.model import Record
-from runner.harness.model.mistakes import NO_NETWORK
+from runner.harness.model.mistakes import NO_NETWORK, OF_A_FOLDER, OF_A_PACKAGE
 from tests.support import models
 
 BAD = {
@@ -72,11 +72,11 @@ class NumpyModel:
 EXPECTED = {
     "import": (
         "import",
-        "my_network.py:1: this environment has no module 'cv_3000': add: [cv_3000] under the environment `np-a`",
+        f"my_network.py:1: this environment has no module 'cv_3000': {OF_A_FOLDER.format('cv_3000')}",
     ),
     "pillow": (
         "import",
-        "my_network.py:3: this environment has no module 'PIL': add: [pillow] under the environment `np-a`",
+        f"my_network.py:3: this environment has no module 'PIL': {OF_A_PACKAGE.format('np-a', package='pillow')}",
     ),
     "constructor": ("crash", "my_network.py:5: ValueError: no such width"),
     "nothing": ("crash", "forward() returned None: return the outputs"),
@@ -92,7 +92,7 @@ EXPECTED = {
     "no-method": ("crash", "NumpyModel has no forward()"),
     "syntax": (
         "import",
-        "my_network.py:2: this environment has no module 'other': add: [other] under the environment `np-a`",
+        f"my_network.py:2: this environment has no module 'other': {OF_A_FOLDER.format('other')}",
     ),
     "endless": ("timeout", "not finished after 2 s"),
 }

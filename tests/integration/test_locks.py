@@ -52,6 +52,23 @@ def test_exclusive_waits_says_so_once_and_gets_the_lock_of_a_killed_process(
     assert str(lock) in lines[0]
 
 
+def test_who_waits_is_told_what_the_holder_said(lock: Path) -> None:
+    lines: list[str] = []
+
+    def pause(seconds: float) -> None:
+        raise InterruptedError(seconds)
+
+    with (
+        exclusive(lock, lines.append, about=lambda: "run 7, until about 14:32"),
+        pytest.raises(InterruptedError),
+        exclusive(lock, lines.append, pause=pause),
+    ):
+        pass
+    assert lines == [f"another runner measures on this machine: waiting for it (run 7, until about 14:32; {lock})"]
+    with exclusive(lock, lines.append):
+        assert lock.read_text() == ""
+
+
 def test_exclusive_stops_waiting_when_its_pause_raises(lock: Path, holder: subprocess.Popen[str]) -> None:
     def cancelled(seconds: float) -> None:
         raise InterruptedError(seconds)

@@ -98,7 +98,11 @@ class UserModel(Implementation):
         value = self.methods["loss"]() if self.methods["loss"] else returned
         if value is None:
             raise CellFailure("crash", "{}() returned None: return the loss".format(method))
-        array = arrays.plain(value, method, self.as_array)
+        try:
+            array = arrays.plain(value, method, self.as_array)
+        except CellFailure:
+            text = "{}() returned a {}: return the loss, a single number"
+            raise CellFailure("crash", text.format(method, type(value).__name__)) from None
         if array.size != 1:
             text = "{}() returned an array of the shape {}: return the loss, a single number"
             raise CellFailure("crash", text.format(method, array.shape))

@@ -47,8 +47,9 @@ class ModelFiles(object):
 
 
 def module(folder: "str", entry: "str") -> "object":
-    """Return the module of a file; its folder is the first that imports look into."""
+    """Return the module of a file; its folder is the first that imports look into, and where relative paths start."""
     sys.path.insert(0, folder)
+    os.chdir(folder)
     sys.dont_write_bytecode = True
     importlib.invalidate_caches()
     stem = os.path.splitext(os.path.basename(entry))[0]

@@ -7,15 +7,28 @@ import sys
 import traceback
 
 from ..errors import CellFailure
-
-PACKAGES = {"PIL": "pillow", "cv2": "opencv-python-headless", "sklearn": "scikit-learn", "yaml": "pyyaml", "skimage": "scikit-image"}
-"""Module -> the package that has it, where their names differ."""
+from .packages import package_of
 
 NETWORK_ERRORS = ("gaierror", "URLError", "HTTPError", "ConnectionError", "ConnectTimeout", "MaxRetryError", "NewConnectionError")
 NETWORK_ERRORS += ("ConnectionRefusedError", "LocalEntryNotFoundError", "OfflineModeIsEnabled")
 """Names of the classes that libraries raise where a host cannot be reached."""
 
 NO_NETWORK = "environments have no network in containers: let FILES name the data, which then travels with the file"
+
+NO_ARGUMENTS = "the file is imported without arguments: write the values out, or parse them below `if __name__ == \"__main__\":` alone"
+NO_CUDA = ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No CUDA GPUs are available")
+"""Of the exceptions of PyTorch where code asks for a GPU and there is none."""
+TAKE_DEVICE = "give the constructor the parameter `device`, which is where this cell is measured, and write .to(device) in place of .cuda()"
+TAKE_ALONG = 'the files that FILES names travel with the model file: FILES = ["{}"]'
+OF_ELSEWHERE = "files outside of the folder of the model file do not travel: copy it into the folder, and name it in FILES"
+OF_A_PACKAGE = (
+    "write `{0}-more: {{extends: {0}, add: [{package}]}}` below environments:, or {package} into the add: that {0} has; then "
+    "`runner lock {0}-more`, and measure that environment"
+)
+OF_A_FOLDER = (
+    "where it is yours, {0}.py or the folder {0} has to lie beside the model file, imported by an import statement or named, "
+    'FILES = ["{0}/*.py"]; where it is of a package, find the name of the package and extend the environment'
+)
 
 
 @contextlib.contextmanager
@@ -37,9 +50,11 @@ def explained(folder: "str", environment: "str", classify: "object") -> "object"
         traceback.print_exc()
         kind, reason = classify(error)
         if isinstance(error, ImportError):
-            reason = missing_import(error, environment) or reason
-        elif is_about_network(error):
-            reason = "{}; {}".format(reason, NO_NETWORK)
+            reason = missing_import(error, environment) or reason + hidden_import(error)
+        elif isinstance(error, SystemExit):
+            reason = refused_arguments(error) or reason
+        else:
+            reason += "".join("; " + hint for hint in [hint_of(error, folder)] if hint)
         raise CellFailure(kind, location_of(error, folder) + reason) from error
 
 
@@ -62,9 +77,38 @@ def missing_import(error: "ImportError", environment: "str") -> "object":
     top = name.partition(".")[0]
     if top in sys.modules or importlib.util.find_spec(top) is not None:
         return "the {} of this environment has no module {!r}".format(top, name)
-    package = PACKAGES.get(top, top)
-    text = "this environment has no module {!r}: add: [{}] under the environment `{}`"
-    return text.format(top, package, environment)
+    text, package = "this environment has no module {!r}: {}", package_of(top)
+    if not package:
+        return text.format(top, OF_A_FOLDER.format(top))
+    base = environment.partition("@")[0]
+    quoted = package if package.replace("-", "").isalnum() else '"{}"'.format(package)
+    return text.format(top, OF_A_PACKAGE.format(base, package=quoted))
+
+
+def hidden_import(error: "ImportError") -> "str":
+    """Return what follows the reason where a module of Python has not what a user's file of the same name has."""
+    path, name = getattr(error, "path", None), getattr(error, "name", None)
+    if not path or not name or os.path.dirname(os.path.realpath(path)) != os.path.dirname(os.path.realpath(os.__file__)):
+        return ""
+    return "; {0} is a module of Python itself, so that a file {0}.py of yours does not travel: rename it".format(name)
+
+
+def refused_arguments(error: "SystemExit") -> "str":
+    """Return the sentence that ``argparse`` has printed before it ended the program; empty where something else did."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_name == "error" and frame.f_globals.get("__name__") == "argparse":
+            return "argparse: {}; {}".format(frame.f_locals.get("message", ""), NO_ARGUMENTS)
+    return ""
+
+
+def hint_of(error: "BaseException", folder: "str") -> "str":
+    """Return what to do about an exception of a user's code; empty where that is not known."""
+    if any(phrase in str(error) for phrase in NO_CUDA):
+        return TAKE_DEVICE
+    if isinstance(error, FileNotFoundError) and isinstance(error.filename, str):
+        name = os.path.relpath(error.filename, folder) if os.path.isabs(error.filename) else os.path.normpath(error.filename)
+        return (OF_ELSEWHERE if name.startswith("..") else TAKE_ALONG).format(name)
+    return NO_NETWORK if is_about_network(error) else ""
 
 
 def is_about_network(error: "BaseException") -> "bool":

@@ -1,13 +1,13 @@
 """Read a model file, a user's network, without running it: its classes, its cases, and the files that it needs.
 
 ``source`` parses Python files, ``files`` collects what travels, ``classes`` finds parameters and methods, ``literals``
-reads the plain values; ``methods`` says which methods cannot be called, and ``wrapping`` how to wrap another class. The
-page ``docs/how-to/measure-your-network.md`` says what a model file is.
+reads the plain values; ``methods`` says which methods cannot be called, ``imports`` what the environment has to have,
+and ``wrapping`` how to wrap another class. The page ``docs/how-to/measure-your-network.md`` says what a model file is.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ from runner.core.errors import MatrixError, Problem, UsageError
 from runner.core.model import ModelFiles
 from runner.matrix.model_file.classes import CLASS_NAMES, METHODS, Definitions, ModelClass, model_problems
 from runner.matrix.model_file.files import FileMistakeError, Folder
+from runner.matrix.model_file.imports import Imports, imports
 from runner.matrix.model_file.literals import GIVEN, Literals
 from runner.matrix.model_file.methods import method_problems
 from runner.matrix.model_file.wrapping import no_class
 
-__all__ = ["CLASS_NAMES", "LONGEST_NAME", "NETWORK_NAME", "Network", "network_name", "read_network"]
+__all__ = ["CLASS_NAMES", "LONGEST_NAME", "NETWORK_NAME", "Network", "model_path", "network_name", "read_network"]
 
 FAMILY = "model"
 ENTRY_OF_FOLDER = "model.py"
@@ -40,6 +41,7 @@ class Network:
         takes_weights: the frameworks whose class takes ``weights``; none where the file has no such function.
         takes_precision: the frameworks whose class takes ``precision``.
         tolerance: precision -> the largest relative error, ``*`` for every precision; None takes the defaults.
+        imports: what it needs of an environment; nothing where that is not known.
     """
 
     path: Path
@@ -50,6 +52,7 @@ class Network:
     takes_weights: tuple[str, ...]
     takes_precision: tuple[str, ...]
     tolerance: Mapping[str, float] | None
+    imports: Imports = field(default_factory=Imports)
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -97,17 +100,32 @@ def read_network(path: Path) -> Network:
 
 
 def network_name(path: Path) -> str:
-    """Return the name of the workload of a model file: its stem, or that of its folder, with dashes.
+    """Return the name of the workload of a model file: what is written before ``=``, its stem, or that of its folder.
+
+    Args:
+        path: as ``--model`` takes it, ``my_network.py``, a folder, or ``mine=my_network.py``.
 
     Raises:
         UsageError: no workload can have the name.
     """
+    if model_path(path) != path:
+        return str(path).partition("=")[0]
     stem = path.resolve().name if path.is_dir() else path.stem
     name = stem.lower().replace("_", "-").replace(" ", "-")
     if len(name) > LONGEST_NAME or not NETWORK_NAME.fullmatch(name):
         hint = f"rename it: small letters, then digits and dashes, at most {LONGEST_NAME}, such as my_network.py"
         raise UsageError(Problem(f"{stem!r} cannot name a workload", hint=hint))
     return name
+
+
+def model_path(path: Path) -> Path:
+    """Return the path of a model file that may be given with a name, ``mine=my_network.py``.
+
+    A file whose path has ``=`` in it, and exists, has no name in front.
+    """
+    name, equals, file = str(path).partition("=")
+    is_named = equals and file and len(name) <= LONGEST_NAME and NETWORK_NAME.fullmatch(name)
+    return Path(file) if is_named and not path.exists() else path
 
 
 def _network(entry: Path) -> Network:
@@ -141,6 +159,7 @@ def _network(entry: Path) -> Network:
         takes_weights=_takers(models, "weights") if has_weights else (),
         takes_precision=_takers(models, "precision"),
         tolerance=tolerance,
+        imports=imports(folder, models),
     )
 
 

@@ -20,6 +20,10 @@ NEVER_TAKEN = FRAMEWORK_PACKAGES | sys.stdlib_module_names
 """Modules of these names beside a model file do not travel: they would hide those of Python and of the environment."""
 
 
+IMPORTING = frozenset({"import_module", "__import__"})
+"""Functions that import the module that they are given."""
+
+
 class FileMistakeError(Exception):
     """What is wrong with a file that travels: a message and a hint."""
 
@@ -150,15 +154,29 @@ def imported_modules(source: PythonSource) -> Iterator[tuple[ast.AST, str | None
     """
     package = source.name.split("/")[:-1]
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Import):
-            yield from ((node, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = absolute_module(node, package)
-            if module is None:
-                yield node, None
-                continue
-            for name in (module, *(f"{module}.{alias.name}".lstrip(".") for alias in node.names if alias.name != "*")):
-                yield node, name
+        yield from ((node, name) for name in statement_modules(node, package))
+
+
+def statement_modules(node: ast.AST, package: Sequence[str]) -> Iterator[str | None]:
+    """Yield the dotted names of what a node of a file may import; None for what is outside of the folder.
+
+    ``importlib.import_module("zoo.small")`` is an import, too, where the name is written out.
+
+    Args:
+        node: any node of the file.
+        package: the packages of the file, outermost first.
+    """
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        module = absolute_module(node, package)
+        yield module
+        if module is not None:
+            yield from (f"{module}.{alias.name}".lstrip(".") for alias in node.names if alias.name != "*")
+    elif isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
+        function, name = node.func, node.args[0].value
+        if getattr(function, "attr", getattr(function, "id", "")) in IMPORTING and isinstance(name, str):
+            yield from [name] if name and not name.startswith(".") else []
 
 
 def absolute_module(node: ast.ImportFrom, package: Sequence[str]) -> str | None:

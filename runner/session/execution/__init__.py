@@ -66,8 +66,9 @@ def run(work: PlannedRun, progress: Progress) -> Totals:
         with recorded_ending(stored, progress, origin.part_of, missing=missing):
             for part, session in assignment.parts:
                 recorder.record_unbuilt(part, failed, session)
-            stack.enter_context(device_locks(assignment, settings, progress))
+            stack.enter_context(device_locks(assignment, settings, progress, stored.id, recorder.expected_seconds()))
             wait_until_quiet(settings.quiet_seconds, progress)
+            recorder.start()
             execute(assignment, backend, ready, recorder, settings)
         return recorder.totals()
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -72,12 +73,37 @@ def assign_devices(plan: Plan, gpus: Sequence[Gpu], settings: RunSettings, progr
 
 
 @contextlib.contextmanager
-def device_locks(assignment: Assignment, settings: RunSettings, progress: Progress) -> Iterator[None]:
-    """Keep other runs away from the devices for the length of the block; wait while one of them is measuring."""
+def device_locks(
+    assignment: Assignment, settings: RunSettings, progress: Progress, run: str, seconds: float
+) -> Iterator[None]:
+    """Keep other runs away from the devices for the length of the block; wait while one of them is measuring.
+
+    Args:
+        assignment: has the devices.
+        settings: their locks are in its cache folder.
+        progress: says what is waited for.
+        run: the run, for others that wait for it.
+        seconds: how long its planned rounds take by its estimate.
+    """
     with contextlib.ExitStack() as stack:
         for name in sorted(device_id(session.gpu) for session in assignment.sessions):  # sorted: no deadlock
-            stack.enter_context(exclusive(settings.cache / f"measuring-{name}.lock", progress.note))
+            lock = settings.cache / f"measuring-{name}.lock"
+            stack.enter_context(exclusive(lock, progress.note, about=lambda: until(run, seconds, time.time())))
         yield
+
+
+def until(run: str, seconds: float, now: float) -> str:
+    """Return what others read who wait for a run.
+
+    Args:
+        run: its id.
+        seconds: how long its planned rounds take.
+        now: seconds since the epoch.
+    """
+    end = time.strftime("%H:%M", time.localtime(now + seconds))
+    return (
+        f"run {run} began at {time.strftime('%H:%M', time.localtime(now))}; its planned rounds take until about {end}"
+    )
 
 
 class ServerCpus(NamedTuple):

@@ -97,6 +97,10 @@ class RunRecorder:
         )
         progress.begin(self.rounds_left.total(), self.expected_seconds())
 
+    def start(self) -> None:
+        """Start the clock of the estimate, where nothing was measured before: the run had to wait for its device."""
+        self.progress.expect(self.expected_seconds())
+
     def _expected(self) -> dict[Cell, float]:
         """Return the seconds by which a round of each cell brings the end of the run nearer."""
         share = self.pace / self.plan.devices
@@ -191,7 +195,8 @@ class RunRecorder:
     def _record_outcome(self, outcome: Outcome, elapsed: float, clocks: DeviceSession) -> None:
         cell = outcome.cell
         record, log = collect(outcome, self.stored.id, self._common_facts(outcome, clocks))
-        self.stored.add(record, log if record.status != "ok" else "", elapsed)
+        keeps_log = record.status != "ok" or cell.case_id in self.models  # what a user's network prints is for the user
+        self.stored.add(record, log if keeps_log else "", elapsed)
         self._record_environment(outcome)
         self.statuses[cell.id, record.round] = record.status
         seconds = measured_seconds(record.facts, record.seconds)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.core.errors import RecordError, UsageError
+from runner.core.errors import NothingSelectedError, RecordError, UsageError
 from runner.core.model import Gpu, Measurement, Past, Plan, Request
 from runner.matrix import Matrix, parse
 from runner.plan.document import plan_document, read_plan
@@ -56,6 +56,12 @@ def test_compile_phases_can_be_selected_and_others_are_a_mistake(tmp_path: Path)
     assert "torch-2.x/model/my-network/large/compile/fp32" in ids(planned(matrix_with(tmp_path, with_phases)))
     with pytest.raises(UsageError, match="my-network has no phase 'gradient'"):
         planned(matrix_with(tmp_path, TEXT.replace("cases: [small]", "phases: [gradient]")))
+
+
+def test_a_phase_that_the_matrix_does_not_list_is_named(tmp_path: Path) -> None:
+    selector = "torch-2.x/model/my-network/small/compile/fp32"
+    with pytest.raises(NothingSelectedError, match=r"hint: my-network is measured in forward, train: write phases: "):
+        planned(matrix_with(tmp_path), chosen=lambda cell: cell == selector, cell_selectors=(selector,))
 
 
 def test_sixteen_bits_need_a_class_that_takes_the_precision(tmp_path: Path) -> None:

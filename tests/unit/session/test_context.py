@@ -89,6 +89,15 @@ def test_selectors_choose_environments_and_cells() -> None:
     assert not request.chosen("tf-1.8/basic-lstm-cell/asr-lstm/1x320-ce-short/train/fp32")
 
 
+def test_environments_come_in_the_order_of_the_selectors() -> None:
+    for selectors, expected in (
+        (["torch-2.x", "torch-1.0"], ("torch-2.x", "torch-1.0")),
+        (["jax", "torch-1.*", "!torch-1.13"], ("jax", "torch-1.0", "torch-1.12")),
+        (["torch-1.0@env:A=1", "torch-1.0"], ("torch-1.0@env:A=1", "torch-1.0")),
+    ):
+        assert setup(replace(TYPED, selectors=selectors), ENVIRON).request.environments == expected
+
+
 def test_a_run_waits_a_minute_for_a_quiet_machine_and_not_at_all_with_busy_ok() -> None:
     assert setup(TYPED, ENVIRON).settings.quiet_seconds == QUIET_SECONDS == 60
     assert setup(replace(TYPED, busy_ok=True), ENVIRON).settings.quiet_seconds == 0

@@ -8,6 +8,7 @@ import pytest
 from runner.core.errors import NothingSelectedError, UsageError
 from runner.core.model import Past, Request
 from runner.matrix import Matrix, parse
+from runner.matrix.model_file import model_path
 from runner.plan.planner import plan
 from runner.session.networks import network_notes, with_models, with_stored_networks
 from runner.session.options import Options
@@ -56,6 +57,28 @@ def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"the name '.*' is taken by") as caught:
             with_models(matrix(), Options(model=[first, second]))
         assert by in str(caught.value)
+
+
+def test_a_name_before_the_file_is_that_of_the_workload(tmp_path: Path) -> None:
+    first, second = write_model(tmp_path / "a"), write_model(tmp_path / "b")
+    extended, selected = with_models(matrix(), Options(model=[first, Path(f"mine={second}")]))
+    assert selected == ["my-network", "mine"]
+    assert extended.networks["mine"].path == second
+    with pytest.raises(UsageError, match=rf"hint: give it another name: --model my-network-2={second}"):
+        with_models(matrix(), Options(model=[first, second]))
+    strange = write_model(tmp_path / "c", name="a=b.py")
+    assert (model_path(strange), model_path(Path(f"x={strange}"))) == (strange, strange)
+
+
+def test_a_phase_that_a_selector_names_is_measured(tmp_path: Path) -> None:
+    path = write_model(tmp_path)
+    for selectors, phases in (
+        (["np"], ("forward", "train")),
+        (["np/model/my-network/small/compile/fp32"], ("compile", "forward", "train")),
+    ):
+        for typed, cells in ((selectors, []), (None, selectors)):
+            extended, _ = with_models(matrix(), Options(model=[path], selectors=typed), cells)
+            assert extended.workloads["my-network"].phases == phases
 
 
 def test_frameworks_that_no_environment_has_are_a_note_or_an_error(tmp_path: Path) -> None:

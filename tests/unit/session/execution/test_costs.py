@@ -181,6 +181,28 @@ def test_after_the_first_round_the_remaining_time_is_that_of_measured_cells(tmp_
     assert recorder.progress.remaining_seconds() == pytest.approx(75.0)
 
 
+def test_the_wait_for_the_device_is_not_part_of_the_speed(tmp_path: Path) -> None:
+    plan = planned(("one",), None)
+    recorder, _, _, clock = recorded(tmp_path, plan)
+    clock.now = 300.0  # another run was measured
+    recorder.start()
+    clock.now = 302.0
+    recorder.record(outcome(plan.blocks[0].cells[0], 2.0), 2.0, CPU)
+    assert recorder.progress.remaining_seconds() == pytest.approx(10.0)
+
+
+def test_what_a_network_prints_is_kept_and_what_others_print_is_not(tmp_path: Path) -> None:
+    plan = planned(("one",), None)
+    recorder, run, _, _ = recorded(tmp_path, plan)
+    first, second = (outcome(each, 2.0) for each in plan.blocks[0].cells)
+    recorder.record(replace(first, reply={**first.reply, "log": "a warning"}), 2.0, CPU)
+    assert not list(run.path.glob("logs/*"))
+    recorder.models = {plan.blocks[0].case_id: {}}
+    recorder.record(replace(second, reply={**second.reply, "log": "a line of the user"}), 4.0, CPU)
+    (log,) = run.path.glob("logs/*")
+    assert "a line of the user" in log.read_text()
+
+
 def test_what_a_round_takes_beside_its_cells_is_expected_again_but_for_references_and_compiling(tmp_path: Path) -> None:
     plan = planned(("one",), None)
     recorder, *_ = recorded(tmp_path, plan)
