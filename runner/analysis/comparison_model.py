@@ -12,7 +12,7 @@ from runner.core.model import Cell
 from runner.core.model.cells import is_control
 from runner.stats.intervals import MARGIN
 
-Verdict = Literal["slower", "faster", "same", "inconclusive", "not-comparable", "not-measured"]
+Verdict = Literal["slower", "faster", "same", "same-median", "inconclusive", "not-comparable", "not-measured"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Kind = Literal["framework", "speed", "digest", "package", "alone", "rest"]
 """The kinds of a difference, in the order they are shown; see ``Difference``."""
@@ -38,6 +38,10 @@ class Row:
             number up to it does, and 0 if it is decided. ``more_rounds_low`` is the number for 0.2.
         round_sd: standard deviation of a round's log ratio; None with one round, and without an interval.
         independent_rounds: ``rounds``, or the number of pairs of servers if several rounds share them.
+        mean_ratio: other over base of the mean time of all calls, see ``compare.tails``; None if the sides share no
+            round. ``mean_ratio_low`` and ``mean_ratio_high`` are the ends of its 95 % interval.
+        base_p95_seconds: the time that 95 % of the base's calls do not exceed; None if it is not known. ``p95_seconds``
+            is the other's.
         p_value: of no difference, for all looks together; None if there is no interval, as are the next three.
         level: the two-sided level of the interval that decides: the error that its look may spend.
         deciding_low: lower end of the interval that decides, ``deciding_high`` the upper; wider than the 95 % interval
@@ -67,6 +71,11 @@ class Row:
     more_rounds_low: int = 0
     round_sd: float | None = None
     independent_rounds: int = 0
+    mean_ratio: float | None = None
+    mean_ratio_low: float | None = None
+    mean_ratio_high: float | None = None
+    base_p95_seconds: float | None = None
+    p95_seconds: float | None = None
     p_value: float | None = None
     level: float | None = None
     deciding_low: float | None = None
@@ -78,6 +87,11 @@ class Row:
     boards: tuple[Board, ...] = ()
     device_name: str = ""
     quality_issues: tuple[QualityIssue, ...] = ()
+
+    @property
+    def verdict_on_median(self) -> Verdict:
+        """The verdict without regard to the means, which searches and nights do not follow."""
+        return "same" if self.verdict == "same-median" else self.verdict
 
     @property
     def cell_ids(self) -> tuple[str, str]:

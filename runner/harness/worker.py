@@ -53,9 +53,9 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
             ``op``, where it is "profile": the result is a ``profile``, see ``profiling.facts``, and no sample is taken;
             ``batch``, exactly how many calls a sample on a GPU has, or ``least_batch``, how many it has at least.
         reference: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the case.
-        wait: takes a stage and returns when it is this process's turn; None where nothing else is measured meanwhile. It is
-            called with BUILT before the warm-up and with TIMED after the last sample, so that the runner can let several
-            processes build and verify at the same time, and one process at a time take samples.
+        wait: a ``ServerLink``: takes a stage and returns when it is this process's turn; None where nothing else is measured
+            meanwhile. It is called with BUILT before the warm-up and with TIMED after the last sample, so that the runner
+            can let several processes build and verify at the same time, and one process at a time take samples.
 
     Raises:
         CellFailure: the data or the results differ from the reference's.
@@ -134,7 +134,8 @@ def time_call(program: "object", call: "object", request: "dict", wait: "object"
     if request["device"] == "cpu":
         monitor = cpu.CpuMonitor()
         turn = usage.outside_turns(monitor.before_turns(others.during(wait)))
-        times = timing.measure(call, program.synchronize, clock, seconds, turn, starts=usage.begin)
+        agree = getattr(wait, "agree", None)
+        times = timing.measure(call, program.synchronize, clock, seconds, turn, starts=usage.begin, agree=agree)
         times.update(usage.facts(times))
         return dict(times, **dict(others.facts(), **monitor.facts()))
     rule = sample_rule(request)

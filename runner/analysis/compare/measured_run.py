@@ -6,6 +6,7 @@ from functools import cached_property
 from runner.analysis.cell_rounds import CellRound, rounds_by_cell
 from runner.analysis.compare.noise_floor import Floor, MeanKey, Work, mean_noise_floors, noise_floors
 from runner.analysis.compare.pairing import Side, environment_side
+from runner.analysis.compare.tails import outlier_shares
 from runner.analysis.controls import AAPair, aa_pairs
 from runner.analysis.error_inflation import Inflation, inflation
 from runner.analysis.model import Dataset
@@ -30,13 +31,18 @@ class MeasuredRun:
     def side(self, environment: str) -> Side:
         """Return an environment of the run; without cells if the run does not have it."""
         if environment not in self._sides:
-            self._sides[environment] = environment_side(self.dataset, environment)
+            self._sides[environment] = environment_side(self.dataset, environment, self.outlier_shares)
         return self._sides[environment]
 
     @cached_property
     def aa_pairs(self) -> tuple[AAPair, ...]:
         """The A/A pairs whose sides share a round."""
         return tuple(aa_pairs(self.dataset.rounds, self.dataset.looks))
+
+    @cached_property
+    def outlier_shares(self) -> Mapping[tuple[str, str, str], float]:
+        """Case, phase and precision -> the share of calls that are outliers of the machine, by its A/A pairs."""
+        return outlier_shares(self.dataset.rounds)
 
     @cached_property
     def cells(self) -> Mapping[Cell, Mapping[int, CellRound]]:

@@ -14,7 +14,7 @@ from runner.core.model.cells import is_control
 
 WITHHELD = frozenset({DIFFERS, TWO_STATES})
 """Codes of rows whose verdict is withheld: no mean includes their ratios."""
-JUDGED = frozenset({"faster", "slower", "same", "inconclusive"})
+JUDGED = frozenset({"faster", "slower", "same", "same-median", "inconclusive"})
 """Verdicts that follow from the rounds of a row."""
 
 

@@ -36,7 +36,7 @@ FAIR_DECIDED, POOR_DECIDED = 0.70, 0.25
 PRECISE = 0.05
 MIN_COMPARISONS = 4
 """Comparisons from which a small share of decided ones makes a run poor: of fewer, each is more than POOR_DECIDED."""
-DECIDED = frozenset({"faster", "slower", "same"})
+DECIDED = frozenset({"faster", "slower", "same", "same-median"})
 ELSEWHERE_COUNTED = frozenset({"few-rounds", "a-a-differs", "unchecked"})
 """Codes of issues of cells that other inputs of the grade cover, or that are not about times."""
 

@@ -193,7 +193,7 @@ def _failure(candidate: ReleaseCandidate, base: ReleaseCandidate, reason: str) -
 
 def _step(base: ReleaseCandidate, other: ReleaseCandidate, comparison: Comparison, run: str) -> SearchStep:
     row: Row = comparison.rows[0]
-    outcome = OUTCOMES.get(row.verdict, "missing" if row.verdict == "not-measured" else "open")
+    outcome = OUTCOMES.get(row.verdict_on_median, "missing" if row.verdict == "not-measured" else "open")
     return SearchStep(
         base=base.name,
         other=other.name,
