@@ -32,6 +32,7 @@ CODES = (
     "busy",
     "a-a-differs",
     "host-drift",
+    "calls-differ",
     "two-modes",
     "page-faults",
     "trend",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue
+from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue, TurnMedians
 from runner.analysis.model_checks import OTHER_TYPES, UNCHECKED, other_types, why_unchecked
 from runner.analysis.process_states import TWO_STATES
 from runner.core import units
@@ -15,6 +15,9 @@ from runner.core.model.variant_ids import without_variant
 from runner.harness.timing import WINDOW, WINDOWS
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from runner.stats.sample_shape import Modes, Shape
 
 MAX_CLOCK_CHANGE = 0.02
@@ -37,6 +40,8 @@ class CellSamples:
 
     Attributes:
         clusters: two clusters of the medians; None if they form one.
+        times: the samples of each round.
+        turns: the turns of each round; None of those without.
     """
 
     cell: str
@@ -45,6 +50,8 @@ class CellSamples:
     medians: Sequence[float]
     clusters: "Modes | None"
     facts: Mapping[str, Sequence[Any]]
+    times: "Sequence[NDArray[np.float64]]" = ()
+    turns: Sequence[TurnMedians | None] = ()
 
     def issue(self, code: str, sentence: str, *, serious: bool, extent: float = 0.0) -> QualityIssue:
         """Return a quality issue of this cell."""
@@ -106,6 +113,7 @@ def cell_samples(dataset: Dataset) -> Iterator[CellSamples]:
     round_shapes = shapes(dataset.samples["seconds"].to_numpy(), rounds["iterations"].to_numpy())
     rows_by_cell = grouped((cell, row) for row, cell in enumerate(rounds["cell"].tolist()))
     medians, environments = rounds["seconds"].tolist(), rounds["environment"].tolist()
+    times, turns = rounds["times"].tolist(), rounds["turns"].tolist()
     facts = {name: rounds[name].tolist() for name in QUALITY_FACTS if name in rounds and rounds[name].notna().any()}
     order = [row for rows in rows_by_cell.values() for row in rows]
     counts = np.array([len(rows) for rows in rows_by_cell.values()], dtype=np.int64)
@@ -118,6 +126,8 @@ def cell_samples(dataset: Dataset) -> Iterator[CellSamples]:
             [medians[row] for row in rows],
             cell_shape.modes,
             {name: [values[row] for row in rows] for name, values in facts.items()},
+            [times[row] for row in rows],
+            [turns[row] for row in rows],
         )
 
 
@@ -145,6 +155,33 @@ def _two_modes(cell: CellSamples) -> Iterator[QualityIssue]:
         text += f", {cell.in_rounds(len(modes))}"
         serious = cell.is_majority(len(modes)) and not cell.took_turns
         yield cell.issue("two-modes", text, serious=serious, extent=worst.above)
+
+
+def _calls_differ(cell: CellSamples) -> Iterator[QualityIssue]:
+    from runner.stats.periods import period
+
+    plans = [each.calls.plan if each and each.calls else None for each in cell.turns]
+    places = [_places(len(seconds), plan) for seconds, plan in zip(cell.times, plans, strict=True)]
+    turn = plans[0][1] + plans[0][2] if plans and plans[0] else 0
+    repeating = period(cell.times, places, turn)
+    if repeating:
+        batch = max([int(each) for each in cell.known_values("batch")], default=1)
+        samples = f"samples of {batch} calls" if batch > 1 else "calls"
+        text = f"its calls differ, and repeat every {repeating.length} {samples}: "
+        text += f"the slowest of them take {units.digits(repeating.difference)} times as long as "
+        text += "the quickest" if repeating.is_of_all else "most others"
+        yield cell.issue("calls-differ", text, serious=not cell.took_turns, extent=repeating.difference)
+
+
+def _places(count: int, plan: tuple[int, int, bool, int] | None) -> "NDArray[np.int_]":
+    """Return the numbers of a round's samples among all samples of its turns, those that lead a turn included."""
+    import numpy as np
+
+    numbers = np.arange(count)
+    if plan is None:
+        return numbers
+    _, size, leads, _ = plan
+    return numbers + (numbers // size + 1) * leads
 
 
 def _trend(cell: CellSamples) -> Iterator[QualityIssue]:
@@ -258,6 +295,7 @@ CELL_CHECKS: tuple[Callable[[CellSamples], Iterator[QualityIssue]], ...] = (
     _unchecked,
     _other_types,
     _set_too_late,
+    _calls_differ,
     _two_modes,
     _trend,
     _interference,

@@ -157,6 +157,17 @@ def test_only_a_request_with_turns_is_answered_by_one() -> None:
 
 
 @pytest.mark.parametrize(
+    "changes",
+    [{"calls": -1}, {"calls": 1.5}, {"batch": 0}, {"batch": 1001}, {"step": 0.0}, {"step": 1e9}, {"step": float("nan")}],
+)
+def test_the_pace_of_a_child_is_one_that_can_be_planned_with(changes: dict[str, float]) -> None:
+    warm = {"id": 3, "reply": "turn", "stage": "warm", "pace": {"calls": 30, "batch": 1, "step": 0.001}}
+    assert replies.check(warm, "measure", turns=True) == warm
+    with pytest.raises(ValueError, match=r"^pace"):
+        replies.check({**warm, "pace": {**warm["pace"], **changes}}, "measure", turns=True)  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
     "line", [b"", b"hello", b"[1]", b'"x"', b"\xff", b"[" * 200_000, b'{"a": ' + b"9" * 5000 + b"}"]
 )
 def test_what_is_no_json_object_is_refused(line: bytes) -> None:
