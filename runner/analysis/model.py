@@ -61,9 +61,10 @@ Round = tuple[float, TurnMedians | None]
 def log_ratio(base: Round, other: Round) -> float:
     """Return the datum of a round: the logarithm of other over base.
 
-    If both took turns with each other, and their turns have the same calls, it is the median over the calls of the ratio
-    of a call's times. If their turns have other calls, it is the median over the ratios of adjacent turns. A disturbance
-    that lasts for some turns then affects both sides, or few of the ratios. Otherwise it is the ratio of the medians.
+    If both took turns with each other, and their turns have the same calls, it is the median over the calls of the
+    ratio of a call's times. If their turns have other calls, it is the median over the ratios of adjacent turns. A
+    disturbance that lasts for some turns then affects both sides, or few of the ratios. Otherwise it is the ratio of
+    the medians.
 
     >>> round(math.exp(log_ratio((1.0, TurnMedians("a", (1.0, 3.0, 1.0))), (2.0, TurnMedians("a", (2.0, 6.0))))), 9)
     2.0

@@ -2,8 +2,8 @@
 
 Each child stops when its program is built, when it has warmed up, before each turn, and after its last sample
 (``harness.link.STAGES``). So one process computes at a time while anything is timed, and several compute while
-nothing is: building and verifying take longer than the samples. After the warm-ups, each child gets the plan of its turns
-(``harness.turn_plan``), so that the turns of cells that are compared hold the same calls.
+nothing is: building and verifying take longer than the samples. After the warm-ups, each child gets the plan of its
+turns (``harness.turn_plan``), so that the turns of cells that are compared hold the same calls.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -59,7 +59,7 @@ def measure_in_turns(
 def _next_stage(
     servers: ServerPool, cell: Cell, breakdown: Breakdown, activity: Activity, plan: Mapping[str, Any] | None = None
 ) -> Iterator[Outcome]:
-    """Let one child compute until it waits again, with the plan of its turns if it waits for that; yield its outcome."""
+    """Let one child compute until it waits again, with the plan of its turns if it waits for one; yield its outcome."""
     servers.settle()
     with breakdown.during(activity):
         outcome = servers.go_on(cell, plan)

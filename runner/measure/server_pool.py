@@ -237,7 +237,7 @@ class ServerPool:
         return dict(zip(paces, plans, strict=True))
 
     def go_on(self, cell: Cell, plan: Mapping[str, Any] | None = None) -> Outcome | None:
-        """Let the child of a cell continue, with the ``plan`` of its turns; return its outcome, or None if it waits again.
+        """Let the child of a cell continue, with the plan of its turns; return its outcome, or None if it waits again.
 
         Raises:
             EngineError: the engine is gone.

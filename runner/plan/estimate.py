@@ -81,7 +81,8 @@ def cell_seconds(cell: Cell, program: Program, measurement: Measurement, rates: 
         return prepared + iterations * step
     measured = max(measurement.seconds, 5 * step)
     if rates.device == "cpu" and step < turn_plan.LEAD_BELOW:
-        measured *= 1 + step / max(turn_plan.LED_SAMPLES * step, turn_plan.TURN)  # the first call of each turn is no sample
+        turn = max(turn_plan.LED_SAMPLES * step, turn_plan.TURN)
+        measured *= 1 + step / turn  # the first call of each turn is no sample
     return prepared + measured
 
 

@@ -156,8 +156,10 @@ def _times(row: Row) -> tuple[str, str]:
 
 
 def _means(row: Row) -> str:
+    if row.mean_ratio is None:
+        return ""
     ends = wording.speedup_range(row.mean_ratio_low, row.mean_ratio_high)
-    return "" if row.mean_ratio is None else f"{wording.speedup(row.mean_ratio)}{f', 95 % interval {ends}' if ends else ''}"
+    return f"{wording.speedup(row.mean_ratio)}{f', 95 % interval {ends}' if ends else ''}"
 
 
 def _slow_calls(row: Row) -> str:

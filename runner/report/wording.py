@@ -25,8 +25,8 @@ Word = Literal[
     "not comparable",
     "not measured",
 ]
-"""What a comparison says: its verdict. Where that is inconclusive, on which side of 1 its 95 % interval lies; where only
-the medians are the same, on which side the ratio of the means of all calls is, if that is known."""
+"""What a comparison says: its verdict. Where that is inconclusive, on which side of 1 its 95 % interval lies; where
+only the medians are the same, on which side the ratio of the means of all calls is, if that is known."""
 WORDS: tuple[Word, ...] = get_args(Word)
 TAIL_WORDS: Mapping[str, Word] = {
     LONGER_TAIL: "same median, longer tail",

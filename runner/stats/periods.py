@@ -27,7 +27,7 @@ MAX_LAG = 64
 MAX_OUTLIER_LAG = 2000
 """The longest period of outliers; one fits at least twice into a round."""
 DEVIATIONS = 4.0
-"""Standard deviations by which an autocorrelation exceeds those beside it: one of 64 does by chance in 1 of 500 cells."""
+"""Standard deviations by which an autocorrelation exceeds those beside it: by chance, one of 64 in 1 of 500 cells."""
 CHANCE = 1e-4
 """The probability, for all distances together, that as many pairs of independent outliers have the same one."""
 MIN_DIFFERENCE = 0.1
@@ -58,7 +58,7 @@ def period(rounds: Sequence[Floats], positions: Sequence[Positions], turn: int =
     Args:
         rounds: of each round, its samples (n,), each above 0.
         positions: of each round, the number of each sample (n,), rising; samples that are left out make gaps.
-        turn: how many numbers a turn has; 0 without turns. A period of a turn, in which its first sample is the slowest,
+        turn: how many numbers a turn has; 0 without turns. A period of a turn in which its first sample is the slowest
             shows that others have used the caches.
     """
     if sum(map(len, rounds)) < MIN_SAMPLES:

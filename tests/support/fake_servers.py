@@ -73,13 +73,18 @@ class FakeServer:
         elif request["op"] == "profile":
             self.profile(request)
         elif request["op"] == "go":
-            if "plan" in request:
-                self.backend.plans[f"{self.environment}/{self.waiting['implementation']}"] = request["plan"]
-            if self.stage == "turn":
-                self.backend.turns.append(f"{self.environment}/{self.waiting['implementation']}")
-            self.turn(self.waiting)
+            self.go(request)
         else:
             self.measure(request)
+
+    def go(self, request: dict[str, Any]) -> None:
+        """Let the waiting child go on."""
+        name = f"{self.environment}/{self.waiting['implementation']}"
+        if "plan" in request:
+            self.backend.plans[name] = request["plan"]
+        if self.stage == "turn":
+            self.backend.turns.append(name)
+        self.turn(self.waiting)
 
     def profile(self, request: dict[str, Any]) -> None:
         """Send a profile of one operator, or do what the test says at a cell."""

@@ -1,8 +1,8 @@
 """The mean of all calls beside the median: a second ratio of each row, and verdicts on rows whose medians agree.
 
 A training epoch is a sum of steps, so a release whose median step is the same costs more if every hundredth step takes
-fifty times as long. The mean of a round follows such steps, and also the outliers of the machine. Where an A/A pair shows
-how many of these there are, as many of the slowest calls of both sides count as the next slowest.
+fifty times as long. The mean of a round follows such steps, and also the outliers of the machine. Where an A/A pair
+shows how many of these there are, as many of the slowest calls of both sides count as the next slowest.
 """
 
 import math
@@ -44,9 +44,9 @@ MIN_CALLS = 20
 def outlier_shares(rounds: "pd.DataFrame") -> dict[tuple[str, str, str], float]:
     """Return case, phase and precision -> the share of its calls that are outliers of the machine.
 
-    It is the difference of the shares of slow outliers (``sample_shape.slow_share``) between the sides of an A/A pair in a
-    round, the mean over rounds, and the largest one of several pairs. What both sides have in each round is no outlier of
-    the machine, but a part of the program.
+    It is the difference of the shares of slow outliers (``sample_shape.slow_share``) between the sides of an A/A pair
+    in a round, the mean over rounds, and the largest one of several pairs. What both sides have in each round is no
+    outlier of the machine, but a part of the program.
 
     Args:
         rounds: the good rounds of a run.
@@ -71,9 +71,9 @@ def outlier_shares(rounds: "pd.DataFrame") -> dict[tuple[str, str, str], float]:
 def mean_log_ratio(base: "MeasuredCell", other: "MeasuredCell", number: int, share: float) -> float:
     """Return the logarithm of other over base of the mean time of a call in a round.
 
-    Of sides whose turns have the same calls, these are compared: one side may have made more of them. The slowest calls of
-    each side, a ``share`` of them, count as the next slowest one (Winsor's mean, on one side; Tukey, The future of data
-    analysis, Annals of Mathematical Statistics 33, 1962, section 14).
+    Of sides whose turns have the same calls, these are compared: one side may have made more of them. The slowest calls
+    of each side, a ``share`` of them, count as the next slowest one (Winsor's mean, on one side; Tukey, The future of
+    data analysis, Annals of Mathematical Statistics 33, 1962, section 14).
     """
     base_times, other_times = base.times[number], other.times[number]
     if _plan(base.turns.get(number)) and _plan(base.turns.get(number)) == _plan(other.turns.get(number)):
@@ -117,7 +117,7 @@ def with_mean_ratios(
     margin: float,
     inflations: "Mapping[str, Inflation]",
 ) -> list[Row]:
-    """Return rows with the ratio of the means; where the medians are the same and the means are not, so says the verdict.
+    """Return rows with the ratio of the means; if the medians are the same and the means are not, the verdict says so.
 
     The means are the same if the 95 % interval of their ratio is within the margin. They differ by the rules of the
     verdicts ``slower`` and ``faster``: beyond chance, also in a table of so many rows, and by more than the margin.
@@ -163,10 +163,8 @@ def _evidence(draft: Draft, inflations: "Mapping[str, Inflation]") -> intervals.
 def _with_tail(row: Row, word: intervals.Verdict, margin: float) -> Row:
     """Return a row whose medians are the same and whose means are not, or are not known to be."""
     code = TAIL_CODES[word]
+    is_known = " known so well" if code == OPEN_TAIL else ""
     ends = f"{row.mean_ratio_low:.3g} to {row.mean_ratio_high:.3g}" if row.mean_ratio_low else "no interval"
     means = f"{row.mean_ratio:.3g} times the base's, {ends}"
-    if code == OPEN_TAIL:
-        reason = f"the medians are within {margin:.2g} of each other, the mean of all calls is not known so well: {means}"
-    else:
-        reason = f"the medians are within {margin:.2g} of each other, the mean of all calls is not: {means}"
+    reason = f"the medians are within {margin:.2g} of each other, the mean of all calls is not{is_known}: {means}"
     return replace(row, verdict=SAME_MEDIAN, code=code, reason=reason)

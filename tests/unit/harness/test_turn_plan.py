@@ -110,7 +110,7 @@ class _Program:
     def pace(self, budget: float) -> dict[str, float]:
         """Warm up; return the pace."""
         warmup, batch, _, _, calls = timing.warm_up(
-            self.call, lambda: None, self.clock, budget, lambda step, batch: batch, alone=False
+            self.call, lambda: None, self.clock, budget, lambda _, batch: batch, alone=False
         )
         announced: dict[str, float] = pace(calls, batch, timing.median(warmup[-timing.LAST :]))
         return announced

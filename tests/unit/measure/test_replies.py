@@ -1,6 +1,7 @@
 """What a server may send, and the sentence about anything else."""
 
 import json
+import math
 from typing import Any, get_args
 
 import pytest
@@ -158,7 +159,7 @@ def test_only_a_request_with_turns_is_answered_by_one() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"calls": -1}, {"calls": 1.5}, {"batch": 0}, {"batch": 1001}, {"step": 0.0}, {"step": 1e9}, {"step": float("nan")}],
+    [{"calls": -1}, {"calls": 1.5}, {"batch": 0}, {"batch": 1001}, {"step": 0.0}, {"step": 1e9}, {"step": math.nan}],
 )
 def test_the_pace_of_a_child_is_one_that_can_be_planned_with(changes: dict[str, float]) -> None:
     warm = {"id": 3, "reply": "turn", "stage": "warm", "pace": {"calls": 30, "batch": 1, "step": 0.001}}
