@@ -180,7 +180,7 @@ def in_turns(
 
     Each turn has as many calls as the plan says, so turn k of the processes with the same plan holds the same calls.
     Where calls are short, the first sample of a turn shows that other processes have used the caches: it is one of the
-    ``leads``, and is no sample. The turns end with the time budget, or with as many as ``turn_plan.most_turns`` says.
+    ``leads``, and is no sample. The turns end with the time budget, or with as many as ``turn_plan.turn_limit`` says.
 
     Args:
         call: starts one iteration.
@@ -191,8 +191,8 @@ def in_turns(
         wait: returns when it is this process's turn.
     """
     times, turns, leads, elapsed, look = [], [], [], 0.0, turn_plan.TURNS
-    batch, most = plan["batch"], turn_plan.most_turns(seconds)
-    while len(times) < MIN_SAMPLES or (elapsed < seconds and len(turns) < most):
+    batch, turn_limit = plan["batch"], turn_plan.turn_limit(seconds)
+    while len(times) < MIN_SAMPLES or (elapsed < seconds and len(turns) < turn_limit):
         wait()
         if plan["leads"]:
             leads.append(sample(call, synchronize, clock, batch)[0])

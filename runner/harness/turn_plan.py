@@ -60,23 +60,23 @@ def groups(paces: "list") -> "list":
     return groups(paces[:cut]) + groups(paces[cut:])
 
 
-def plan(group: "list", own: "dict", seconds: "float") -> "dict":
-    """Return the plan of a program with a pace of its own, in a group; see ``plans``."""
+def plan(group: "list", paced: "dict", seconds: "float") -> "dict":
+    """Return the plan of the program with a pace, in a group; see ``plans``."""
     batch = max(each["batch"] for each in group)
     sizes = [batch * each["step"] for each in group]
     typical = math.exp(sum(map(math.log, sizes)) / len(sizes))
     leads = 1 if typical < LEAD_BELOW else 0
     in_turn = min(int(math.ceil(TURN / typical - 1e-9)), int(seconds / TURNS / max(sizes)))
     first = max(each["calls"] for each in group)
-    if (first - own["calls"]) * own["step"] > CATCH_UP * seconds:
-        first = own["calls"]
+    if (first - paced["calls"]) * paced["step"] > CATCH_UP * seconds:
+        first = paced["calls"]
     return {"batch": batch, "samples": max(LED_SAMPLES if leads else 1, in_turn), "leads": leads, "first_call": first}
 
 
-def most_turns(seconds: "float") -> "int":
+def turn_limit(seconds: "float") -> "int":
     """Return the number of turns after which a measurement ends: those of TURN that a time budget has room for.
 
-    >>> most_turns(0.5), most_turns(0.01)
+    >>> turn_limit(0.5), turn_limit(0.01)
     (50, 10)
     """
     return max(TURNS, int(round(seconds / TURN)))

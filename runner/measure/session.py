@@ -89,7 +89,7 @@ class Session:
     def _note_stage(self, stage: str) -> None:
         """Count the stages at which a child waits; raise ValueError for one out of order or beyond the time budget."""
         later = STAGE_ORDER[STAGE_ORDER.index(stage) + 1 :]
-        limit = turn_plan.most_turns(self._request["seconds"]) + EXTRA_TURNS if stage == TURN else 1
+        limit = turn_plan.turn_limit(self._request["seconds"]) + EXTRA_TURNS if stage == TURN else 1
         if self._stages[stage] >= limit or any(self._stages[name] for name in later):
             raise ValueError(f"that its child waits at the stage {stage!r} after {self._stages.total()} others")
         self._stages[stage] += 1

@@ -84,9 +84,9 @@ def _period_of_ranks(rounds: Sequence[Floats], positions: Sequence[Positions]) -
     pairs = np.maximum(pairs, 1.0)
     alike = products / pairs
     lag = np.arange(2, lags + 1)
-    beside = (alike[lag - 1] + alike[lag + 1]) / 2
+    neighbours = (alike[lag - 1] + alike[lag + 1]) / 2
     error = np.sqrt(1 / pairs[lag] + (1 / pairs[lag - 1] + 1 / pairs[lag + 1]) / 4)
-    peaks = lag[(alike[lag] - beside > DEVIATIONS * error) & (alike[lag] > 0)]
+    peaks = lag[(alike[lag] - neighbours > DEVIATIONS * error) & (alike[lag] > 0)]
     if not len(peaks):
         return None
     length = int(next(peak for peak in peaks if alike[peak] >= SHARE_OF_LARGEST * alike[peaks].max()))
@@ -140,13 +140,13 @@ def _difference(seconds: Floats, at: Positions, length: int) -> float:
 
 
 def _medians(seconds: Floats, at: Positions, length: int) -> dict[int, float]:
-    places = at % length
-    return {int(place): float(np.median(seconds[places == place])) for place in np.unique(places)}
+    phases = at % length
+    return {int(phase): float(np.median(seconds[phases == phase])) for phase in np.unique(phases)}
 
 
 def _is_first_slowest(rounds: Sequence[Floats], positions: Sequence[Positions], turn: int) -> bool:
     medians = [_medians(seconds, at, turn) for seconds, at in zip(rounds, positions, strict=True)]
-    return 2 * sum(max(each, key=lambda place: each[place]) == min(each) for each in medians) > len(medians)
+    return 2 * sum(max(each, key=lambda phase: each[phase]) == min(each) for each in medians) > len(medians)
 
 
 def _outliers(seconds: Floats) -> NDArray[np.bool_]:

@@ -84,10 +84,10 @@ def test_many_programs_in_any_order_get_plans_that_can_be_kept() -> None:
             for _ in range(draw.randrange(1, 8))
         ]
         planned = turn_plan.plans(paces, seconds)
-        for own, plan in zip(paces, planned, strict=True):
-            assert plan["first_call"] >= own["calls"]
-            assert (plan["first_call"] - own["calls"]) * own["step"] <= turn_plan.CATCH_UP * seconds
-            assert plan["batch"] >= own["batch"]
+        for paced, plan in zip(paces, planned, strict=True):
+            assert plan["first_call"] >= paced["calls"]
+            assert (plan["first_call"] - paced["calls"]) * paced["step"] <= turn_plan.CATCH_UP * seconds
+            assert plan["batch"] >= paced["batch"]
             assert plan["samples"] >= 1
 
 
