@@ -217,7 +217,8 @@ def measure(
     wait: "object" = None,
     rule: "object" = None,
     starts: "object" = None,
-    agree: "object" = None
+    agree: "object" = None,
+    earlier: "int" = 0
 ) -> "dict":
     """Return the times of a step in the order in which they were taken, and how they were taken.
 
@@ -237,13 +238,14 @@ def measure(
         starts: called between the warm-up and the samples; None where nobody has to know.
         agree: takes a ``turn_plan.pace``, and returns the plan of the turns, or nothing where this process has none of
             others; None likewise.
+        earlier: how many calls the program has made.
 
     Returns:
         ``seconds``, the samples; with ``wait`` also ``turns``, how many of them each turn had, ``leads``, the time of the
-        call before them, ``first_call``, how many calls were made since the warm-up began, and ``catch_up_seconds``, the
-        time of those after it; ``warmup``, the times before the samples; ``batch``; ``clock_seconds``, what reading the
-        clock adds to a sample; ``warmup_seconds``; ``steady``, whether warm-up ended because the times were steady, and
-        not at its limit; with ``rule`` also the facts that its ``fixed`` returns.
+        call before them, ``first_call``, how many calls the program has made before them, and ``catch_up_seconds``, the
+        time of those after the warm-up; ``warmup``, the times before the samples; ``batch``; ``clock_seconds``, what
+        reading the clock adds to a sample; ``warmup_seconds``; ``steady``, whether warm-up ended because the times were
+        steady, and not at its limit; with ``rule`` also the facts that its ``fixed`` returns.
     """
     synchronize()
     cost, wait_cost = reading(synchronize, clock)
@@ -259,6 +261,7 @@ def measure(
         batch, single = rule.fixed(call, synchronize, clock, median(warmup[-LAST:]), wait_cost)
         facts.update(single)
     if wait is not None:
+        calls += earlier
         pace = turn_plan.pace(calls, batch, max(median(warmup[-LAST:]), TICK))
         plan = (agree(pace) if agree is not None else None) or turn_plan.plans([pace], seconds)[0]
         batch, facts["first_call"] = plan["batch"], plan["first_call"]

@@ -289,11 +289,12 @@ def test_a_process_in_turns_makes_the_calls_of_its_plan() -> None:
         4.0,
         wait=lambda: turns.append(sum(machine.calls)),
         agree=agree,
+        earlier=3,
     )
-    assert paces == [{"calls": len(timed["warmup"]), "batch": 1, "step": 0.125}]
+    assert paces == [{"calls": 3 + len(timed["warmup"]), "batch": 1, "step": 0.125}]
     assert timed["first_call"] == 30
     assert timed["catch_up_seconds"] == (30 - paces[0]["calls"]) * 0.125
-    assert turns == [30 + 8 * turn for turn in range(len(turns))]
+    assert turns == [30 - 3 + 8 * turn for turn in range(len(turns))]
     assert (timed["batch"], set(timed["turns"])) == (2, {3})
     assert len(timed["leads"]) == len(timed["turns"]) == len(turns)
 
