@@ -28,7 +28,7 @@ MAX_OUTLIER_LAG = 2000
 """The longest period of outliers; one fits at least twice into a round."""
 DEVIATIONS = 4.0
 """Standard deviations by which an autocorrelation exceeds those beside it: by chance, one of 64 in 1 of 500 cells."""
-CHANCE = 1e-4
+CHANCE = 1e-3
 """The probability, for all distances together, that as many pairs of independent outliers have the same one."""
 MIN_DIFFERENCE = 0.1
 """The smallest relative difference of the slowest position in the period from the quickest."""
@@ -66,7 +66,8 @@ def period(rounds: Sequence[Floats], positions: Sequence[Positions], turn: int =
     of_ranks = _period_of_ranks(rounds, positions)
     if of_ranks and of_ranks.length == turn and _is_first_slowest(rounds, positions, turn):
         of_ranks = None
-    return of_ranks or _period_of_outliers(rounds, positions)
+    periods = [each for each in (of_ranks, _period_of_outliers(rounds, positions)) if each]
+    return min(periods, key=lambda each: each.length, default=None)
 
 
 def _period_of_ranks(rounds: Sequence[Floats], positions: Sequence[Positions]) -> Period | None:

@@ -136,6 +136,10 @@ def buckets(shortest: float, longest: float, count: int = 8) -> Calls:
     return lambda number: lengths[number % count]
 
 
+def geometric(shortest: float, longest: float) -> Calls:
+    return lambda number: shortest * (longest / shortest) ** (number % 8 / 7)
+
+
 def shuffled(shortest: float, longest: float) -> Calls:
     """Return the calls of epochs over eight lengths, each in an order of its own."""
     in_order, draw = buckets(shortest, longest), random.Random(7)
@@ -150,28 +154,37 @@ def shuffled(shortest: float, longest: float) -> Calls:
         (buckets(0.001, 0.012), 3.0),
         (shuffled(0.001, 0.012), 1.5),
         (buckets(0.010, 0.120), 3.0),
+        (geometric(0.010, 0.120), 1.5),
         (buckets(0.001, 0.001), 1.5),
         (lambda number: 0.05 if number % 20 == 0 else 0.001, 1.5),
     ],
-    ids=["buckets", "three times", "shuffled", "long", "equal calls", "every 20th"],
+    ids=["buckets", "three times", "shuffled", "long", "geometric", "equal calls", "every 20th"],
 )
 def test_a_step_whose_calls_differ_shows_its_ratio(seconds: Calls, rho: float) -> None:
-    """Turns of 10 ms, however many calls these were, showed 1.06, 2.10, 1.37 and 2.35 for the first four."""
     ratios = [shown(seconds, rho, seed) for seed in range(6)]
     assert ratios == pytest.approx([rho] * 6, rel=0.015)
 
 
-def test_sides_in_turns_of_equal_time_do_not_show_their_ratio() -> None:
-    """What the plan is for: the datum by turns, if turn k of each side holds what fits into 10 ms."""
-    seconds = buckets(0.001, 0.012)
-    medians = []
-    for rho in (1.0, 1.5):
-        calls = (rho * seconds(number) for number in itertools.count())
-        turns = []
-        for _ in range(40):
+def by_the_clock(seconds: Calls, rho: float) -> float:
+    """Return the ratio of a round in which a turn is a call that leads and what fits into 10 ms, at least two calls."""
+    sides = []
+    for factor in (1.0, rho):
+        calls = (factor * seconds(number) for number in itertools.count())
+        turns, used = [], 0.0
+        while used < 0.5:
+            last = next(calls) if not turns or turns[-1][-1] < turn_plan.LEAD_BELOW else turn_plan.LEAD_BELOW
             turn: list[float] = []
-            while sum(turn) < 0.01:
+            while sum(turn) < turn_plan.TURN or len(turn) < 1 + (last < turn_plan.LEAD_BELOW):
                 turn.append(next(calls))
-            turns.append(timing.median(turn))
-        medians.append((1.0, TurnMedians("a", tuple(turns))))
-    assert abs(log_ratio(*medians)) < 0.2 < 0.405 - 0.2
+            turns.append(turn)
+            used += sum(turn)
+        sides.append((1.0, TurnMedians("a", tuple(map(timing.median, turns)))))
+    return math.exp(log_ratio(*sides))
+
+
+def test_turns_of_equal_time_do_not_show_the_ratio() -> None:
+    """What the plan is for: turns by the clock hold other calls on a slower side."""
+    assert by_the_clock(buckets(0.001, 0.001), 1.5) == pytest.approx(1.5)
+    assert by_the_clock(geometric(0.010, 0.120), 1.5) == pytest.approx(1.06, abs=0.01)
+    assert by_the_clock(buckets(0.001, 0.012), 1.5) == pytest.approx(1.26, abs=0.01)
+    assert by_the_clock(buckets(0.001, 0.012), 3.0) == pytest.approx(2.47, abs=0.01)
