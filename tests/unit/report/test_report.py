@@ -48,6 +48,11 @@ ROW_KEYS = [
     "more_rounds",
     "device_name",
     "boards",
+    "mean_ratio",
+    "mean_ratio_low",
+    "mean_ratio_high",
+    "base_p95_seconds",
+    "p95_seconds",
 ]
 
 
