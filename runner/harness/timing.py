@@ -260,6 +260,7 @@ def measure(
     if rule is not None:
         batch, single = rule.fixed(call, synchronize, clock, median(warmup[-LAST:]), wait_cost)
         facts.update(single)
+    plan = None
     if wait is not None:
         calls += earlier
         pace = turn_plan.pace(calls, batch, max(median(warmup[-LAST:]), TICK))
@@ -269,6 +270,6 @@ def measure(
     facts["batch"] = batch
     if starts is not None:
         starts()
-    if wait is None:
+    if plan is None:
         return dict(facts, seconds=until_precise(call, synchronize, clock, seconds, batch))
     return dict(facts, **in_turns(call, synchronize, clock, seconds, plan, wait))

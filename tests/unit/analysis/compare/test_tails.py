@@ -112,7 +112,7 @@ def test_a_mean_that_is_not_known_so_well_says_so() -> None:
 @pytest.mark.parametrize("count", [3, 5, 20])
 def test_no_planted_tail_is_the_same(noise: Noise, count: int) -> None:
     verdicts = Counter(
-        row_of(records({BASE: quiet, twin(BASE): quiet, OTHER: noise}, count, seed=seed)).verdict for seed in range(40)
+        row_of(records({BASE: quiet, twin(BASE): quiet, OTHER: noise}, count, seed=seed)).verdict for seed in range(20)
     )
     assert not verdicts["same"]
 
@@ -123,10 +123,10 @@ def test_equal_sides_stay_the_same(noise: Noise, kept: float) -> None:
     """A machine that interrupts a call in 150 leaves some means unknown, and hardly ever shows a longer tail."""
     words = Counter(
         wording.word(row_of(records({BASE: noise, twin(BASE): noise, OTHER: noise}, 8, seed=seed), (3, 5, 8)))
-        for seed in range(150)
+        for seed in range(100)
     )
     of_median = sum(count for word, count in words.items() if word.startswith("same"))
-    assert words["same"] >= kept * of_median > 100
+    assert words["same"] >= kept * of_median > 60
     assert words["same median, longer tail"] + words["same median, shorter tail"] <= 2
 
 
@@ -174,7 +174,7 @@ def test_details_and_files_have_the_mean_and_p95(tmp_path: Path) -> None:
     (shown,) = compared_rows([comparison], {})
     assert shown.means.startswith("1.9")
     assert " slower, 95 % interval " in shown.means
-    assert shown.slow_calls == "1.03 ms → 10.0 ms"
+    assert shown.slow_calls == "1.03 ms → 9.98 ms"
 
 
 def test_samples_of_several_calls_and_few_calls_have_no_p95() -> None:
