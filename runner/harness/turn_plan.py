@@ -11,8 +11,8 @@ TURN = 0.01  # seconds of samples in a turn of a typical program
 TURNS = 10  # fewest turns before a precise median ends the measurement
 LEAD_BELOW = 0.025  # seconds; where the samples of a typical program are shorter, the first one of a turn does not count
 LED_SAMPLES = 2  # fewest samples of a turn whose first call does not count
-SPAN = 16.0  # largest ratio of the call times of programs with equal turns
-CATCH_UP = 3.0  # time budgets that a program may take at most to reach the first call of the others
+SPAN = 8.0  # largest ratio of the call times of programs with equal turns
+CATCH_UP = 5.0  # time budgets that a program may take at most to reach the first call of the others; see ``plans``
 
 
 def pace(calls: "int", batch: "int", step: "float") -> "dict":
@@ -32,7 +32,8 @@ def plans(paces: "list", seconds: "float") -> "list":
     Programs whose call times are within SPAN have the same: the largest of their batches, so many samples in a turn that
     these fill TURN in a typical program (the geometric mean), and the first call of the one that has made most. The
     slowest has room for TURNS turns in the budget, as far as one sample, or LED_SAMPLES, allow. A program that would take
-    longer than CATCH_UP budgets to reach the first call begins where it is. Programs that are farther apart are divided at
+    longer than CATCH_UP budgets to reach the first call begins where it is: a warm-up takes half of a budget at most, so one
+    that is SPAN times as slow takes up to 3.5 of them. Programs that are farther apart are divided at
     the widest gap: the quick ones would have turns too short to be measured, or the slow ones too few.
 
     Args:

@@ -44,8 +44,9 @@ def test_programs_share_the_turns_of_the_typical_one() -> None:
 
 
 def test_the_slowest_has_room_for_ten_turns() -> None:
-    assert plans(0.001, 0.010, seconds=0.5)[0]["samples"] == 4  # ten turns of 5 calls of 10 ms, of which one leads
-    assert plans(0.001, 0.010, seconds=0.1)[0]["samples"] == turn_plan.LED_SAMPLES
+    assert plans(0.001, 0.008, seconds=0.5)[0]["samples"] == 4  # what fills 10 ms at 2.8 ms a call
+    assert plans(0.001, 0.008, seconds=0.25)[0]["samples"] == 3  # ten turns of 25 ms
+    assert plans(0.001, 0.008, seconds=0.1)[0]["samples"] == turn_plan.LED_SAMPLES
 
 
 def test_the_first_call_is_that_of_the_program_that_has_made_most() -> None:
