@@ -32,9 +32,9 @@ def plans(paces: "list", seconds: "float") -> "list":
     Programs whose call times are within SPAN have the same: the largest of their batches, so many samples in a turn that
     these fill TURN in a typical program (the geometric mean), and the first call of the one that has made most. The
     slowest has room for TURNS turns in the budget, as far as one sample, or LED_SAMPLES, allow. A program that would take
-    longer than CATCH_UP budgets to reach the first call begins where it is: a warm-up takes half of a budget at most, so one
-    that is SPAN times as slow takes up to 3.5 of them. Programs that are farther apart are divided at
-    the widest gap: the quick ones would have turns too short to be measured, or the slow ones too few.
+    longer than CATCH_UP budgets to reach the first call begins where it is; a warm-up takes half of a budget at most, so
+    one that is SPAN times as slow takes up to 3.5 of them. Programs that are farther apart are divided at the widest gap:
+    the quick ones would have turns too short to be measured, or the slow ones too few.
 
     Args:
         paces: what ``pace`` returned, of each program.
