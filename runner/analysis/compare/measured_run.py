@@ -6,7 +6,7 @@ from functools import cached_property
 from runner.analysis.cell_rounds import CellRound, rounds_by_cell
 from runner.analysis.compare.noise_floor import Floor, MeanKey, Work, mean_noise_floors, noise_floors
 from runner.analysis.compare.pairing import Side, environment_side
-from runner.analysis.compare.tails import outlier_shares
+from runner.analysis.compare.tails import MachineOutliers, machine_outliers
 from runner.analysis.controls import AAPair, aa_pairs
 from runner.analysis.error_inflation import Inflation, inflation
 from runner.analysis.model import Dataset
@@ -31,7 +31,7 @@ class MeasuredRun:
     def side(self, environment: str) -> Side:
         """Return an environment of the run; without cells if the run does not have it."""
         if environment not in self._sides:
-            self._sides[environment] = environment_side(self.dataset, environment, self.outlier_shares)
+            self._sides[environment] = environment_side(self.dataset, environment, self.machine_outliers)
         return self._sides[environment]
 
     @cached_property
@@ -40,9 +40,9 @@ class MeasuredRun:
         return tuple(aa_pairs(self.dataset.rounds, self.dataset.looks))
 
     @cached_property
-    def outlier_shares(self) -> Mapping[tuple[str, str, str], float]:
-        """Case, phase and precision -> the share of calls that are outliers of the machine, by its A/A pairs."""
-        return outlier_shares(self.dataset.rounds)
+    def machine_outliers(self) -> Mapping[tuple[str, str, str], MachineOutliers]:
+        """Case, phase and precision -> what its A/A pairs show of the outliers of the machine."""
+        return machine_outliers(self.dataset.rounds)
 
     @cached_property
     def cells(self) -> Mapping[Cell, Mapping[int, CellRound]]:

@@ -8,7 +8,7 @@ shows how many of these there are, as many of the slowest calls of both sides co
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,64 +35,119 @@ TAIL_CODES: Mapping[intervals.Verdict, str] = {
     "faster": SHORTER_TAIL,
     "inconclusive": OPEN_TAIL,
 }
+
+
+class MachineOutliers(NamedTuple):
+    """What an A/A pair shows of slow outliers.
+
+    Attributes:
+        random_share: the share of calls that are outliers of the machine.
+        rate: the share of its calls that are slow outliers, those of the program included.
+        calls: the number of its calls.
+        longest: its longest call, in medians of its round.
+    """
+
+    random_share: float = 0.0
+    rate: float = 0.0
+    calls: int = 0
+    longest: float = 1.0
+
+
+NO_OUTLIERS = MachineOutliers()
+LONGER = 2.0
+"""A call that is so many times as long as the longest of the A/A pair is no outlier of the machine."""
 TAIL_SHARE = 0.05
 """The share of a round's calls that are slower than the time that is shown as p95."""
 MIN_CALLS = 20
 """Calls in a round of which a share of TAIL_SHARE is one."""
 
 
-def outlier_shares(rounds: "pd.DataFrame") -> dict[tuple[str, str, str], float]:
-    """Return case, phase and precision -> the share of its calls that are outliers of the machine.
+def machine_outliers(rounds: "pd.DataFrame") -> dict[tuple[str, str, str], MachineOutliers]:
+    """Return case, phase and precision -> what an A/A pair shows of the outliers of the machine; the worst of several.
 
-    It is the difference of the shares of slow outliers (``sample_shape.slow_share``) between the sides of an A/A pair
-    in a round, the mean over rounds, and the largest one of several pairs. What both sides have in each round is no
-    outlier of the machine, but a part of the program.
+    In a round, the sides of an A/A pair have counts of slow outliers (``sample_shape.slow_share``) that differ by
+    chance alone. If the machine makes them at random, half of the mean squared difference is their mean (the variance
+    of Poisson's distribution). What both sides have in each round is a part of the program.
 
     Args:
         rounds: the good rounds of a run.
     """
-    environments = rounds["environment"]
-    if not any(map(is_twin, environments.unique())):
+    if not any(map(is_twin, rounds["environment"].unique())):
         return {}
     by_cell: dict[Cell, dict[int, NDArray[np.float64]]] = {}
     for cell_id, number, times in zip(*(rounds[name].tolist() for name in ("cell", "round", "times")), strict=True):
         by_cell.setdefault(Cell.parse(cell_id), {})[number] = times
-    shares: dict[tuple[str, str, str], float] = {}
+    outliers: dict[tuple[str, str, str], MachineOutliers] = {}
     for twin, of_twin in by_cell.items():
         of_origin = by_cell.get(origin(twin), {}) if is_twin(twin.environment) else {}
-        shared = of_twin.keys() & of_origin.keys()
+        shared = [(of_twin[number], of_origin[number]) for number in of_twin if number in of_origin]
         if shared:
-            differences = [abs(slow_share(of_twin[each]) - slow_share(of_origin[each])) for each in shared]
             work = (twin.case_id, twin.phase, twin.precision)
-            shares[work] = max(shares.get(work, 0.0), sum(differences) / len(differences))
-    return shares
+            outliers[work] = max(outliers.get(work, NO_OUTLIERS), _of_pair(shared))
+    return outliers
 
 
-def mean_log_ratio(base: "MeasuredCell", other: "MeasuredCell", number: int, share: float) -> float:
-    """Return the logarithm of other over base of the mean time of a call in a round.
+def _of_pair(rounds: "Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]") -> MachineOutliers:
+    counts = [[slow_share(side) * len(side) for side in sides] for sides in rounds]
+    calls = sum(len(side) for sides in rounds for side in sides)
+    random_count = sum((twin - base) ** 2 / 2 for twin, base in counts) / len(rounds)
+    longest = max(float(side.max() / np.median(side)) for sides in rounds for side in sides)
+    return MachineOutliers(random_count * 2 * len(rounds) / calls, sum(map(sum, counts)) / calls, calls, longest)
 
-    Of sides whose turns have the same calls, these are compared: one side may have made more of them. The slowest calls
-    of each side, a ``share`` of them, count as the next slowest one (Winsor's mean, on one side; Tukey, The future of
-    data analysis, Annals of Mathematical Statistics 33, 1962, section 14).
+
+def mean_log_ratios(
+    base: "MeasuredCell", other: "MeasuredCell", numbers: Sequence[int], outliers: MachineOutliers
+) -> dict[int, float]:
+    """Return round -> the logarithm of other over base of the mean time of a call.
+
+    Of sides whose turns have the same calls, these are compared: one side may have made more of them. If both sides
+    have as many slow outliers as the A/A pair, up to what chance explains, the slowest calls of each count as the next
+    slowest (Winsor's mean, on one side; Tukey, The future of data analysis, Annals of Mathematical Statistics 33, 1962,
+    section 14): so many as the machine makes in a round, and two standard deviations of them, except calls that are
+    LONGER than those of the A/A pair.
     """
+    sides = [_same_calls(base, other, number) for number in numbers]
+    if not all(_as_many([pair[index] for pair in sides], outliers) for index in (0, 1)):
+        outliers = NO_OUTLIERS
+    means = [[_mean(side, outliers) for side in pair] for pair in sides]
+    return {number: math.log(of_other / of_base) for number, (of_base, of_other) in zip(numbers, means, strict=True)}
+
+
+def _same_calls(
+    base: "MeasuredCell", other: "MeasuredCell", number: int
+) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
     base_times, other_times = base.times[number], other.times[number]
-    if _plan(base.turns.get(number)) and _plan(base.turns.get(number)) == _plan(other.turns.get(number)):
-        count = min(len(base_times), len(other_times))
-        base_times, other_times = base_times[:count], other_times[:count]
-    return math.log(_mean(other_times, share) / _mean(base_times, share))
+    plan = _plan(base.turns.get(number))
+    count = min(len(base_times), len(other_times)) if plan and plan == _plan(other.turns.get(number)) else None
+    return base_times[:count], other_times[:count]
 
 
 def _plan(turns: TurnMedians | None) -> tuple[int, int, bool, int] | None:
     return turns.calls.plan if turns and turns.calls else None
 
 
-def _mean(times: "NDArray[np.float64]", share: float) -> float:
-    """Return the mean in which the slowest calls, a share of them, count as the next slowest."""
-    slowest = min(round(share * len(times)), (len(times) - 1) // 2)
-    if slowest:
-        limit = np.partition(times, -slowest - 1)[-slowest - 1]
-        times = np.minimum(times, limit)
-    return float(times.sum()) / len(times)
+def _as_many(rounds: "Sequence[NDArray[np.float64]]", outliers: MachineOutliers) -> bool:
+    """Return whether a side has as many slow outliers as an A/A pair, up to two standard deviations."""
+    if not outliers.random_share:
+        return False
+    calls = sum(map(len, rounds))
+    rate = sum(slow_share(times) * len(times) for times in rounds) / calls
+    pooled = (rate * calls + outliers.rate * outliers.calls) / (calls + outliers.calls)
+    return abs(rate - outliers.rate) <= 2 * math.sqrt(pooled * (1 / calls + 1 / outliers.calls))
+
+
+def _mean(times: "NDArray[np.float64]", outliers: MachineOutliers) -> float:
+    """Return the mean in which the slowest calls that may be the machine's count as the next slowest."""
+    usual = outliers.random_share * len(times)
+    count = min(math.ceil(usual + 2 * math.sqrt(usual)), (len(times) - 1) // 2)
+    if not count:
+        return float(times.mean())
+    ranked = np.sort(times)
+    limit = LONGER * outliers.longest * float(ranked[len(ranked) // 2])
+    end = int(np.searchsorted(ranked, limit, side="right"))
+    begin = max(end - count, 1)
+    ranked[begin:end] = ranked[begin - 1]
+    return float(ranked.mean())
 
 
 def p95(measured: "MeasuredCell | None") -> float | None:

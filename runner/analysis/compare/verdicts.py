@@ -14,7 +14,7 @@ from runner.analysis.compare.forecasts import with_forecasts
 from runner.analysis.compare.pairing import CellPair, MeasuredCell, Side
 from runner.analysis.compare.published_side import note, with_comparable_facts
 from runner.analysis.compare.sample_sizes import SampleSize, batch_difference
-from runner.analysis.compare.tails import mean_log_ratio, p95, with_mean_ratios
+from runner.analysis.compare.tails import NO_OUTLIERS, mean_log_ratios, p95, with_mean_ratios
 from runner.analysis.comparison_model import Row
 from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import Round
@@ -151,7 +151,7 @@ def _draft_with_evidence(base: Side, other: Side, pair: CellPair) -> Draft:
     shared = _shared_rounds(base, other, pair)
     if shared:
         ratios = log_ratios(_rounds(base_cell, shared), _rounds(other_cell, shared))
-        outliers = base.outliers.get((pair.base.case_id, pair.base.phase, pair.base.precision), 0.0)
+        outliers = base.outliers.get((pair.base.case_id, pair.base.phase, pair.base.precision), NO_OUTLIERS)
         servers = [(base_cell.servers[number], other_cell.servers[number]) for number in shared]
         boards = [base_cell.boards[number] for number in shared]
         grouped = groups(boards, servers)
@@ -163,7 +163,7 @@ def _draft_with_evidence(base: Side, other: Side, pair: CellPair) -> Draft:
             base.looks,
             ratios=dict(zip(shared, ratios, strict=True)),
             groups=dict(zip(shared, grouped, strict=True)) if grouped else {},
-            mean_ratios={number: mean_log_ratio(base_cell, other_cell, number, outliers) for number in shared},
+            mean_ratios=mean_log_ratios(base_cell, other_cell, shared, outliers),
             is_coarse=floored is not evidence,
         )
     code, reason = _why_unpaired(base, other, pair)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from runner.analysis import dataset
 from runner.analysis.compare import compare
-from runner.analysis.compare.tails import outlier_shares
+from runner.analysis.compare.tails import machine_outliers
 from runner.analysis.comparison_model import Row
 from runner.analysis.model import Dataset
 from runner.analysis.tables import TableBuilder
@@ -133,32 +133,56 @@ def test_equal_sides_stay_the_same(noise: Noise, kept: float) -> None:
 # The machine's own outliers
 
 
+def twice(factor: float) -> Noise:
+    """Return calls of which two in a round are disturbed."""
+
+    def noise(draw: np.random.Generator, count: int) -> Floats:
+        factors = quiet(draw, count)
+        factors[draw.choice(count, 2, replace=False)] *= factor
+        return factors
+
+    return noise
+
+
 def test_outliers_of_one_side_of_an_a_a_pair_are_the_machines() -> None:
-    """3 of 300 calls on one side, and none on the other."""
-    tailed = records({BASE: every(100, 5.0), twin(BASE): quiet, OTHER: quiet}, 3, seed=4)
-    (share,) = outlier_shares(table(tailed).rounds).values()
-    assert share == pytest.approx(3 / CALLS)
-    assert outlier_shares(table(records({BASE: quiet, OTHER: quiet}, 3, seed=4)).rounds) == {}
+    """2 of 300 calls on one side, and none on the other: half of the squared difference is 2, for both."""
+    disturbed = records({BASE: twice(5.0), twin(BASE): quiet, OTHER: quiet}, 3, seed=4)
+    (outliers,) = machine_outliers(table(disturbed).rounds).values()
+    assert outliers.random_share == pytest.approx(2 / CALLS)
+    assert outliers.rate == pytest.approx(1 / CALLS)
+    assert outliers.longest == pytest.approx(5.0, rel=0.1)
+    assert machine_outliers(table(records({BASE: quiet, OTHER: quiet}, 3, seed=4)).rounds) == {}
 
 
 def test_outliers_of_both_sides_of_an_a_a_pair_are_the_programs() -> None:
     tailed = records({BASE: every(10, 5.0), twin(BASE): every(10, 5.0)}, 3, seed=4)
-    assert {*outlier_shares(table(tailed).rounds).values()} == {0.0}
+    assert {each.random_share for each in machine_outliers(table(tailed).rounds).values()} == {0.0}
 
 
-def test_as_many_calls_as_the_machine_disturbs_count_as_the_next_slowest() -> None:
-    """Two calls a round of the other side are disturbed, and by the A/A pair as many are the machine's."""
+def mean_ratio(base: Noise, of_twin: Noise, other: Noise) -> float:
+    row = row_of(records({BASE: base, twin(BASE): of_twin, OTHER: other}, 8, seed=5))
+    assert row.mean_ratio is not None
+    return row.mean_ratio
 
-    def twice(draw: np.random.Generator, count: int) -> Floats:
-        factors = quiet(draw, count)
-        factors[draw.choice(count, 2, replace=False)] *= 20
-        return factors
 
-    disturbed = records({BASE: quiet, twin(BASE): twice, OTHER: twice}, 8, seed=5)
-    row = row_of(disturbed)
-    assert (row.verdict, row.mean_ratio) == ("same", pytest.approx(1.0, abs=0.01))
-    unknown = row_of([record for record in disturbed if record.cell != twin(BASE)])
-    assert (unknown.verdict, unknown.mean_ratio) == ("same-median", pytest.approx(1.127, abs=0.01))
+def test_calls_that_the_machine_disturbs_count_as_the_next_slowest() -> None:
+    """One call in 150 is disturbed on all sides, so that a mean follows chance."""
+    sides = {BASE: interrupted, twin(BASE): interrupted, OTHER: interrupted}
+    rows = [
+        [row_of([each for each in records(sides, 8, seed=seed) if each.cell in kept]) for seed in range(10)]
+        for kept in (sides, (BASE, OTHER))
+    ]
+    known, unknown = (np.mean([abs(np.log(row.mean_ratio or 0.0)) for row in each]) for each in rows)
+    assert known < 0.5 * unknown
+
+
+def test_a_side_with_more_outliers_than_the_machine_makes_keeps_them() -> None:
+    assert mean_ratio(interrupted, interrupted, every(20, 5.0)) == pytest.approx(1.2 / 1.03, rel=0.03)
+
+
+def test_calls_far_longer_than_those_of_the_machine_stay() -> None:
+    """Two in 300 that are 50 times as long, on a machine that makes as many of 2 to 10 times."""
+    assert mean_ratio(interrupted, interrupted, twice(50.0)) == pytest.approx(1 + 2 * 49 / CALLS, rel=0.05)
 
 
 # What is shown
