@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from runner.analysis.cell_rounds import CellRound, rounds_by_cell
+from runner.analysis.compare.machine_outliers import MachineOutliers, machine_outliers
 from runner.analysis.compare.noise_floor import Floor, MeanKey, Work, mean_noise_floors, noise_floors
 from runner.analysis.compare.pairing import Side, environment_side
-from runner.analysis.compare.tails import MachineOutliers, machine_outliers
 from runner.analysis.controls import AAPair, aa_pairs
 from runner.analysis.error_inflation import Inflation, inflation
 from runner.analysis.model import Dataset

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from runner.analysis.boards import Board, boards_of
+from runner.analysis.compare.machine_outliers import MachineOutliers
 from runner.analysis.compare.sample_sizes import SampleSize, sample_sizes
 from runner.analysis.model import Dataset, TurnMedians
 from runner.catalog.published import PHASE_SUFFIX, Figure
@@ -20,8 +21,6 @@ from runner.core.model import Cell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from runner.analysis.compare.tails import MachineOutliers
 
 CLOCK_DIGITS = 9
 """Times are read to a nanosecond; differences below are of the arithmetic."""
@@ -84,7 +83,7 @@ class Side:
         skipped: the cells that the plan skips.
         figures: the published figure of each measured cell; empty for a run.
         looks: the numbers of rounds at which verdicts were, or could have been, taken; empty for a publication.
-        outliers: case, phase and precision -> the outliers of the machine, see ``tails``.
+        outliers: case, phase and precision -> the outliers of the machine.
     """
 
     environment: str
@@ -96,7 +95,7 @@ class Side:
     skipped: frozenset[Cell] = frozenset()
     figures: Mapping[Cell, Figure] = field(default_factory=dict)
     looks: tuple[int, ...] = ()
-    outliers: "Mapping[tuple[str, str, str], MachineOutliers]" = field(default_factory=dict)
+    outliers: Mapping[tuple[str, str, str], MachineOutliers] = field(default_factory=dict)
 
     def check_of(self, cell: Cell) -> Mapping[str, Any] | None:
         """Return how a user's network was verified; None for other workloads, and for cells without a good record."""
@@ -110,7 +109,7 @@ class Side:
 def environment_side(
     dataset: Dataset,
     environment: str,
-    outliers: "Mapping[tuple[str, str, str], MachineOutliers]" = MappingProxyType({}),
+    outliers: Mapping[tuple[str, str, str], MachineOutliers] = MappingProxyType({}),
 ) -> Side:
     """Return an environment of a run; without cells if the run does not have it. ``outliers`` are ``Side``'s."""
     rounds = dataset.rounds[dataset.rounds["environment"] == environment]

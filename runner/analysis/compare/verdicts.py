@@ -11,10 +11,11 @@ from runner.analysis.cell_rounds import log_ratios
 from runner.analysis.compare.drafts import Draft, freedom, variance_factor
 from runner.analysis.compare.file_differences import file_differences
 from runner.analysis.compare.forecasts import with_forecasts
+from runner.analysis.compare.machine_outliers import NO_OUTLIERS
 from runner.analysis.compare.pairing import CellPair, MeasuredCell, Side
 from runner.analysis.compare.published_side import note, with_comparable_facts
 from runner.analysis.compare.sample_sizes import SampleSize, batch_difference
-from runner.analysis.compare.tails import NO_OUTLIERS, mean_log_ratios, p95, with_mean_ratios
+from runner.analysis.compare.tails import mean_log_ratios, p95, with_mean_ratios
 from runner.analysis.comparison_model import Row
 from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import Round

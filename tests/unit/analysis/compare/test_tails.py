@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from runner.analysis import dataset
 from runner.analysis.compare import compare
-from runner.analysis.compare.tails import machine_outliers
+from runner.analysis.compare.machine_outliers import machine_outliers
 from runner.analysis.comparison_model import Row
 from runner.analysis.model import Dataset
 from runner.analysis.tables import TableBuilder
