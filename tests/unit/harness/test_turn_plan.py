@@ -171,7 +171,8 @@ def by_the_clock(seconds: Calls, rho: float) -> float:
     sides = []
     for factor in (1.0, rho):
         calls = (factor * seconds(number) for number in itertools.count())
-        turns, used = [], 0.0
+        turns: list[list[float]] = []
+        used = 0.0
         while used < 0.5:
             last = next(calls) if not turns or turns[-1][-1] < turn_plan.LEAD_BELOW else turn_plan.LEAD_BELOW
             turn: list[float] = []

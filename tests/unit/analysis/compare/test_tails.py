@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def interrupted(draw: np.random.Generator, count: int) -> Floats:
 def records(sides: dict[Cell, Noise], count: int, seed: int, *, between: float = 0.002) -> list[Record]:
     """Return rounds of cells that took turns; ``between`` is the standard deviation from process to process."""
     draw = np.random.default_rng(seed)
-    facts = {"turns": [3] * (CALLS // 3), "batch": 1, "first_call": 40, "leads": [STEP] * (CALLS // 3)}
+    facts: dict[str, Any] = {"turns": [3] * (CALLS // 3), "batch": 1, "first_call": 40, "leads": [STEP] * (CALLS // 3)}
     made = []
     for number in range(1, count + 1):
         for each, noise in sides.items():
@@ -167,7 +168,7 @@ def mean_ratio(base: Noise, of_twin: Noise, other: Noise) -> float:
 
 def test_calls_that_the_machine_disturbs_count_as_the_next_slowest() -> None:
     """One call in 150 is disturbed on all sides, so that a mean follows chance."""
-    sides = {BASE: interrupted, twin(BASE): interrupted, OTHER: interrupted}
+    sides: dict[Cell, Noise] = {BASE: interrupted, twin(BASE): interrupted, OTHER: interrupted}
     rows = [
         [row_of([each for each in records(sides, 8, seed=seed) if each.cell in kept]) for seed in range(10)]
         for kept in (sides, (BASE, OTHER))

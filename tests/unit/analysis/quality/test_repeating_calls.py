@@ -1,6 +1,7 @@
 """Quality issue ``calls-differ``: its period is one of calls, and its severity that of the ratio."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ def issues(folder: Path, period: int, factor: float, **facts: object) -> list[Qu
         for environment in ("torch-1.0", "torch-2.x"):
             slow = np.where((numbers + 5 * number) % period == 0, factor, 1.0)
             seconds = 0.002 * slow * np.exp(draw.normal(0, 0.01, len(numbers)))
-            turns = {"turns": [SIZE] * TURNS, "leads": [0.002] * TURNS, "batch": 1, "first_call": 30}
+            turns: dict[str, Any] = {"turns": [SIZE] * TURNS, "leads": [0.002] * TURNS, "batch": 1, "first_call": 30}
             records.append(good(cell(environment), number, seconds.tolist(), **{**turns, **facts}))
     all_issues = quality_issues(dataset.load_dataset(make(folder, records)))
     return [issue for issue in all_issues if issue.code == "calls-differ"]
