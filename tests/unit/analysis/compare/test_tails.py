@@ -113,7 +113,7 @@ def test_a_mean_that_is_not_known_so_well_says_so() -> None:
 @pytest.mark.parametrize("count", [3, 5, 20])
 def test_no_planted_tail_is_the_same(noise: Noise, count: int) -> None:
     verdicts = Counter(
-        row_of(records({BASE: quiet, twin(BASE): quiet, OTHER: noise}, count, seed=seed)).verdict for seed in range(20)
+        row_of(records({BASE: quiet, twin(BASE): quiet, OTHER: noise}, count, seed=seed)).verdict for seed in range(8)
     )
     assert not verdicts["same"]
 
@@ -124,11 +124,11 @@ def test_equal_sides_stay_the_same(noise: Noise, kept: float) -> None:
     """A machine that interrupts a call in 150 leaves some means unknown, and hardly ever shows a longer tail."""
     words = Counter(
         wording.word(row_of(records({BASE: noise, twin(BASE): noise, OTHER: noise}, 8, seed=seed), (3, 5, 8)))
-        for seed in range(100)
+        for seed in range(40)
     )
     of_median = sum(count for word, count in words.items() if word.startswith("same"))
-    assert words["same"] >= kept * of_median > 60
-    assert words["same median, longer tail"] + words["same median, shorter tail"] <= 2
+    assert words["same"] >= kept * of_median > 25
+    assert words["same median, longer tail"] + words["same median, shorter tail"] <= 1
 
 
 # The machine's own outliers
