@@ -127,7 +127,8 @@ def test_equal_sides_stay_the_same(noise: Noise, kept: float) -> None:
         for seed in range(40)
     )
     of_median = sum(count for word, count in words.items() if word.startswith("same"))
-    assert words["same"] >= kept * of_median > 25
+    assert of_median > 25
+    assert words["same"] >= kept * of_median
     assert words["same median, longer tail"] + words["same median, shorter tail"] <= 1
 
 
@@ -174,7 +175,7 @@ def test_calls_that_the_machine_disturbs_count_as_the_next_slowest() -> None:
         for kept in (sides, (BASE, OTHER))
     ]
     known, unknown = (np.mean([abs(np.log(row.mean_ratio or 0.0)) for row in each]) for each in rows)
-    assert known < 0.5 * unknown
+    assert known < 0.7 * unknown
 
 
 def test_a_side_with_more_outliers_than_the_machine_makes_keeps_them() -> None:
