@@ -40,6 +40,13 @@ class Allowed(object):
             if limit > max(limits(group), self.of(group, name, 0.0)):
                 self.wider.setdefault(group, {})[name] = limit
 
+    def round(self, errors, limits):
+        """Allow what roundings change, given the errors of one; where it decides about arrays of the state, more to all."""
+        names = [key for key in errors if key[0] == "state"]
+        if any(errors[key] > limits("state") for key in names):
+            self.widen({key: trained.COARSE for key in names}, limits)
+        self.widen(errors, limits, ROUNDINGS)
+
     def vary(self, of_seed, limits):
         """Allow what other seeds change; ``of_seed`` returns the errors of one, from 1 on, and ``limits`` the default."""
         seeds = [of_seed(1)]
@@ -86,7 +93,7 @@ def find(build: "object", precision: "str", base: "builder.Run", state: "list", 
         if both and all(ROUNDINGS * both[key] <= default(key[0]) for key in both):
             return allowed
         try:
-            allowed.widen(errors_of(make, start), default, ROUNDINGS)
+            allowed.round(errors_of(make, start), default)
         except Exception:  # a rounding of the data may change the shapes of what is found in them
             traceback.print_exc()
     allowed.vary(of_seed, default)
