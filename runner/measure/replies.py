@@ -94,6 +94,7 @@ class Trace(BaseModel):
     restores: bool
     forward_limit: Number | None
     silent: Annotated[dict[Literal["forward", "train"], Text], LIMITED]
+    draws: Text = ""
 
 
 class ArrayLine(BaseModel):

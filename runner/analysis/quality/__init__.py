@@ -45,6 +45,7 @@ CODES = (
     "short-budget",
     "spread",
     "other-types",
+    "partly-compared",
     "load",
     "governor",
     "unpinned",

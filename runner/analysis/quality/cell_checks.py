@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue
-from runner.analysis.model_checks import OTHER_TYPES, UNCHECKED, other_types, why_unchecked
+from runner.analysis.model_checks import OTHER_TYPES, PARTLY, UNCHECKED, other_types, partly, why_unchecked
 from runner.analysis.process_states import TWO_STATES
 from runner.core import units
 from runner.core.facts import QUALITY_FACTS
@@ -244,6 +244,13 @@ def _other_types(cell: CellSamples) -> Iterator[QualityIssue]:
             return
 
 
+def _partly_compared(cell: CellSamples) -> Iterator[QualityIssue]:
+    for check in cell.known_values("model_check"):
+        if text := partly(check):
+            yield cell.issue(PARTLY, text, serious=False)
+            return
+
+
 def _set_too_late(cell: CellSamples) -> Iterator[QualityIssue]:
     names = sorted({name for names in cell.known_values("set_too_late") for name in names})
     if names:
@@ -257,6 +264,7 @@ def _set_too_late(cell: CellSamples) -> Iterator[QualityIssue]:
 CELL_CHECKS: tuple[Callable[[CellSamples], Iterator[QualityIssue]], ...] = (
     _unchecked,
     _other_types,
+    _partly_compared,
     _set_too_late,
     _two_modes,
     _trend,

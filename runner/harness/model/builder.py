@@ -19,7 +19,10 @@ class Builder(object):
         return self.implementation(self.case, self.module, self.weights, self.device, precision)
 
     def with_other_generators(self, precision):
-        """Return a new program whose framework was seeded with another number; ``random`` draws the same numbers."""
+        """Return a new program whose framework, and the generators that it holds, were seeded with another number.
+
+        ``random`` draws the same numbers.
+        """
         implementation = self.implementation
 
         class OtherSeed(implementation):
@@ -28,7 +31,9 @@ class Builder(object):
             def seed(self, number):
                 implementation.seed(self, number + OTHER_SEED)
 
-        return OtherSeed(self.case, self.module, self.weights, self.device, precision)
+        program = OtherSeed(self.case, self.module, self.weights, self.device, precision)
+        program.keep_generators(self.case["seed"] + OTHER_SEED)
+        return program
 
     def with_other_data(self, precision: "str") -> "object":
         """Return a new program whose ``random``, and whose framework, draw other numbers."""
@@ -44,6 +49,15 @@ class Builder(object):
         """Return whether the user's class takes an argument."""
         make = getattr(self.module, self.case["classes"][self.implementation.framework])
         return name in construct.taken(make, {name: None})
+
+
+def start(program: "object", by: "str", groups: "dict") -> "object":
+    """Return a program, at the state that all environments start from: the base's, or one that each of them draws."""
+    if by == "drawn":
+        program.draw_state()
+    elif "state" in groups:
+        program.load_state(groups["state"])
+    return program
 
 
 def losses(program: "object", values: "tuple" = ()) -> "list":

@@ -2,7 +2,8 @@
 
 import traceback
 
-from . import blob, compare, evidence
+from . import blob, builder, compare, drawn, evidence
+from .attempts import Attempts
 from .builder import Builder, results
 
 BOTH = "{}, and {}"  # why no state is loaded, and why the outputs alone say nothing
@@ -13,20 +14,23 @@ def compute(build: "Builder", precision: "str") -> "tuple":
 
     Facts: ``by``, ``reason``, ``losses``, ``losses64`` (None without float64), ``random``, whether the results depend on
     generators that releases may draw differently from, ``restores``, whether the first state, or what a program without
-    a state does, brings the first outputs back after steps; and where results alone are compared, ``silent``, why those
-    of a phase show nothing, and ``forward_limit``, see ``evidence``. Groups: ``state``, ``outputs`` and ``outputs64``.
+    a state does, brings the first outputs back after steps; ``draws``, see ``UserModel``; ``silent``, why the results of a
+    phase show nothing; and where results alone are compared, ``forward_limit``, see ``evidence``. Groups: ``state``,
+    ``outputs`` and ``outputs64``.
 
     Raises:
         CellFailure: the user's code does not keep to what it should return, or its numbers are not finite.
     """
-    case, program = build.case, build(precision)
+    program, attempts = build(precision), Attempts(build)
     state = program.state()
-    outputs, trace = results(program, case)
-    compare.finite(outputs, {})
-    compare.finite_losses(trace, {})
-    by, reason = method(build, state, {"state": state, "outputs": outputs})
+    if drawn.is_needed(state) and build.weights is None:
+        state = drawn.of(state, build.case["seed"])
+        program.load_state(state)
+    outputs, trace = first_results(program, attempts)
+    case = build.case
+    by, reason = method(build, state, outputs)
     facts = {"by": by, "reason": reason, "losses": trace, "losses64": None, "random": False, "restores": False}
-    facts.update(silent={}, forward_limit=None)
+    facts.update(silent=attempts.failures, forward_limit=None, draws=program.draws())
     groups = {"outputs": outputs}
     if by == "shapes":
         return facts, groups
@@ -44,13 +48,27 @@ def compute(build: "Builder", precision: "str") -> "tuple":
         if varies:
             return dict(facts, by="shapes", reason=BOTH.format(reason, varies)), groups
         silent = evidence.silent(build, precision, outputs, trace, limits)
-        facts["silent"] = {phase: BOTH.format(reason, silent[phase]) for phase in silent}
+        facts["silent"] = dict(attempts.failures, **{phase: BOTH.format(reason, silent[phase]) for phase in silent})
     facts["random"] = depends_on_generators(build, precision, groups, facts, limits)
-    if build.implementation.framework in case["takes_precision"] and not facts["random"]:
+    if build.implementation.framework in case["takes_precision"] and not facts["random"] and by != "drawn":
         outputs, facts["losses64"] = in_float64(build, groups)
         if outputs:
             groups["outputs64"] = outputs
     return facts, groups
+
+
+def first_results(program, attempts):
+    """Return (outputs, losses of the first steps) of a program that stands at its first state; of what fails, nothing."""
+    outputs, trace, trains = [], [], "train" in program.case["phases"]
+    if program.has_outputs():
+        with attempts.of("forward", trains):
+            outputs = program.outputs()
+            compare.finite(outputs, {})
+    if trains:
+        with attempts.of("train", bool(outputs)):
+            trace = builder.losses(program)
+            compare.finite_losses(trace, {})
+    return outputs, trace
 
 
 def limits_of(by: "str", case: "dict", precision: "str") -> "dict":
@@ -58,16 +76,19 @@ def limits_of(by: "str", case: "dict", precision: "str") -> "dict":
     return (compare.limits_by_type if by == "outputs" else compare.limits)(case, precision)
 
 
-def method(build: "Builder", state: "list", groups: "dict") -> "tuple":
+def method(build: "Builder", state: "list", outputs: "list") -> "tuple":
     """Return (how the others are verified, why no state is loaded)."""
     implementation = build.implementation
     name = build.case["classes"][implementation.framework]
-    size = blob.size(groups)
+    is_drawn = drawn.is_needed(state)
+    size = blob.size({"state": [] if is_drawn or build.weights is not None else state, "outputs": outputs})
     if size > blob.MAX_BYTES:
         text = "state and outputs have {:.0f} MB, and at most {:.0f} MB travel"
         return "shapes", text.format(size / 1e6, blob.MAX_BYTES / 1e6)
     if build.weights is not None:
         return "weights", ""
+    if is_drawn:
+        return "drawn", ""
     if state:
         return "state", ""
     return "outputs", "{} has no state(), and {}".format(name, implementation.stateful)
@@ -75,9 +96,7 @@ def method(build: "Builder", state: "list", groups: "dict") -> "tuple":
 
 def depends_on_generators(build, precision, groups, facts, limits):
     """Return whether a program with the same state, and with the generators seeded otherwise, gives other results."""
-    program = build.with_other_generators(precision)
-    if "state" in groups:
-        program.load_state(groups["state"])
+    program = builder.start(build.with_other_generators(precision), facts["by"], groups)
     outputs, trace = results(program, build.case)
     if outputs and compare.output_difference(outputs, groups["outputs"], limits):
         return True

@@ -3,7 +3,7 @@
 import time
 import traceback
 
-from . import blob, builder, compare
+from . import blob, builder, compare, state
 from .reference import limits_of
 from ..errors import CellFailure
 from ..verify.trial import Trial
@@ -11,6 +11,8 @@ from ..verify.trial import Trial
 NO_STATE = "no state could be loaded ({}), and the results differ: {}"
 RANDOM = "results depend on random numbers that the framework draws (dropout, or data that is not drawn from `random`), and "
 RANDOM += "differ: {}"
+OTHER_START = "{}, which may hold other numbers here, and the results differ: {}"
+OTHER_DRAWS = "one key of the framework's generator gives other random bits here than in {}, and the results differ: {}"
 WHY_NOT_64 = "it computes in float64 in {}, and raises here: {}"
 
 
@@ -45,13 +47,12 @@ class ModelTrial(Trial):
         start = time.perf_counter()
         program = self.builder(self.precision)
         seconds = time.perf_counter() - start
-        if "state" in self.groups:
-            program.load_state(self.groups["state"])
-        program.first_state = self.groups.get("state") or program.state() or None
+        builder.start(program, self.check["by"], self.groups)
+        self.note_start(program)
         start = time.perf_counter()
         returned = getattr(program, self.first_method)()
         program.synchronize()
-        seconds += time.perf_counter() - start
+        seconds += time.perf_counter() - start + (program.building_seconds or 0.0)
         facts = {"compile_seconds": seconds, "model_check": self.described()}
         if self.first_method == "train":
             self.losses = [program.read_loss(returned)]
@@ -60,6 +61,24 @@ class ModelTrial(Trial):
         elif not self.check["restores"]:
             self.verify_outputs(program, facts)  # a forward pass may have changed what they depend on once it is timed
         return program, facts
+
+    def note_start(self, program):
+        """Keep the state that a program starts from; without a name in common with the base's, nothing can be compared."""
+        self.program, loaded = program, program.loaded
+        whole = self.groups.get("state") if not loaded.only_here else None
+        program.first_state = whole or program.state() or None
+        if "state" in self.groups and not loaded.shared:
+            self.check = dict(self.check, by="shapes", reason=state.NOTHING_SHARED, losses64=None)
+
+    def excuse(self, reason):
+        """Return why results that differ may both be right, with how they differ; empty where one is wrong."""
+        if self.check["random"]:
+            return RANDOM.format(reason)
+        if self.check["by"] == "outputs":
+            return NO_STATE.format(self.check["reason"], reason)
+        if self.program.loaded.is_drawn:
+            return OTHER_START.format(self.program.loaded.note(), reason)
+        return OTHER_DRAWS.format(self.base, reason) if self.check["draws"] != self.program.draws() else ""
 
     def described(self):
         """Return how this cell is verified, for its record."""
@@ -72,6 +91,7 @@ class ModelTrial(Trial):
             "fp64": self.float64_verified and not unverified,
             "differs": False,
             "types": "",
+            "partly": "; ".join(self.program.notes()),
             "tolerance": {} if unverified else limits,
         }
 
@@ -98,6 +118,7 @@ class ModelTrial(Trial):
         if not program.has_outputs() or not self.groups.get("outputs"):
             return
         outputs = program.outputs()
+        facts["model_check"]["partly"] = "; ".join(program.notes())
         if self.shapes:
             compare.unchanged_shapes(self.shapes, outputs, facts)
         self.shapes = outputs
@@ -125,11 +146,9 @@ class ModelTrial(Trial):
         try:
             limit = comparison()
         except CellFailure as failure:
-            if failure.kind != "wrong-result" or not (self.check["random"] or self.check["by"] == "outputs"):
+            reason = self.excuse(failure.reason) if failure.kind == "wrong-result" else ""
+            if not reason:
                 raise
-            reason = RANDOM.format(failure.reason)
-            if not self.check["random"]:
-                reason = NO_STATE.format(self.check["reason"], failure.reason)
             if not facts["model_check"]["differs"]:  # the first disagreement is named
                 changes = {"by": "shapes", "reason": reason, "fp64": False, "differs": True, "types": "", "tolerance": {}}
                 facts["model_check"] = dict(facts["model_check"], **changes)
@@ -153,9 +172,7 @@ class ModelTrial(Trial):
     def verify_float64(self, facts):
         """Compare a program in float64 with the base's; where this environment cannot compute so, the facts say why."""
         try:
-            program = self.builder("fp64")
-            if "state" in self.groups:
-                program.load_state(self.groups["state"])
+            program = builder.start(self.builder("fp64"), self.check["by"], self.groups)
             outputs, losses = builder.results(program, self.case)
         except Exception as error:  # whatever a framework raises where it has no such kernel
             traceback.print_exc()
