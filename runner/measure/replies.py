@@ -94,7 +94,8 @@ class Trace(BaseModel):
     restores: bool
     forward_limit: Number | None
     silent: Annotated[dict[Literal["forward", "train"], Text], LIMITED]
-    draws: Text = ""
+    fails: Annotated[list[Literal["forward", "train"]], Field(max_length=2)]
+    draws: Text
 
 
 class ArrayLine(BaseModel):

@@ -59,8 +59,8 @@ def _entries(value, is_all):
         return [(str(index), entry) for index, entry in enumerate(value)]
     if hasattr(type(value), "__dataclass_fields__"):
         return [(name, getattr(value, name)) for name in sorted(type(value).__dataclass_fields__)]
-    if is_all and held.is_users(value) and not hasattr(value, "__array__"):
-        return [(name, entry) for name, entry in held.attributes(value) if not name.startswith("_")]
+    if is_all and held.is_users(value) and not any(hasattr(value, name) for name in ("__array__", "toarray")):
+        return [(name, entry) for name, entry in held.attributes(value) if not name.startswith("_")] or None
     return None
 
 

@@ -14,9 +14,9 @@ def compute(build: "Builder", precision: "str") -> "tuple":
 
     Facts: ``by``, ``reason``, ``losses``, ``losses64`` (None without float64), ``random``, whether the results depend on
     generators that releases may draw differently from, ``restores``, whether the first state, or what a program without
-    a state does, brings the first outputs back after steps; ``draws``, see ``UserModel``; ``silent``, why the results of a
-    phase show nothing; and where results alone are compared, ``forward_limit``, see ``evidence``. Groups: ``state``,
-    ``outputs`` and ``outputs64``.
+    a state does, brings the first outputs back after steps; ``draws``, see ``UserModel``; ``fails``, the phases
+    whose results cannot be made here, and ``silent``, why the results of a phase show nothing; and where results alone are
+    compared, ``forward_limit``, see ``evidence``. Groups: ``state``, ``outputs`` and ``outputs64``.
 
     Raises:
         CellFailure: the user's code does not keep to what it should return, or its numbers are not finite.
@@ -30,7 +30,7 @@ def compute(build: "Builder", precision: "str") -> "tuple":
     case = build.case
     by, reason = method(build, state, outputs)
     facts = {"by": by, "reason": reason, "losses": trace, "losses64": None, "random": False, "restores": False}
-    facts.update(silent=attempts.failures, forward_limit=None, draws=program.draws())
+    facts.update(silent=attempts.failures, fails=sorted(attempts.failures), forward_limit=None, draws=program.draws())
     groups = {"outputs": outputs}
     if by == "shapes":
         return facts, groups
@@ -65,7 +65,7 @@ def first_results(program, attempts):
             outputs = program.outputs()
             compare.finite(outputs, {})
     if trains:
-        with attempts.of("train", bool(outputs)):
+        with attempts.of("train", bool(outputs) and "forward" in program.case["phases"]):
             trace = builder.losses(program)
             compare.finite_losses(trace, {})
     return outputs, trace
