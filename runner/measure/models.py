@@ -1,9 +1,9 @@
 """Users' networks: their files go to each server, and the base environment of a case makes its reference.
 
 The base is the first environment, in the order of the matrix, that computes a case with the same framework, or with any
-framework where the file gives the weights. If it or a phase of it fails, the next one is the base. The first
-reference of all phases, or else the first of some, is kept for the run, in a file, and goes to each server that measures
-the case; a resumed run makes it again.
+framework where the file gives the weights. If it fails, or a phase of it, the next one is the base. The first
+reference of all phases, or else the first one of some, is kept for the run, in a file, and goes to each server that
+measures the case; a resumed run makes it again.
 """
 
 import base64
