@@ -50,7 +50,7 @@ class NumpyModel:
         return (outputs**2).mean()
 
 
-class Lazy(UserModel):  # type: ignore[misc]
+class Lazy(UserModel):
     """Has weights once it was called."""
 
     def is_unbuilt(self) -> bool:
@@ -125,7 +125,7 @@ def test_a_state_that_is_too_large_is_drawn_by_name(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(blob, "MAX_BYTES", 100)
     facts, groups = reference.compute(builder_of(Plain), "fp32")
     assert (facts["by"], facts["reason"], sorted(groups)) == ("drawn", "", ["outputs"])
-    other = builder.start(made(Plain), facts["by"], groups)
+    other: Any = builder.start(made(Plain), facts["by"], groups)
     assert (other.outputs()[0][1] == groups["outputs"][0][1]).all()
     assert builder.losses(other) == facts["losses"]
     weights = dict(other.state())["network.weights"]

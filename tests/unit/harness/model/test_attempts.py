@@ -24,7 +24,8 @@ def test_a_failure_is_kept_and_later_programs_leave_the_phase_out() -> None:
 def test_a_failure_of_the_harness_has_its_own_sentence() -> None:
     attempts = Attempts(build())
     with attempts.of("forward", other=True):
-        raise CellFailure("crash", "net.py:3: forward() returned None: return the outputs")
+        text = "net.py:3: forward() returned None: return the outputs"
+        raise CellFailure("crash", text)  # type: ignore[no-untyped-call]
     reason = "forward() fails in the base: net.py:3: forward() returned None: return the outputs"
     assert attempts.failures == {"forward": reason}
 

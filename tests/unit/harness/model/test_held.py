@@ -12,6 +12,7 @@ import pytest
 
 from runner.harness.model import held
 
+walk: Any = held.walk
 X = np.zeros(3)
 
 
@@ -61,7 +62,7 @@ def closure() -> Callable[[], Any]:
 
 def names(**attributes: Any) -> list[str]:
     """Return where X is found in an object with attributes."""
-    return [name for name, value in held.walk(SimpleNamespace(**attributes)) if value is X]
+    return [name for name, value in walk(SimpleNamespace(**attributes)) if value is X]
 
 
 PLACES: dict[str, tuple[Any, list[str]]] = {
@@ -102,24 +103,22 @@ def test_a_value_with_two_names_has_both() -> None:
 
 def test_the_object_itself_comes_first_with_an_empty_name() -> None:
     root = SimpleNamespace(a=1)
-    assert list(held.walk(root)) == [("", root), ("a", 1)]
+    assert list(walk(root)) == [("", root), ("a", 1)]
 
 
 def test_an_object_of_a_framework_is_yielded_and_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     framework = type("Module", (), {"__module__": "torch.nn.modules"})
     network = type("Net", (framework,), {"__module__": "my_network"})()
     network.inside = X
-    assert [name for name, value in held.walk(SimpleNamespace(net=network)) if value is network] == ["net"]
+    assert [name for name, value in walk(SimpleNamespace(net=network)) if value is network] == ["net"]
     assert names(net=network) == []
 
 
 def test_an_object_that_is_whole_is_not_looked_into() -> None:
-    found = held.walk(SimpleNamespace(a=Trainer(X)), lambda value: isinstance(value, Trainer))
+    found = walk(SimpleNamespace(a=Trainer(X)), lambda value: isinstance(value, Trainer))
     assert [name for name, _ in found] == ["", "a"]
 
 
 def test_a_data_set_in_a_list_costs_no_more_than_the_bound() -> None:
-    assert (
-        len(list(held.walk(SimpleNamespace(a=[[0] * 999] * 99, b=[list(range(999)) for _ in range(99)])))) == held.MOST
-    )
+    assert len(list(walk(SimpleNamespace(a=[[0] * 999] * 99, b=[list(range(999)) for _ in range(99)])))) == held.MOST
     assert names(a=[0] * (held.MOST + 1), b=X) == ["b"]

@@ -47,7 +47,7 @@ def model(tmp_path: Path) -> Any:
 def test_a_failure_has_the_line_of_the_method(model: Any, tmp_path: Path, name: str, line: int) -> None:
     method = getattr(model, name)
     with pytest.raises(CellFailure) as caught, mistakes.located(method, str(tmp_path)):
-        raise CellFailure("crash", "it returned None", {"a": 1})
+        raise CellFailure("crash", "it returned None", {"a": 1})  # type: ignore[no-untyped-call]
     assert (caught.value.reason, caught.value.facts) == (f"net.py:{line}: it returned None", {"a": 1})
     with pytest.raises(TypeError) as raised, mistakes.located(functools.partial(method), str(tmp_path)):
         raise TypeError("unknown type")

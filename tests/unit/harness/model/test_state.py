@@ -24,7 +24,7 @@ class Side:
         """Build it."""
         self.arrays = {name.replace("__", "."): array.copy() for name, array in arrays.items()}
         self.calls: list[str] = []
-        self.store = state.Store(self.arrays, self.read, self.write, aliases)
+        self.store = state.Store(self.arrays, self.read, self.write, aliases)  # type: ignore[no-untyped-call]
 
     def read(self) -> list[Any]:
         """Return all arrays."""
@@ -45,7 +45,8 @@ class Side:
 
 
 def test_a_state_of_the_same_names_is_read_once_and_written_once() -> None:
-    side = Side(**{f"net__{number}": WEIGHT for number in range(200)})
+    arrays: dict[str, Any] = {f"net__{number}": WEIGHT for number in range(200)}
+    side = Side(**arrays)
     loaded = side.load(**{f"net__{number}": OTHER for number in range(200)})
     assert (loaded.shared, loaded.note(), side.calls) == (200, "", ["read", "write"])
     assert all((array == OTHER).all() for array in side.arrays.values())
@@ -53,7 +54,8 @@ def test_a_state_of_the_same_names_is_read_once_and_written_once() -> None:
 
 @pytest.mark.parametrize("wrapped", ["net___orig_mod__a", "module__net__a", "net__module___orig_mod__a"])
 def test_a_wrapper_changes_no_name(wrapped: str) -> None:
-    side = Side(**{wrapped: WEIGHT})
+    arrays: dict[str, Any] = {wrapped: WEIGHT}
+    side = Side(**arrays)
     assert [name for name, _ in state.read([side.store], no_tensor)] == ["net.a"]
     assert side.load(net__a=OTHER).shared == 1
     assert (side.arrays[wrapped.replace("__", ".")] == OTHER).all()
