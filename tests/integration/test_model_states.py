@@ -94,16 +94,16 @@ def check(records: Outcomes, name: str, environment: str = "np-b", phase: str = 
 
 @pytest.mark.parametrize("name", CHECKED)
 def test_what_both_sides_have_is_compared_and_the_rest_is_named(records: Outcomes, name: str) -> None:
-    found = check(records, f"checked {name}")
-    assert (found["by"], found["differs"], found["partly"]) == ("state", False, CHECKED[name][1])
+    verified = check(records, f"checked {name}")
+    assert (verified["by"], verified["differs"], verified["partly"]) == ("state", False, CHECKED[name][1])
     assert check(records, f"checked {name}", phase="train")["by"] == "state"
 
 
 @pytest.mark.parametrize("name", DIFFER)
 def test_weights_that_one_release_alone_has_excuse_a_disagreement(records: Outcomes, name: str) -> None:
-    found = check(records, f"differ {name}")
-    assert (found["by"], found["differs"]) == ("shapes", True)
-    assert found["reason"].startswith(DIFFER[name][1])
+    verified = check(records, f"differ {name}")
+    assert (verified["by"], verified["differs"]) == ("shapes", True)
+    assert verified["reason"].startswith(DIFFER[name][1])
     assert check(records, f"differ {name}", "np-a")["by"] == "state"
 
 

@@ -184,10 +184,10 @@ class UserModel(Implementation):
     def keep_generators(self, number=None):
         """Remember where the generators that the object holds stand, unless that is known; seed them first with a number."""
         if self.generators is None:
-            found = generators.among([value for _, value in self.attributes()])
-            for each in found if number is not None else ():
+            among = generators.among([value for _, value in self.attributes()])
+            for each in among if number is not None else ():
                 generators.reseed(each, number)
-            self.generators = [generators.kept(each) for each in found]
+            self.generators = [generators.kept(each) for each in among]
 
     def put_generators_back(self):
         """Put back the generators that the object holds to where they stood when the state was first read or written."""

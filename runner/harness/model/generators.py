@@ -14,11 +14,11 @@ CLASSES = {
 
 def among(values: "list") -> "list":
     """Return the generators among values, each once."""
-    found = []
+    distinct = []
     for value in values:
-        if kind_of(value) and not any(value is each for each in found):
-            found.append(value)
-    return found
+        if kind_of(value) and not any(value is each for each in distinct):
+            distinct.append(value)
+    return distinct
 
 
 def kind_of(value: "object") -> "object":

@@ -18,7 +18,7 @@ NAMESPACES = (types.SimpleNamespace, argparse.Namespace)
 """Classes of the standard library whose attributes are the user's."""
 DEPTH = 6
 """Steps from the user's object to a value: attributes, entries and variables of closures."""
-MOST = 20000
+LIMIT = 20000
 """Values that are looked at: a data set in a list has many."""
 STANDARD = os.path.dirname(os.__file__)
 
@@ -41,7 +41,7 @@ def walk(root: "object", is_whole: "object" = never) -> "object":
     """
     seen = set()
     waiting = [("", root, DEPTH)]
-    for _ in range(MOST):
+    for _ in range(LIMIT):
         if not waiting:
             return
         name, value, depth = waiting.pop()
@@ -55,7 +55,7 @@ def walk(root: "object", is_whole: "object" = never) -> "object":
 
 def entries(value: "object", is_whole: "object" = never) -> "list":
     """Return [(name, value)] of what a value holds; nothing for one that is not looked into."""
-    if isinstance(value, (dict, list, tuple)) and len(value) > MOST:
+    if isinstance(value, (dict, list, tuple)) and len(value) > LIMIT:
         return []
     if isinstance(value, dict):
         return [(str(key), value[key]) for key in sorted(value, key=str)]
@@ -96,13 +96,13 @@ def in_function(function: "object") -> "list":
 
 def attributes(value: "object") -> "list":
     """Return [(name, value)] of the attributes of an object, by name; properties are not computed."""
-    found = dict(getattr(value, "__dict__", {}))
+    values = dict(getattr(value, "__dict__", {}))
     for kind in type(value).__mro__:
         slots = kind.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if name not in ("__dict__", "__weakref__") and hasattr(value, name):
-                found[name] = getattr(value, name)
-    return sorted((name, found[name]) for name in found if isinstance(name, str)) if found else []
+                values[name] = getattr(value, name)
+    return sorted((name, values[name]) for name in values if isinstance(name, str)) if values else []
 
 
 def is_users(value: "object") -> "bool":

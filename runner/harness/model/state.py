@@ -85,7 +85,7 @@ def without_wrappers(names: "list") -> "dict":
 
 def stripped(name: "str") -> "str":
     """Return a name without what wrappers have added."""
-    return PARAMETRIZED.sub(lambda found: found.group(1) + "_" + "gv"[int(found.group(2))], WRAPPERS.sub("", name))
+    return PARAMETRIZED.sub(lambda match: match.group(1) + "_" + "gv"[int(match.group(2))], WRAPPERS.sub("", name))
 
 
 def read(stores: "list", as_array: "object") -> "list":

@@ -65,8 +65,8 @@ class ModelTrial(Trial):
     def note_start(self, program):
         """Keep the state that a program starts from; without a name in common with the base's, nothing can be compared."""
         self.program, loaded = program, program.loaded
-        whole = self.groups.get("state") if not loaded.only_here else None
-        program.first_state = whole or program.state() or None
+        complete = self.groups.get("state") if not loaded.only_here else None
+        program.first_state = complete or program.state() or None
         if "state" in self.groups and not loaded.shared:
             self.check = dict(self.check, by="shapes", reason=state.NOTHING_SHARED, losses64=None)
 

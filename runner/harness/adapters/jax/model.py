@@ -105,8 +105,8 @@ class UserModel(Base):
         stores = []
         for prefix, owner in self.owners():
             for name, value in held.attributes(owner):
-                place = Nnx(value) if is_nnx(value) else Attribute(owner, name)
-                store = self.tree_store("{}.{}".format(prefix, name).strip("."), place)
+                source = Nnx(value) if is_nnx(value) else Attribute(owner, name)
+                store = self.tree_store("{}.{}".format(prefix, name).strip("."), source)
                 stores += [store] if store.names else []
         return stores
 
@@ -118,20 +118,20 @@ class UserModel(Base):
                 owners.setdefault(id(value), (name, value))
         return sorted(owners.values(), key=lambda pair: pair[0])
 
-    def tree_store(self, prefix, place):
-        """Return the store of the arrays in the tree of a place; without names where it holds none."""
+    def tree_store(self, prefix, source):
+        """Return the store of the arrays in the tree of a source; without names where it holds none."""
         import jax
 
-        paths, leaves = named_leaves(place.read())
+        paths, leaves = named_leaves(source.read())
         chosen = [index for index, leaf in enumerate(leaves) if is_array(leaf)]
         if chosen:
             chosen = [index for index, leaf in enumerate(leaves) if is_array(leaf) or is_number(leaf)]
 
         def write(values):
-            leaves, structure = jax.tree_util.tree_flatten(place.read())
+            leaves, structure = jax.tree_util.tree_flatten(source.read())
             for index, array in zip(chosen, values):
                 leaves[index] = leaves[index] if array is None else alike(leaves[index], array)
-            place.write(jax.tree_util.tree_unflatten(structure, leaves))
+            source.write(jax.tree_util.tree_unflatten(structure, leaves))
 
         names = ["{}.{}".format(prefix, paths[index]).strip(".") for index in chosen]
         return Store(names, lambda: [leaves[index] for index in chosen], write)

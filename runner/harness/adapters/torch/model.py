@@ -51,15 +51,15 @@ class UserModel(compat.OnDevice, Base):
 
         Its name is the first that no wrapper has changed: ``net.weight``, and not ``compiled._orig_mod.weight``.
         """
-        torch, found = compat.torch, []
+        torch, named = compat.torch, []
         for name, value in self.attributes():
             if isinstance(value, torch.nn.Module):
                 state = value.state_dict()
-                found += [((name + "." + key).strip("."), state[key]) for key in state if torch.is_tensor(state[key])]
+                named += [((name + "." + key).strip("."), state[key]) for key in state if torch.is_tensor(state[key])]
             elif torch.is_tensor(value) and getattr(value, "requires_grad", False) and value.is_leaf:
-                found.append((name, value.data))
+                named.append((name, value.data))
         names, tensors = collections.OrderedDict(), []
-        for name, tensor in found:
+        for name, tensor in named:
             identity = (tensor.data_ptr(), tuple(tensor.size())) if tensor.numel() else name
             if identity not in names:
                 tensors.append(tensor)

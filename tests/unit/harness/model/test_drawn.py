@@ -39,9 +39,9 @@ def test_weights_follow_from_seed_name_and_shape_alone(name: str) -> None:
 
 
 def test_a_large_array_is_drawn_in_pieces_as_it_is_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = by_name(BUILT)["weight"]
+    expected = by_name(BUILT)["weight"]
     monkeypatch.setattr(drawn, "CHUNK", 7)
-    assert (by_name(BUILT)["weight"] == whole).all()
+    assert (by_name(BUILT)["weight"] == expected).all()
 
 
 def test_the_first_numbers_are_those_of_every_release_of_numpy() -> None:

@@ -115,10 +115,10 @@ def test_an_object_of_a_framework_is_yielded_and_not_looked_into(monkeypatch: py
 
 
 def test_an_object_that_is_whole_is_not_looked_into() -> None:
-    found = walk(SimpleNamespace(a=Trainer(X)), lambda value: isinstance(value, Trainer))
-    assert [name for name, _ in found] == ["", "a"]
+    pairs = walk(SimpleNamespace(a=Trainer(X)), lambda value: isinstance(value, Trainer))
+    assert [name for name, _ in pairs] == ["", "a"]
 
 
 def test_a_data_set_in_a_list_costs_no_more_than_the_bound() -> None:
-    assert len(list(walk(SimpleNamespace(a=[[0] * 999] * 99, b=[list(range(999)) for _ in range(99)])))) == held.MOST
-    assert names(a=[0] * (held.MOST + 1), b=X) == ["b"]
+    assert len(list(walk(SimpleNamespace(a=[[0] * 999] * 99, b=[list(range(999)) for _ in range(99)])))) == held.LIMIT
+    assert names(a=[0] * (held.LIMIT + 1), b=X) == ["b"]

@@ -70,8 +70,8 @@ def test_a_layer_is_found_once_wherever_it_is_kept() -> None:
     def step() -> Any:
         return layer
 
-    found: Any = held.walk(SimpleNamespace(trainer=SimpleNamespace(step=step), model=layer))
-    assert [store.names for store in layer_stores(list(found))] == [["model.0"]]
+    values: Any = held.walk(SimpleNamespace(trainer=SimpleNamespace(step=step), model=layer))
+    assert [store.names for store in layer_stores(list(values))] == [["model.0"]]
 
 
 def test_a_model_that_is_not_built_is_a_layer() -> None:
