@@ -46,6 +46,7 @@ CODES = (
     "short-budget",
     "spread",
     "other-types",
+    "partly-compared",
     "load",
     "governor",
     "unpinned",
