@@ -18,7 +18,7 @@ class Builder(object):
         """Return a new program."""
         return self.implementation(self.case, self.module, self.weights, self.device, precision)
 
-    def with_other_generators(self, precision: "str", number: "int" = 1) -> "object":
+    def with_other_generators(self, precision, number=1):
         """Return a new program whose framework, and the generators that it holds, are seeded with other numbers.
 
         ``random`` draws the same.

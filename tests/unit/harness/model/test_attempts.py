@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from runner.harness.errors import CellFailure
+from runner.harness.model import attempts as attempts_module
 from runner.harness.model.attempts import Attempts
 
 
@@ -35,3 +36,17 @@ def test_a_failure_that_leaves_nothing_is_raised() -> None:
     with pytest.raises(SystemExit), attempts.of("forward", other=False):
         raise SystemExit(3)
     assert attempts.failures == {}
+
+
+def test_a_wrong_result_is_raised_whatever_the_other_phase_has() -> None:
+    attempts = Attempts(build())
+    with pytest.raises(CellFailure, match="changes its shapes"), attempts.of("forward", other=True):
+        raise CellFailure("wrong-result", "the network changes its shapes")  # type: ignore[no-untyped-call]
+    assert attempts.failures == {}
+
+
+def test_a_case_without_phases_that_fail_is_another_one() -> None:
+    case = build().case
+    assert attempts_module.without(case, []) == {**case, "fails": []}
+    assert attempts_module.without(case, ["forward", "train"])["phases"] == []
+    assert case["phases"] == ["forward", "train"]
