@@ -23,11 +23,12 @@ from scipy.stats import binomtest
 
 from benchmarks.environments import Ready, nothing, ready, request
 from benchmarks.settling import channel
-from runner.analysis.model import MIN_ROUNDS, Round, TurnMedians, log_ratio
+from runner.analysis.model import MIN_ROUNDS, Round, TurnCalls, TurnMedians, log_ratio
 from runner.analysis.tables import turn_medians
 from runner.backends import harness_archive
 from runner.core.locks import exclusive
 from runner.core.model import Cell, Provisioned
+from runner.harness import turn_plan
 from runner.measure.references import References
 from runner.measure.session import Session
 from runner.session.options import Options
@@ -42,7 +43,7 @@ SECONDS = 0.25  # of samples of each side in a round, as in the quick preset
 EARLY = 5  # rounds of the control, and of those in turns whose spread is laid beside it
 WAIT = """
 
-def measure(call, synchronize, clock, seconds, wait=None, _measure=measure):
+def measure(call, synchronize, clock, seconds, *others, _measure=measure, **named):
     for _ in range(3):
         call()
     synchronize()
@@ -59,7 +60,7 @@ def measure(call, synchronize, clock, seconds, wait=None, _measure=measure):
         while clock() < end:
             pass
 
-    return _measure(slower, synchronize, clock, seconds, wait)
+    return _measure(slower, synchronize, clock, seconds, *others, **named)
 """
 """Put behind the harness's timing: a step and a busy wait of a share of what the step took."""
 
@@ -126,6 +127,11 @@ class Bench:
             side: self.send(session, cell, already_verified=already_verified, turns=True)
             for side, session in sessions.items()
         }
+        for side, session in sessions.items():
+            replies[side] = session.go_on(600.0)  # it has built its program, and warms up
+        plans = turn_plan.plans([replies[side]["pace"] for side in sessions], self.budget)
+        for (side, session), plan in zip(sessions.items(), plans, strict=True):
+            replies[side] = session.go_on(600.0, plan)
         while waiting := [side for side in sessions if side not in rounds]:
             for side in chance.sample(waiting, len(waiting)):
                 if replies[side].get("reply") == "turn":
@@ -150,9 +156,12 @@ def took(cell: Cell, session: Session, reply: Mapping[str, Any]) -> Round:
     if reply["status"] != "ok":
         raise SystemExit(f"{cell.id}: {reply['reason']}")
     session.settle()
-    counts = reply.get("turns")
-    turns = TurnMedians("", turn_medians(reply["seconds"], counts)) if counts else None
-    return float(statistics.median(reply["seconds"])), turns
+    counts, seconds = reply.get("turns"), reply["seconds"]
+    if not counts:
+        return float(statistics.median(seconds)), None
+    plan = (reply["batch"], counts[0], bool(reply["leads"]), reply["first_call"])
+    turns = TurnMedians("", turn_medians(seconds, counts), TurnCalls(np.array(seconds), plan))
+    return float(statistics.median(seconds)), turns
 
 
 Way = Callable[..., float]

@@ -68,6 +68,7 @@ def log_ratios(base: Sequence[Round], other: Sequence[Round]) -> list[float]:
         (base_turns.medians, other_turns.medians)
         for (_, base_turns), (_, other_turns) in zip(base, other, strict=True)
         if base_turns and other_turns and base_turns.name == other_turns.name
+        if not (base_turns.calls and other_turns.calls)
     ]
     sizes = {len(medians) for pair in pairs for medians in pair}
     if len(pairs) < len(base) or len(sizes) != 1:

@@ -12,7 +12,7 @@ from runner.core.model import Cell
 from runner.core.model.cells import is_control, plain
 from runner.stats.intervals import MARGIN
 
-Verdict = Literal["slower", "faster", "same", "inconclusive", "not-comparable", "not-measured"]
+Verdict = Literal["slower", "faster", "same", "same-median", "inconclusive", "not-comparable", "not-measured"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Kind = Literal["framework", "speed", "digest", "package", "alone", "rest"]
 """The kinds of a difference, in the order they are shown; see ``Difference``."""
@@ -51,6 +51,10 @@ class Row:
         round_sd: standard deviation of a round's log ratio; None with one round, and without an interval.
         independent_rounds: ``rounds``, or the number of pairs of servers if several rounds share them.
         robust: its rounds without outliers, where these make most of ``round_sd``; else None, as for a decided row.
+        mean_ratio: other over base of the mean time of all calls, see ``compare.tails``; None if the sides share no
+            round. ``mean_ratio_low`` and ``mean_ratio_high`` are the ends of its 95 % interval.
+        base_p95_seconds: the time that 95 % of the base's calls do not exceed; None if it is not known. ``p95_seconds``
+            is the other's.
         p_value: of no difference, for all looks together; None if there is no interval, as are the next three.
         level: the two-sided level of the interval that decides: the error that its look may spend.
         deciding_low: lower end of the interval that decides, ``deciding_high`` the upper; wider than the 95 % interval
@@ -84,6 +88,11 @@ class Row:
     round_sd: float | None = None
     independent_rounds: int = 0
     robust: RobustRounds | None = None
+    mean_ratio: float | None = None
+    mean_ratio_low: float | None = None
+    mean_ratio_high: float | None = None
+    base_p95_seconds: float | None = None
+    p95_seconds: float | None = None
     p_value: float | None = None
     level: float | None = None
     deciding_low: float | None = None
@@ -101,6 +110,11 @@ class Row:
     def measured_cells(self) -> tuple[Cell, Cell]:
         """The cells whose rounds the row is of, the base's first: further rounds measure them."""
         return (plain(self.base), plain(self.other)) if self.in_plain_processes else (self.base, self.other)
+
+    @property
+    def verdict_on_median(self) -> Verdict:
+        """The verdict without regard to the means, which searches and nights do not follow."""
+        return "same" if self.verdict == "same-median" else self.verdict
 
     @property
     def cell_ids(self) -> tuple[str, str]:

@@ -9,7 +9,9 @@ from runner.core.model import Cell
 from runner.store.journal import Journal
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 Level = Literal["good", "fair", "poor"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -25,11 +27,31 @@ MIN_ROUNDS = 3
 """Rounds that it takes to estimate the noise: with two, a 95 % interval reaches nine standard deviations each way."""
 
 
+class TurnCalls(NamedTuple):
+    """The samples of a cell's turns in a round.
+
+    Attributes:
+        seconds: (N,), of a call each, in the order taken.
+        plan: calls in a sample, samples in a turn, whether a call that is no sample leads a turn, and how many calls
+            precede the first turn. Two cells with the same plan made the same calls.
+    """
+
+    seconds: "NDArray[np.float64]"
+    plan: tuple[int, int, bool, int]
+
+
 class TurnMedians(NamedTuple):
-    """The medians of a cell's turns in a round, in seconds, and a name that the cells that took turns share."""
+    """The turns of a cell in a round.
+
+    Attributes:
+        name: shared by the cells that took turns with each other.
+        medians: of each turn, in seconds.
+        calls: None in runs of older programs, whose turns had 10 ms, however many calls these were.
+    """
 
     name: str
     medians: tuple[float, ...]
+    calls: TurnCalls | None = None
 
 
 Round = tuple[float, TurnMedians | None]
@@ -39,18 +61,32 @@ Round = tuple[float, TurnMedians | None]
 def log_ratio(base: Round, other: Round) -> float:
     """Return the datum of a round: the logarithm of other over base.
 
-    If both took turns with each other, it is the median over the ratios of adjacent turns: a disturbance that lasts for
-    some turns then affects both sides, or few of the ratios. Otherwise it is the ratio of the medians.
+    If both took turns with each other, and their turns have the same calls, it is the median over the calls of the
+    ratio of a call's times. If their turns have other calls, it is the median over the ratios of adjacent turns. A
+    disturbance that lasts for some turns then affects both sides, or few of the ratios. Otherwise it is the ratio of
+    the medians.
 
     >>> round(math.exp(log_ratio((1.0, TurnMedians("a", (1.0, 3.0, 1.0))), (2.0, TurnMedians("a", (2.0, 6.0))))), 9)
     2.0
     """
     if base[1] and other[1] and base[1].name == other[1].name:
+        if base[1].calls and other[1].calls and base[1].calls.plan == other[1].calls.plan:
+            return _log_ratio_of_calls(base[1].calls.seconds, other[1].calls.seconds)
         turns = zip(base[1].medians, other[1].medians, strict=False)  # one may have been precise before the other
         ratios = sorted([other_seconds / base_seconds for base_seconds, other_seconds in turns])
         low, high = ratios[(len(ratios) - 1) // 2], ratios[len(ratios) // 2]  # the logarithm keeps the order
         return math.log(low) if low == high else (math.log(low) + math.log(high)) / 2
     return math.log(other[0] / base[0])
+
+
+def _log_ratio_of_calls(base: "NDArray[np.float64]", other: "NDArray[np.float64]") -> float:
+    """Return the median of the logarithms of other over base, call by call; one side may have made more of them."""
+    import numpy as np
+
+    count = min(len(base), len(other))
+    ratios = other[:count] / base[:count]
+    ratios.partition(((count - 1) // 2, count // 2))
+    return float(np.log(ratios[[(count - 1) // 2, count // 2]]).mean())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +108,8 @@ class Dataset:
 
     Attributes:
         samples: a row for each measured iteration that counts, with the columns of ``runner.store.samples.COLUMNS``.
-        rounds: a row for each good record: the cell, its facts, ``seconds`` (the median), ``iterations``
-            and ``turns``, a ``TurnMedians`` or None.
+        rounds: a row for each good record: the cell, its facts, ``seconds`` (the median), ``iterations``, ``times`` (an
+            array of its samples) and ``turns``, a ``TurnMedians`` or None.
         failures: a row for each failed record: the cell, its facts, ``failure``, ``reason`` and ``model_check``.
         plan: every requested cell.
         machine: facts about the machine.

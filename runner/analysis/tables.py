@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from msgspec import UNSET, UnsetType
 
-from runner.analysis.model import TurnMedians
+from runner.analysis.model import TurnCalls, TurnMedians
 from runner.core.facts import TEXT_COLUMNS, VALUE_COLUMNS
 from runner.core.model import Cell, Record
 from runner.store.records import QuickRecord, StoredRecord, quick_of
@@ -69,7 +69,7 @@ class TableBuilder:
         self.environments = environments or {}
         self.good: list[Any] = []  # row after row, each with all of ``DERIVED`` and ``COPIED``
         self.times, self.counts = array("d"), array("q")
-        self.turns: list[tuple[str, list[int]] | None] = []
+        self.turns: list[_Turns | None] = []
         self.leads = array("d")  # of each turn; NaN where a turn has none
         self.bad: list[Any] = []
         self.failures: list[tuple[str | None, str | None]] = []
@@ -105,6 +105,7 @@ class TableBuilder:
                 seconds=segment_medians(times, counts),
                 iterations=counts,
                 turns=pd.Series(self._turns(times), dtype=object),
+                times=pd.Series(np.split(times, np.cumsum(counts)[:-1]) if len(counts) else [], dtype=object),
                 **facts,
             ),
             failures=_table(bad).assign(failure=failures, reason=reasons, model_check=checks),
@@ -112,12 +113,12 @@ class TableBuilder:
 
     def _turn_columns(self, counts: "npt.NDArray[np.int64]") -> Mapping[str, Any]:
         """Return the columns of samples that tell which of them share a turn; ``counts`` are those of the records."""
-        sizes = [turns[1] if turns else [count] for turns, count in zip(self.turns, counts.tolist(), strict=True)]
+        sizes = [turns.sizes if turns else [count] for turns, count in zip(self.turns, counts.tolist(), strict=True)]
         segments = np.fromiter(chain.from_iterable(sizes), dtype=np.int64)
         numbers = np.fromiter(chain.from_iterable(range(len(of_record)) for of_record in sizes), dtype=np.int64)
         leads = np.full(int(counts.sum()), np.nan)
         leads[np.cumsum(segments) - segments] = np.array(self.leads, dtype=np.float64)
-        names = _categories([turns[0] if turns else "" for turns in self.turns])
+        names = _categories([turns.name if turns else "" for turns in self.turns])
         return {
             "turn": np.repeat(numbers, segments),
             "turns_with": names.take(np.repeat(np.arange(len(counts)), counts)),
@@ -126,12 +127,14 @@ class TableBuilder:
 
     def _turns(self, times: "npt.NDArray[np.float64]") -> list[TurnMedians | None]:
         """Return the turns of each good record; of a record without turns, all samples are one segment."""
-        sizes = (turns[1] if turns else (count,) for turns, count in zip(self.turns, self.counts, strict=True))
+        sizes = (turns.sizes if turns else (count,) for turns, count in zip(self.turns, self.counts, strict=True))
         medians = segment_medians(times, np.fromiter(chain.from_iterable(sizes), dtype=np.int64)).tolist()
-        of_records, end = list[TurnMedians | None](), 0
-        for turns in self.turns:
-            begin, end = end, end + (len(turns[1]) if turns else 1)
-            of_records.append(TurnMedians(turns[0], tuple(medians[begin:end])) if turns else None)
+        of_records, end, first = list[TurnMedians | None](), 0, 0
+        for turns, count in zip(self.turns, self.counts, strict=True):
+            begin, end = end, end + (len(turns.sizes) if turns else 1)
+            samples = times[first : first + count]
+            of_records.append(turns.of(medians[begin:end], samples) if turns else None)
+            first += count
         return of_records
 
     def _derived_columns(self, quick: QuickRecord) -> tuple[Any, ...]:
@@ -187,22 +190,44 @@ def samples_of(
 def turns_of(record: Record) -> TurnMedians | None:
     """Return the turns of a good record; None if it took none, or lacks the number of samples of each."""
     turns = _turns_of(quick_of(record))
-    return TurnMedians(turns[0], turn_medians(record.seconds, turns[1])) if turns else None
+    if turns is None:
+        return None
+    return turns.of(turn_medians(record.seconds, turns.sizes), np.array(record.seconds, dtype=np.float64))
 
 
-def _turns_of(quick: QuickRecord) -> tuple[str, list[int]] | None:
-    """Return the name of the turns of a good record, and the number of samples in each."""
+class _Turns(NamedTuple):
+    """The turns of a good record: their name, the number of samples in each, and ``TurnCalls.plan`` if it is known."""
+
+    name: str
+    sizes: list[int]
+    plan: tuple[int, int, bool, int] | None
+
+    def of(self, medians: Sequence[float], seconds: "npt.NDArray[np.float64]") -> TurnMedians:
+        """Return the turns, given the median of each, and all samples."""
+        return TurnMedians(self.name, tuple(medians), TurnCalls(seconds, self.plan) if self.plan else None)
+
+
+def _turns_of(quick: QuickRecord) -> _Turns | None:
+    """Return the turns of a good record; None if it took none, or lacks the number of samples of each."""
     counts, name = quick.facts.turns, quick.facts.turns_with
     if not isinstance(counts, list) or not counts or not name or {*map(type, counts)} != {int}:
         return None
     if min(counts) < 1 or sum(counts) != len(quick.seconds):
         return None
-    return f"{name}/{quick.attempt}", counts
+    return _Turns(f"{name}/{quick.attempt}", counts, _plan_of(quick, counts))
 
 
-def _leads_of(quick: QuickRecord, turns: tuple[str, list[int]] | None) -> list[float]:
+def _plan_of(quick: QuickRecord, counts: Sequence[int]) -> tuple[int, int, bool, int] | None:
+    """Return ``TurnCalls.plan``; None in records of older programs, which do not say which calls they timed."""
+    first_call, batch, leads = quick.facts.first_call, quick.facts.batch, quick.facts.leads
+    if type(first_call) is not int or type(batch) is not int or len(set(counts)) > 1:
+        return None
+    return batch, counts[0], bool(leads) and leads is not UNSET, first_call
+
+
+def _leads_of(quick: QuickRecord, turns: _Turns | None) -> list[float]:
     """Return the seconds of the call before each turn of a good record; NaN where that is not known, or not all led."""
-    count, leads = len(turns[1]) if turns else 1, quick.facts.leads
+    count, leads = len(turns.sizes) if turns else 1, quick.facts.leads
     if not turns or not isinstance(leads, list) or len(leads) != count:
         return [np.nan] * count
     return [np.nan if lead is None else float(lead) for lead in leads]

@@ -145,6 +145,8 @@ FACTS: tuple[Fact, ...] = (
     Fact("turns", "harness", type="integers"),
     Fact("turns_with", "harness", column="value", quality=True, type="label"),
     Fact("leads", "harness", type="samples"),
+    Fact("first_call", "harness", type="count"),
+    Fact("catch_up_seconds", "harness", type="seconds"),
     Fact("cpus", "harness", column="value", quality=True, type="integers"),
     Fact("gpu_affinity", "runner", "CPUs of the server", column="value", quality=True, type="text"),
     Fact("opened_by_import", "runner", "devices that the import opens"),

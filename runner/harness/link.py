@@ -1,5 +1,6 @@
-"""What a child has of its server: the pipe for its result, and the one on which it announces that it waits for its turn."""
+"""What a child has of its server: a pipe for its result, one on which it announces that it waits, and one for its plan."""
 
+import json
 import os
 import signal
 import sys
@@ -7,26 +8,38 @@ import threading
 
 from . import procfs, protocol
 
-BUILT, TURN, TIMED = "built", "turn", "timed"
-"""Why a child waits: it has built its program and warms up next; it takes samples next; all its samples are taken."""
-STAGES = {b"b": BUILT, b"t": TURN, b"d": TIMED}
+BUILT, WARM, TURN, TIMED = "built", "warm", "turn", "timed"
+"""Why a child waits: it has built its program and warms up next; it has warmed up, and takes turns as it will be told; it
+takes samples next; all its samples are taken."""
+STAGES = {b"b": BUILT, b"w": WARM, b"t": TURN, b"d": TIMED}
+ANNOUNCED_BYTES = 256  # of an announcement: a key of STAGES and, with WARM, what the child found
+PLAN_BYTES = 4096  # what a pipe takes at once, so that neither end waits for the other
 PLAIN, FORK = "plain", "fork"
 """How a process that times a cell comes to be: as a fresh interpreter, or as a copy of its server."""
 
 
 class ServerLink(object):
-    """The child's ends of two pipes; called with a stage, it returns when it is the child's turn."""
+    """The child's ends of three pipes; called with a stage, it returns when it is the child's turn."""
 
-    def __init__(self, result: "int", turns: "int", token: "str") -> "None":
-        """Take the descriptors to write to, and the token that the result has to carry."""
-        self.result, self.turns, self.token = result, turns, token
+    def __init__(self, result: "int", turns: "int", plan: "int", token: "str") -> "None":
+        """Take the descriptors to write the result and the stages to, that to read the plan from, and the result's token."""
+        self.result, self.turns, self.plan, self.token = result, turns, plan, token
 
     def __call__(self, stage: "str" = TURN) -> "None":
         """Announce that this process waits, and at which stage; stop all its threads until it is continued.
 
         A thread pool that spins while it waits for work would disturb the process whose turn it is.
         """
-        os.write(self.turns, next(code for code in STAGES if STAGES[code] == stage))
+        self.stop(stage, b"")
+
+    def agree(self, pace: "dict") -> "dict":
+        """Wait at WARM with what this process found, see ``turn_plan.pace``; return the plan of its turns."""
+        self.stop(WARM, json.dumps(pace, sort_keys=True).encode("ascii"))
+        return json.loads(os.read(self.plan, PLAN_BYTES).decode("ascii"))
+
+    def stop(self, stage: "str", more: "bytes") -> "None":
+        """Announce a stage with what follows it, and stop until this process is continued."""
+        os.write(self.turns, next(code for code in STAGES if STAGES[code] == stage) + more)
         signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # sent to itself, it stops before the call returns
 
     def send(self, message: "dict") -> "None":
@@ -39,6 +52,7 @@ class ServerLink(object):
 
     def kept_open(self) -> "dict":
         """Keep the pipes open for the program that this process executes; return the arguments of its link."""
-        for descriptor in (self.result, self.turns):
+        pipes = {"result": self.result, "turns": self.turns, "plan": self.plan}
+        for descriptor in pipes.values():
             os.set_inheritable(descriptor, True)
-        return {"result": self.result, "turns": self.turns, "token": self.token}
+        return dict(pipes, token=self.token)

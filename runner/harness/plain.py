@@ -115,7 +115,7 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
         facts["arithmetic"] = program.description
     if wait is not None:
         wait(BUILT)
-    times = worker.on_device(program.waits_for_device, request, worker.time_call(program, call, request, wait))
+    times = worker.on_device(program.waits_for_device, request, worker.time_call(program, call, request, wait, earlier=1))
     if wait is not None:
         wait(TIMED)
     if request["device"] != "cpu":

@@ -3,7 +3,7 @@
 Pure, except for the calls and the clock, which are passed in.
 """
 
-from .timing import MIN_SAMPLES, median
+from .timing import MIN_SAMPLES, TICK, median
 
 OPERATION_SECONDS = 0.002  # a sample of a single operation lasts at least as long
 STEP_SECONDS = 0.005  # likewise of a network's step; a step that lasts as long is a sample by itself
@@ -11,7 +11,6 @@ TIMES_ONCE = 200  # a sample lasts at least so many times as long as what happen
 BUDGET_SAMPLES = 20  # samples of that length must fit into the time budget
 SINGLE_CALLS = 20  # calls with a wait after each, after the warm-up
 SINGLE_SHARE = 0.1  # of the time budget that these may take, except that one is made
-TICK = 1e-9  # seconds; shorter calls count as that long
 ANY_LENGTH = float("inf")
 BOUND = 0.9  # a call whose start takes this share of its time in a queue, or more, is bound by the host
 

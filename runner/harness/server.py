@@ -248,24 +248,30 @@ class Server(object):
             self.child.reap()  # it has filled the cache for this one
         begin = time.perf_counter()
         self.child = ChildSupervisor(work, self.out, self.source, self.kept)
-        turn = (lambda stage: self.turn(request["id"], stage)) if request.get("turns") else None
+        turn = (lambda stage, pace: self.turn(request["id"], stage, pace)) if request.get("turns") else None
         answer = self.child.wait_for_result(request["timeout"], request.get("memory"), self.beat, turn)
         answer["round_seconds"] = time.perf_counter() - begin
         return answer
 
-    def turn(self, number: "int", stage: "str") -> "None":
+    def turn(self, number: "int", stage: "str", pace: "object") -> "object":
         """Report that the child waits for its turn, and why; return when the runner lets it continue.
+
+        Returns:
+            the plan of its turns, see ``turn_plan.plans``; None where the runner has sent none.
 
         Raises:
             BrokenPipeError: stdin has ended.
             ValueError: the runner has sent another message.
         """
-        self.reply({"id": number, "reply": "turn", "stage": stage})
+        self.reply(dict({"pace": pace} if pace is not None else {}, id=number, reply="turn", stage=stage))
         line = self.source.readline()
         if not line:
             raise BrokenPipeError
-        if protocol.decode(line) != {"op": "go", "id": number}:
+        message = protocol.decode(line)
+        plan = message.pop("plan", None)
+        if message != {"op": "go", "id": number}:
             raise ValueError("expected the turn of a waiting child, received another message")
+        return plan
 
     def beat(self) -> "None":
         """Report that the child is still running."""

@@ -1,5 +1,6 @@
 """Runs one forked child: reads its result and its output through pipes, gives it turns, and classifies its end."""
 
+import json
 import os
 import select
 import signal
@@ -8,7 +9,7 @@ import time
 import traceback
 
 from . import leftovers, procfs, protocol
-from .link import STAGES, TURN, ServerLink
+from .link import ANNOUNCED_BYTES, STAGES, TURN, WARM, ServerLink
 from .pipe import Pipe
 
 LOG_BYTES = 64 * 1024
@@ -47,15 +48,17 @@ class ChildSupervisor(object):
         self.kills = procfs.out_of_memory_kills()
         self.token = os.urandom(16).hex()
         self.scratch = leftovers.Scratch(leftovers.server_folders())
-        self.result, self.log, self.turns = self.pipes = Pipe(RESULT_BYTES), Pipe(LOG_BYTES, last=True), Pipe(1, last=True)
-        self.link = ServerLink(self.result.writer, self.turns.writer, self.token)
+        self.result, self.log = Pipe(RESULT_BYTES), Pipe(LOG_BYTES, last=True)
+        self.turns, self.plan = Pipe(ANNOUNCED_BYTES, last=True), Pipe(0)
+        self.pipes = self.result, self.log, self.turns
+        self.link = ServerLink(self.result.writer, self.turns.writer, self.plan.reader, self.token)
         self.state = RUNNING
-        self.stage = TURN
+        self.stage, self.pace = TURN, None
         self.descendant_bytes = 0  # of memory, at the last heartbeat
         self.pid = self.fork()
         if self.pid == 0:
             try:
-                for descriptor in [private] + [pipe.reader for pipe in self.pipes]:
+                for descriptor in [private, self.plan.writer] + [pipe.reader for pipe in self.pipes]:
                     os.close(descriptor)
                 procfs.control(PR_SET_PDEATHSIG, int(signal.SIGKILL))  # a child never outlives its server
                 if os.getppid() == server:
@@ -64,6 +67,7 @@ class ChildSupervisor(object):
                 os._exit(1)
         for pipe in self.pipes:
             pipe.close_writer()
+        self.plan.close_reader()
         try:
             os.setpgid(self.pid, self.pid)
         except OSError:
@@ -74,7 +78,7 @@ class ChildSupervisor(object):
         try:
             return os.fork()
         except OSError:
-            for pipe in self.pipes:
+            for pipe in self.pipes + (self.plan,):
                 pipe.close_writer()
                 pipe.close_reader()
             self.scratch.clear()
@@ -108,7 +112,8 @@ class ChildSupervisor(object):
             timeout: seconds, above 0; those in which it waits for its turn do not count.
             memory: bytes at which the child is killed, with all that it started; None where a container sets the limit.
             beat: called about every HEARTBEAT seconds.
-            turn: called with the stage when the child waits for its turn; returns when it may continue. None if it has none.
+            turn: called when the child waits for its turn, with the stage and the pace that it announced, or None; returns
+                when it may continue, with the plan of its turns where it waits for that. None if it has no turns.
         """
         try:
             message, failure, code = self.follow(timeout, memory, beat, turn)
@@ -120,6 +125,7 @@ class ChildSupervisor(object):
         finally:
             for pipe in self.pipes:
                 pipe.close_reader()
+            self.plan.close_writer()
         log = self.log.data.decode("utf-8", "replace")
         return dict(message or self.message() or failure or self.failure_of_exit(code, log), log=log)
 
@@ -156,8 +162,10 @@ class ChildSupervisor(object):
         """Return whether the child has announced that it waits for its turn, and the kernel has stopped all its threads."""
         announced = bytes(self.turns.data)
         self.turns.data.clear()
-        if announced in STAGES:
-            self.state, self.stage = WAITING, STAGES[announced]
+        stage = STAGES.get(announced[:1])
+        if stage is not None and (stage == WARM or len(announced) == 1):
+            self.state, self.stage = WAITING, stage
+            self.pace = announced_pace(announced[1:]) if stage == WARM else None
         if self.state != WAITING:
             return False
         status = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
@@ -166,12 +174,21 @@ class ChildSupervisor(object):
     def give_turn(self, turn: "object") -> "None":
         """Let the child continue once ``turn`` returns; if that raises, kill the child and all that it started."""
         try:
-            turn(self.stage)
+            plan = turn(self.stage, self.pace)
         except BaseException:
             self.kill()
             raise
+        if self.stage == WARM:
+            self.send_plan(plan or {})
         self.state = RUNNING
         os.kill(self.pid, signal.SIGCONT)
+
+    def send_plan(self, plan: "dict") -> "None":
+        """Send the child the plan of its turns; without effect where it was killed meanwhile."""
+        try:
+            os.write(self.plan.writer, json.dumps(plan, sort_keys=True).encode("ascii"))
+        except BrokenPipeError:
+            pass
 
     def exit_code(self, kill: "bool") -> "object":
         """Return the child's exit code, minus the signal that killed it; None while it runs, or where it was returned before.
@@ -273,3 +290,11 @@ def signal_name(number: "int") -> "str":
         return signal.Signals(number).name
     except ValueError:
         return str(number)
+
+
+def announced_pace(text: "bytes") -> "object":
+    """Return what a child announced with WARM, see ``turn_plan.pace``; None if it is no JSON object."""
+    try:
+        return protocol.decode(text)
+    except ValueError:
+        return None

@@ -6,6 +6,8 @@ Pure, except for the calls and the clock, which are passed in.
 import math
 from itertools import repeat
 
+from . import turn_plan
+
 WARMUP_SHARE = 0.5  # largest share of the time budget
 MIN_WINDOW = 0.1  # seconds that a window lasts where no other process takes turns
 MIN_LIMIT = 0.4  # seconds that such a warm-up may take, whatever the budget
@@ -20,13 +22,10 @@ FIRST_LOOK = 20  # samples
 EARLIEST_END = 0.25  # share of the time budget before which no measurement ends
 BLOCKS = 20  # of samples that follow each other, whose medians show whether the median is precise
 Z95 = 1.96
+TICK = 1e-9  # seconds; shorter calls count as that long
 CLOCK_SHARE = 0.001  # of a sample that reading the clock may take
 PAIRS = 101  # of readings, to measure what one costs
 NO_OP = 5  # readings; a wait that costs less is that of a function without effect
-TURN = 0.01  # seconds of samples in a turn
-LEAD_BELOW = 0.025  # seconds; where samples are shorter, the first one of a turn does not count
-LED_SAMPLES = 2  # fewest samples of a turn whose first call does not count
-TURNS = 10  # fewest turns before a precise median ends the measurement
 
 
 def median(values: "list") -> "float":
@@ -104,6 +103,15 @@ def count(call: "object", synchronize: "object", clock: "object", iterations: "i
     return [sample(call, synchronize, clock)[0] for _ in range(iterations)]
 
 
+def catch_up(call: "object", synchronize: "object", clock: "object", calls: "int") -> "float":
+    """Make some calls that are no samples, with one wait after them; return the seconds that they took."""
+    begin = clock()
+    for _ in range(calls):
+        call()
+    synchronize()
+    return clock() - begin
+
+
 def warm_up(
     call: "object",
     synchronize: "object",
@@ -112,7 +120,9 @@ def warm_up(
     batch_for: "object",
     alone: "bool" = True
 ) -> "tuple":
-    """Return (times in order, the batch they lead to, whether they ended steady, the seconds taken); see ``measure``.
+    """Return (times in order, the batch they lead to, whether they ended steady, the seconds taken, the number of calls).
+
+    See ``measure``.
 
     The first window has WINDOW calls, and decides how many calls a sample has, by ``batch_for``, a function of the
     seconds of a sample per call and its batch; each later window may increase that. Later
@@ -128,13 +138,14 @@ def warm_up(
         state. Georges et al., Statistically rigorous Java performance evaluation, OOPSLA 2007: it is reached where the
         last ones vary by 1 or 2 %. Here the medians are compared, because one disturbed call is not a trend.
     """
-    times, medians, first, batch = [], [], 0, 1  # first: index of the window's first sample
+    times, medians, calls, first, batch = [], [], 0, 0, 1  # first: index of the window's first sample
     window = max(WINDOW_SHARE * seconds, MIN_WINDOW if alone else 0.0)
     limit = max(WARMUP_SHARE * seconds, MIN_LIMIT if alone else 0.0)
     start = window_start = now = clock()
     while len(times) < 2 or now - start < limit:
         time, now = sample(call, synchronize, clock, batch)
         times.append(time)
+        calls += batch
         if len(times) - first < WINDOW or (medians and now - window_start < window):
             continue
         medians.append(median(times[first:]))
@@ -142,7 +153,7 @@ def warm_up(
         first, window_start = len(times), now
         if steady(medians):
             break
-    return times, batch, steady(medians), now - start
+    return times, batch, steady(medians), now - start, calls
 
 
 def until_precise(call: "object", synchronize: "object", clock: "object", seconds: "float", batch: "int") -> "list":
@@ -163,27 +174,33 @@ def until_precise(call: "object", synchronize: "object", clock: "object", second
 
 
 def in_turns(
-    call: "object", synchronize: "object", clock: "object", seconds: "float", batch: "int", wait: "object"
+    call: "object", synchronize: "object", clock: "object", seconds: "float", plan: "dict", wait: "object"
 ) -> "dict":
-    """Return samples as ``until_precise`` does, taken in turns of TURN seconds with other processes; see ``measure``.
+    """Return samples as ``until_precise`` does, taken in turns with other processes; see ``measure``.
 
-    A turn has at least one sample. Where samples are shorter than LEAD_BELOW, the first one of a turn shows that other
-    processes have used the caches: it is one of the ``leads``, and is no sample. At least LED_SAMPLES follow it, so that
-    at most a third of the calls lead.
+    Each turn has as many calls as the plan says, so turn k of the processes with the same plan holds the same calls.
+    Where calls are short, the first sample of a turn shows that other processes have used the caches: it is one of the
+    ``leads``, and is no sample. The turns end with the time budget, or with as many as ``turn_plan.turn_limit`` says.
+
+    Args:
+        call: starts one iteration.
+        synchronize: returns when the device has finished.
+        clock: seconds, monotonic.
+        seconds: the budget, above 0.
+        plan: of ``turn_plan.plans``; its first call comes next.
+        wait: returns when it is this process's turn.
     """
-    times, turns, leads, elapsed, look = [], [], [], 0.0, TURNS
-    while len(times) < MIN_SAMPLES or elapsed < seconds:
+    times, turns, leads, elapsed, look = [], [], [], 0.0, turn_plan.TURNS
+    batch, turn_limit = plan["batch"], turn_plan.turn_limit(seconds)
+    while len(times) < MIN_SAMPLES or (elapsed < seconds and len(turns) < turn_limit):
         wait()
-        fewest = 1
-        if not times or batch * times[-1] < LEAD_BELOW:
+        if plan["leads"]:
             leads.append(sample(call, synchronize, clock, batch)[0])
-            fewest = LED_SAMPLES if batch * leads[-1] < LEAD_BELOW else 1
-        before, start = len(times), clock()
-        now = start
-        while now - start < TURN or len(times) - before < fewest:
+        now = start = clock()
+        for _ in range(plan["samples"]):
             time, now = sample(call, synchronize, clock, batch)
             times.append(time)
-        turns.append(len(times) - before)
+        turns.append(plan["samples"])
         elapsed += now - start
         if len(turns) >= look and elapsed >= EARLIEST_END * seconds:
             if precise(times):
@@ -199,7 +216,9 @@ def measure(
     seconds: "float",
     wait: "object" = None,
     rule: "object" = None,
-    starts: "object" = None
+    starts: "object" = None,
+    agree: "object" = None,
+    earlier: "int" = 0
 ) -> "dict":
     """Return the times of a step in the order in which they were taken, and how they were taken.
 
@@ -217,12 +236,16 @@ def measure(
         wait: returns when it is this process's turn; None where nothing else is measured meanwhile.
         rule: a ``queueing.SampleRule``; None where the clock alone decides.
         starts: called between the warm-up and the samples; None where nobody has to know.
+        agree: takes a ``turn_plan.pace``, and returns the plan of the turns, or nothing where this process has none of
+            others; None likewise.
+        earlier: how many calls the program has made.
 
     Returns:
-        ``seconds``, the samples; with ``wait`` also ``turns``, how many of them each turn had, and ``leads``, the time
-        of the call before them; ``warmup``, the times before them; ``batch``; ``clock_seconds``, what reading the clock
-        adds to a sample; ``warmup_seconds``; ``steady``, whether warm-up ended because the times were steady, and not at
-        its limit; with ``rule`` also the facts that its ``fixed`` returns.
+        ``seconds``, the samples; with ``wait`` also ``turns``, how many of them each turn had, ``leads``, the time of the
+        call before them, ``first_call``, how many calls the program has made before them, and ``catch_up_seconds``, the
+        time of those after the warm-up; ``warmup``, the times before the samples; ``batch``; ``clock_seconds``, what
+        reading the clock adds to a sample; ``warmup_seconds``; ``steady``, whether warm-up ended because the times were
+        steady, and not at its limit; with ``rule`` also the facts that its ``fixed`` returns.
     """
     synchronize()
     cost, wait_cost = reading(synchronize, clock)
@@ -232,14 +255,21 @@ def measure(
             return rule.batch(step, wait_cost)
         return batch_of(step - cost / batch, cost)
 
-    warmup, batch, is_steady, took = warm_up(call, synchronize, clock, seconds, batch_for, alone=wait is None)
+    warmup, batch, is_steady, took, calls = warm_up(call, synchronize, clock, seconds, batch_for, alone=wait is None)
     facts = {"warmup": warmup, "clock_seconds": cost, "warmup_seconds": took, "steady": is_steady}
     if rule is not None:
         batch, single = rule.fixed(call, synchronize, clock, median(warmup[-LAST:]), wait_cost)
         facts.update(single)
+    plan = None
+    if wait is not None:
+        calls += earlier
+        pace = turn_plan.pace(calls, batch, max(median(warmup[-LAST:]), TICK))
+        plan = (agree(pace) if agree is not None else None) or turn_plan.plans([pace], seconds)[0]
+        batch, facts["first_call"] = plan["batch"], plan["first_call"]
+        facts["catch_up_seconds"] = catch_up(call, synchronize, clock, plan["first_call"] - calls)
     facts["batch"] = batch
     if starts is not None:
         starts()
-    if wait is None:
+    if plan is None:
         return dict(facts, seconds=until_precise(call, synchronize, clock, seconds, batch))
-    return dict(facts, **in_turns(call, synchronize, clock, seconds, batch, wait))
+    return dict(facts, **in_turns(call, synchronize, clock, seconds, plan, wait))

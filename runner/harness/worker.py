@@ -53,9 +53,9 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
             ``op``, where it is "profile": the result is a ``profile``, see ``profiling.facts``, and no sample is taken;
             ``batch``, exactly how many calls a sample on a GPU has, or ``least_batch``, how many it has at least.
         reference: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the case.
-        wait: takes a stage and returns when it is this process's turn; None where nothing else is measured meanwhile. It is
-            called with BUILT before the warm-up and with TIMED after the last sample, so that the runner can let several
-            processes build and verify at the same time, and one process at a time take samples.
+        wait: a ``ServerLink``: takes a stage and returns when it is this process's turn; None where nothing else is measured
+            meanwhile. It is called with BUILT before the warm-up and with TIMED after the last sample, so that the runner
+            can let several processes build and verify at the same time, and one process at a time take samples.
 
     Raises:
         CellFailure: the data or the results differ from the reference's.
@@ -103,7 +103,8 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
                 call()  # compiles, if it is the first call: that is no warm-up
             if wait is not None:
                 wait(BUILT)
-            times = time_call(program, call, request, wait)
+            earlier = len(facts.get("loss") or ()) if phase == "train" else 2  # verified steps; the first call, and the last
+            times = time_call(program, call, request, wait, earlier)
         times = on_device(program.waits_for_device, request, times)
         if phase != "forward":
             trial.check_step(program, facts, call)
@@ -127,14 +128,24 @@ def trial_class(case: "dict") -> "type":
     return KernelTrial if cases.is_kernel(case) else Trial
 
 
-def time_call(program: "object", call: "object", request: "dict", wait: "object") -> "dict":
-    """Return the times of a call, from ``timing.measure``, and the facts of its device and of the machine meanwhile."""
+def time_call(program: "object", call: "object", request: "dict", wait: "object", earlier: "int" = 0) -> "dict":
+    """Return the times of a call, from ``timing.measure``, and the facts of its device and of the machine meanwhile.
+
+    Args:
+        program: has the function to wait for the device.
+        call: starts one iteration.
+        request: see ``measure``.
+        wait: see ``measure``.
+        earlier: how many calls the program has made.
+    """
     others, usage = OtherLoad(server=os.getppid()), SampleUsage()
     seconds, clock = request["seconds"], time.perf_counter
     if request["device"] == "cpu":
         monitor = cpu.CpuMonitor()
         turn = usage.outside_turns(monitor.before_turns(others.during(wait)))
-        times = timing.measure(call, program.synchronize, clock, seconds, turn, starts=usage.begin)
+        agree = getattr(wait, "agree", None)
+        sync = program.synchronize
+        times = timing.measure(call, sync, clock, seconds, turn, starts=usage.begin, agree=agree, earlier=earlier)
         times.update(usage.facts(times))
         return dict(times, **dict(others.facts(), **monitor.facts()))
     rule = sample_rule(request)

@@ -1,17 +1,19 @@
 """Measure the cells of a turn set: all build at the same time, then they warm up and take turns one by one.
 
-Each child stops when its program is built, before each turn, and after its last sample
+Each child stops when its program is built, when it has warmed up, before each turn, and after its last sample
 (``harness.link.STAGES``). So one process computes at a time while anything is timed, and several compute while
-nothing is: building and verifying take longer than the samples.
+nothing is: building and verifying take longer than the samples. After the warm-ups, each child gets the plan of its
+turns (``harness.turn_plan``), so that the turns of cells that are compared hold the same calls.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
+from typing import Any
 
 from runner.core.model import Cell, Outcome
 from runner.core.model.events import Activity
 from runner.core.threads import run_concurrently
-from runner.harness.link import BUILT, TIMED, TURN
+from runner.harness.link import BUILT, TIMED, TURN, WARM
 from runner.measure import turns
 from runner.measure.breakdown import Breakdown
 from runner.measure.server_pool import ServerPool
@@ -43,6 +45,9 @@ def measure_in_turns(
     announce()
     for cell in draw.sample(servers.waiting_at(BUILT), len(servers.waiting_at(BUILT))):
         yield from _next_stage(servers, cell, breakdown, "warm-up")
+    plans = servers.plans()
+    for cell in servers.waiting_at(WARM):
+        yield from _next_stage(servers, cell, breakdown, "warm-up", plans.get(cell))
     while waiting := servers.waiting_at(TURN):
         for cell in turns.order(waiting, draw):
             yield from _next_stage(servers, cell, breakdown, "turns")
@@ -51,10 +56,12 @@ def measure_in_turns(
     yield from (outcome for _, outcome in checked if outcome)
 
 
-def _next_stage(servers: ServerPool, cell: Cell, breakdown: Breakdown, activity: Activity) -> Iterator[Outcome]:
-    """Let one child compute until it waits again; yield its outcome if it ends."""
+def _next_stage(
+    servers: ServerPool, cell: Cell, breakdown: Breakdown, activity: Activity, plan: Mapping[str, Any] | None = None
+) -> Iterator[Outcome]:
+    """Let one child compute until it waits again, with the plan of its turns if it waits for one; yield its outcome."""
     servers.settle()
     with breakdown.during(activity):
-        outcome = servers.go_on(cell)
+        outcome = servers.go_on(cell, plan)
     if outcome is not None:
         yield outcome

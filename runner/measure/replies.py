@@ -18,9 +18,11 @@ from runner.core.model.profiles import STEP_PROFILE
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness import protocol
 from runner.harness.model.blob import MAX_BYTES
+from runner.harness.timing import CLOCK_SHARE, TICK
 from runner.measure.reply_fields import (
     LIMITED,
     MAX_ENTRIES,
+    MAX_SECONDS,
     MAX_STEPS,
     MAX_TRACE_BYTES,
     SENT,
@@ -38,7 +40,18 @@ from runner.measure.reply_fields import (
     VerifiedBy,
 )
 
+MAX_BATCH = round(1 / CLOCK_SHARE)
 MAX_VALUES = 1_500_000  # in a line: as Python objects these take 260 MB at most
+
+
+class Pace(BaseModel):
+    """What a child found in its warm-up, see ``harness.turn_plan.pace``."""
+
+    model_config = ConfigDict(strict=True)
+
+    calls: Count
+    batch: Annotated[int, Field(ge=1, le=MAX_BATCH)]
+    step: Annotated[float, Field(ge=TICK, le=MAX_SECONDS, allow_inf_nan=False)]
 
 
 class Turn(BaseModel):
@@ -48,7 +61,8 @@ class Turn(BaseModel):
 
     id: int
     reply: Literal["turn"]
-    stage: Literal["built", "turn", "timed"]
+    stage: Literal["built", "warm", "turn", "timed"]
+    pace: Pace | None = None
 
 
 class Reply(BaseModel):

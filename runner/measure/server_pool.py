@@ -12,16 +12,18 @@ from runner.core.errors import EngineError, Problem
 from runner.core.model import Cell, Limits, Outcome, Plan, Process, Provisioned, file_name
 from runner.core.model.cells import CALLED_PHASES, is_plain, without_control
 from runner.core.threads import run_concurrently
-from runner.harness.link import FORK, PLAIN
+from runner.harness import turn_plan
+from runner.harness.link import FORK, PLAIN, WARM
 from runner.measure.server_start import HELLO_SECONDS, JIT_SECONDS, Numbers, ServerStart, StartTimes
 from runner.measure.session import GRACE, Session
 
 
 class WaitingChild(NamedTuple):
-    """A child that waits: the round that it measures, and its stage, see ``harness.link.STAGES``."""
+    """A child that waits: the round that it measures, its stage, see ``harness.link.STAGES``, and its pace at WARM."""
 
     round: int
     stage: str
+    pace: Mapping[str, Any] | None = None
 
 
 class ServerPool:
@@ -228,21 +230,27 @@ class ServerPool:
         """Return the cells whose children wait at a stage, in the order in which they reached it."""
         return [cell for cell, waiting in self.waiting.items() if waiting.stage == stage]
 
-    def go_on(self, cell: Cell) -> Outcome | None:
-        """Let the child of a cell continue; return its outcome, or None if it waits again.
+    def plans(self) -> dict[Cell, dict[str, Any]]:
+        """Return the plan of the turns of each cell whose child has warmed up, see ``harness.turn_plan``."""
+        paces = {cell: waiting.pace for cell, waiting in self.waiting.items() if waiting.pace and waiting.stage == WARM}
+        plans = turn_plan.plans(list(paces.values()), self.plan.measurement.seconds) if paces else []
+        return dict(zip(paces, plans, strict=True))
+
+    def go_on(self, cell: Cell, plan: Mapping[str, Any] | None = None) -> Outcome | None:
+        """Let the child of a cell continue, with the plan of its turns; return its outcome, or None if it waits again.
 
         Raises:
             EngineError: the engine is gone.
         """
         number, session = self.waiting.pop(cell).round, self.sessions[cell.environment]
-        return self._outcome(cell, number, session, session.go_on(self.plan.measurement.timeout + GRACE))
+        return self._outcome(cell, number, session, session.go_on(self.plan.measurement.timeout + GRACE, plan))
 
     def _outcome(self, cell: Cell, number: int, session: Session, reply: dict[str, Any]) -> Outcome | None:
         self.check(reply)
         if not session.alive:
             self.retire(cell.environment)  # at once: its child may still be running and disturb the others
         if reply.get("reply") == "turn":
-            self.waiting[cell] = WaitingChild(number, reply["stage"])
+            self.waiting[cell] = WaitingChild(number, reply["stage"], reply.get("pace"))
             return None
         return Outcome(cell=cell, round=number, reply=reply, facts=session.facts, ready=self.ready[cell.environment])
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from runner.backends import Channel
 from runner.core.text import REASON_LENGTH, printable
-from runner.harness import plain, protocol, timing
-from runner.harness.link import BUILT, TIMED, TURN
+from runner.harness import plain, protocol, turn_plan
+from runner.harness.link import BUILT, TIMED, TURN, WARM
 from runner.measure import replies
 
 SILENCE = 60.0  # seconds without a heartbeat after which a server counts as hung
 GRACE = 30.0  # seconds beyond the time-out of a child, in which the server has to report it
-STAGE_ORDER = (BUILT, TURN, TIMED)
+STAGE_ORDER = (BUILT, WARM, TURN, TIMED)
 EXTRA_TURNS = 10  # beyond those that the time budget has room for: a child takes at least 3 samples, each in a turn
 POOL_FACTS = ("server", "gpu_affinity", "opened_by_import", "env")  # the runner's, whatever a server reports
 
@@ -59,9 +59,15 @@ class Session:
         self._request, self._stages, self._seconds_used = message, Counter(), 0.0
         return self._answer(dict(message, id=self._request_id), timeout, silence)
 
-    def go_on(self, timeout: float) -> dict[str, Any]:
-        """Give the waiting child its turn; return as ``ask`` does. All turns of a request share its ``timeout``."""
-        return self._answer({"op": "go", "id": self._request_id}, timeout, SILENCE)
+    def go_on(self, timeout: float, plan: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Give the waiting child its turn; return as ``ask`` does. All turns of a request share its ``timeout``.
+
+        Args:
+            timeout: seconds, above 0.
+            plan: of its turns, see ``harness.turn_plan.plans``, if it waits for that.
+        """
+        with_plan = {"plan": dict(plan)} if plan else {}
+        return self._answer({"op": "go", "id": self._request_id, **with_plan}, timeout, SILENCE)
 
     def _answer(self, message: dict[str, Any], timeout: float, silence: float) -> dict[str, Any]:
         begin = self.clock()
@@ -83,7 +89,7 @@ class Session:
     def _note_stage(self, stage: str) -> None:
         """Count the stages at which a child waits; raise ValueError for one out of order or beyond the time budget."""
         later = STAGE_ORDER[STAGE_ORDER.index(stage) + 1 :]
-        limit = self._request["seconds"] / timing.TURN + EXTRA_TURNS if stage == TURN else 1
+        limit = turn_plan.turn_limit(self._request["seconds"]) + EXTRA_TURNS if stage == TURN else 1
         if self._stages[stage] >= limit or any(self._stages[name] for name in later):
             raise ValueError(f"that its child waits at the stage {stage!r} after {self._stages.total()} others")
         self._stages[stage] += 1

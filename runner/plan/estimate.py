@@ -14,7 +14,7 @@ from runner.catalog.cases import CASES, forward_bytes, forward_flops, is_kernel,
 from runner.core import units
 from runner.core.model import Cell, Measurement, PlannedCell, Skip
 from runner.core.units import duration
-from runner.harness import cases, timing
+from runner.harness import cases, turn_plan
 from runner.plan.rates import Rates
 
 DRAW_SECONDS_PER_BYTE = 1e-8  # to draw the arrays of an operation at random, and to sum them
@@ -80,8 +80,9 @@ def cell_seconds(cell: Cell, program: Program, measurement: Measurement, rates: 
         iterations: int = sum(cases.iterations(dict(CASES[cell.case_id])))
         return prepared + iterations * step
     measured = max(measurement.seconds, 5 * step)
-    if rates.device == "cpu" and step < timing.LEAD_BELOW:
-        measured *= 1 + step / max(timing.LED_SAMPLES * step, timing.TURN)  # the first call of each turn is no sample
+    if rates.device == "cpu" and step < turn_plan.LEAD_BELOW:
+        turn = max(turn_plan.LED_SAMPLES * step, turn_plan.TURN)
+        measured *= 1 + step / turn  # the first call of each turn is no sample
     return prepared + measured
 
 

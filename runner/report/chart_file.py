@@ -36,6 +36,9 @@ STYLE = """text { font: 12px "DejaVu Sans", Verdana, Arial, sans-serif; fill: #1
 .slower { color: #a84300 }
 .probably-slower { color: #a84300 }
 .same { color: #4a5568 }
+.same-median { color: #4a5568 }
+.same-median-longer-tail { color: #a84300 }
+.same-median-shorter-tail { color: #0a62a5 }
 .cant-tell { color: #6b5a00 }
 .not-comparable { color: #5b6570 }
 .not-measured { color: #5b6570 }
@@ -44,6 +47,9 @@ circle { fill: #fff; stroke: currentColor; stroke-width: 1.6 }
 .faster circle { fill: currentColor }
 .slower circle { fill: currentColor }
 .same circle { fill: currentColor }
+.same-median circle { fill: currentColor }
+.same-median-longer-tail circle { fill: currentColor }
+.same-median-shorter-tail circle { fill: currentColor }
 .d { stroke: currentColor; stroke-width: 1 }
 .i { stroke: currentColor; stroke-width: 3.5; opacity: .75 }"""
 """The colours of the page's light style sheet, without the variables that only browsers know: a rule in each line."""

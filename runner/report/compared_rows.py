@@ -32,6 +32,8 @@ class ComparedRow:
         unlike: a sentence if the quotient of the two times is not in the interval of the change; otherwise empty.
         change: the speed-up with its direction; ``ends`` is its 95 % interval.
         word: the verdict in words.
+        means: the speed-up of the mean of all calls, and its 95 % interval; empty if it is not known.
+        slow_calls: the times that 95 % of the calls of both sides do not exceed; empty if one is not known.
         advice: how many more rounds should decide it; empty if it is decided.
         marks: its quality issues, serious ones first.
         options: those of the run's command that measuring again needs, each after a space.
@@ -51,6 +53,8 @@ class ComparedRow:
     change: str
     ends: str
     word: Word
+    means: str
+    slow_calls: str
     advice: str
     marks: tuple[IssueMark, ...]
     unlike: str = ""
@@ -120,6 +124,8 @@ def _compared(comparison: Comparison, row: Row, names: Mapping[str, EnvironmentR
         change=wording.speedup(row.ratio),
         ends=wording.speedup_range(row.ratio_low, row.ratio_high),
         word=wording.word(row),
+        means=_means(row),
+        slow_calls=_slow_calls(row),
         advice=_advice(row),
         marks=marks(row.quality_issues, comparison.base),
         unlike=unlike_times(row, comparison.margin),
@@ -165,6 +171,20 @@ def unlike_times(row: Row, margin: float) -> str:
         f"by these medians it would be {wording.speedup(quotient)}; the change compares the same moments, so it is the "
         "more certain one"
     )
+
+
+def _means(row: Row) -> str:
+    if row.mean_ratio is None:
+        return ""
+    ends = wording.speedup_range(row.mean_ratio_low, row.mean_ratio_high)
+    return f"{wording.speedup(row.mean_ratio)}{f', 95 % interval {ends}' if ends else ''}"
+
+
+def _slow_calls(row: Row) -> str:
+    if row.base_p95_seconds is None or row.p95_seconds is None:
+        return ""
+    unit = units.time_unit([row.base_p95_seconds, row.p95_seconds])
+    return f"{formatting.step_time(row.base_p95_seconds, unit)} → {formatting.step_time(row.p95_seconds, unit)}"
 
 
 def _advice(row: Row) -> str:

@@ -43,6 +43,11 @@ COLUMNS = (
     "abandoned",
     "device_name",
     "boards",
+    "mean_ratio",
+    "mean_ratio_low",
+    "mean_ratio_high",
+    "base_p95_seconds",
+    "p95_seconds",
 )
 """The keys of a row, in JSON and CSV; scripts rely on them."""
 

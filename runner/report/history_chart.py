@@ -13,10 +13,16 @@ HEIGHT = 11
 STEP = 4
 """Columns between two points, at most."""
 BARS = "▁▂▃▄▅▆▇█"
-MARKS = {"slower": "▲", "faster": "▼", "same": "●", "inconclusive": "○"}
+MARKS = {"slower": "▲", "faster": "▼", "same": "●", "same-median": "●", "inconclusive": "○"}
 """Verdict -> mark; a point without a verdict is a dot."""
 DOT = "•"
-STYLES = {"slower": "bold red", "faster": "bold green", "same": "cyan", "inconclusive": "yellow"}
+STYLES = {
+    "slower": "bold red",
+    "faster": "bold green",
+    "same": "cyan",
+    "same-median": "cyan",
+    "inconclusive": "yellow",
+}
 LEAST_SPAN = 0.02
 """The relative height of a chart, at least: noise of a thousandth is to look flat."""
 PAD = 0.1

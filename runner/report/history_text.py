@@ -23,7 +23,12 @@ RATIO_INTERVAL_WIDTH = 72
 """Columns from which the interval of the ratio fits."""
 LIST_WIDTH = 100
 """Columns from which first and last time stand in the line of a cell."""
-WORDS = {"inconclusive": "can't tell", "not-comparable": "not comparable", "not-measured": "not measured"}
+WORDS = {
+    "inconclusive": "can't tell",
+    "same-median": "same median",
+    "not-comparable": "not comparable",
+    "not-measured": "not measured",
+}
 """Verdict -> its word, where they differ."""
 
 

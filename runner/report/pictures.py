@@ -175,7 +175,7 @@ def thinned(seconds: NDArray[np.float64], points: int) -> NDArray[np.float64]:
 
 def css_class(word: str) -> str:
     """Return the class of a word in the style sheet: ``probably-faster``."""
-    return word.replace(" ", "-").replace("'", "")
+    return word.replace(" ", "-").replace("'", "").replace(",", "")
 
 
 def _line(line: NDArray[np.float64], left: float, width: float, low: float, high: float) -> str:

@@ -17,7 +17,7 @@ SHOWN_ISSUES = 3
 """Issues of a code that are shown as sentences, the worst ones."""
 SHOWN_ENVIRONMENTS = 2
 """Environments that are named in a line."""
-DECIDED = frozenset({"faster", "slower", "same"})
+DECIDED = frozenset({"faster", "slower", "same", "same-median"})
 
 
 class IssueMark(NamedTuple):

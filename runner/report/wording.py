@@ -4,8 +4,10 @@ A ratio is other over base time. People read "3.7x faster" more easily than 0.27
 direction; JSON and CSV have the ratio.
 """
 
+from collections.abc import Mapping
 from typing import Literal, get_args
 
+from runner.analysis.compare.tails import LONGER_TAIL, OPEN_TAIL, SHORTER_TAIL
 from runner.analysis.comparison_model import LEANING, Comparison, Row
 from runner.report.comparison_notes import mean_scope
 from runner.report.formatting import DASH
@@ -14,14 +16,24 @@ Word = Literal[
     "faster",
     "probably faster",
     "same",
+    "same median, shorter tail",
+    "same median, longer tail",
+    "same median",
     "can't tell",
     "probably slower",
     "slower",
     "not comparable",
     "not measured",
 ]
-"""What a comparison says: its verdict, and of an open row that is LEANING on which side of 1 it probably is."""
+"""What a comparison says: its verdict. Of an open row that is LEANING, on which side of 1 it probably is; where only
+the medians are the same, on which side the ratio of the means of all calls is, if that is known."""
 WORDS: tuple[Word, ...] = get_args(Word)
+TAIL_WORDS: Mapping[str, Word] = {
+    LONGER_TAIL: "same median, longer tail",
+    SHORTER_TAIL: "same median, shorter tail",
+    OPEN_TAIL: "same median",
+}
+"""Code of a row whose medians are the same -> its word."""
 
 
 def factor(ratio: float) -> str:
@@ -87,6 +99,8 @@ def word(row: Row) -> Word:
         return "not comparable"
     if row.verdict == "not-measured":
         return "not measured"
+    if row.verdict == "same-median":
+        return TAIL_WORDS[row.code]
     if row.verdict != "inconclusive":
         return row.verdict
     if row.code == LEANING and row.ratio:

@@ -2,7 +2,9 @@
 
 import io
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -34,7 +36,7 @@ has the seconds of the call before the first iteration of a turn, which is no sa
 ``disturbed`` is true for the samples of a round that other programs disturbed and that was measured again: they do not
 count.
 """
-LATER_COLUMNS = {"turn": 0, "turns_with": "", "lead": math.nan, DISTURBED: False}
+LATER_COLUMNS: Mapping[str, Any] = {"turn": 0, "turns_with": "", "lead": math.nan, DISTURBED: False}
 """Columns that files of older versions lack, with the value of a sample without turns that counts."""
 
 ROWS_AT_ONCE = 50_000

@@ -32,6 +32,8 @@ FACT_VALUES: Mapping[str, Any] = {
     "turns": [2, 3],
     "turns_with": "asr-lstm/1x320-ce-short/1/0",
     "leads": [0.1, 0.2],
+    "first_call": 30,
+    "catch_up_seconds": 0.125,
     "cpus": [0, 1],
     "load": 0.5,
     "others_busy": 0.01,

@@ -248,14 +248,37 @@ def test_child_is_stopped_while_it_waits_for_its_turn(ask: Ask, session: Session
     assert replies[0] == {"id": 3, "reply": "turn", "stage": "built"}
     while replies[-1]["reply"] == "turn":
         assert states(session) == ["T"]
-        time.sleep(0.05 if len(replies) == 3 else 0)  # no sample includes it
+        time.sleep(0.05 if len(replies) == 4 else 0)  # no sample includes it
         replies.append(session.go_on(20.0))
     *waits, result = replies
     stages = [reply["stage"] for reply in waits]
-    assert stages == ["built", *["turn"] * (len(stages) - 2), "timed"]
+    assert stages == ["built", "warm", *["turn"] * (len(stages) - 3), "timed"]
+    assert {"batch", "calls", "step"} == {*replies[1]["pace"]}
     assert result["status"] == "ok", result
-    assert len(result["turns"]) == len(stages) - 2 == len(result["leads"])
+    assert len(result["turns"]) == len(stages) - 3 == len(result["leads"])
     assert sum(result["turns"]) == len(result["seconds"])
+    assert ask("sound", session)["status"] == "ok"
+
+
+def test_child_takes_turns_by_the_plan_that_it_gets(ask: Ask, session: Session) -> None:
+    reply = ask("sound", session, turns=True)
+    while reply.get("stage") != "warm":
+        reply = session.go_on(20.0)
+    first = reply["pace"]["calls"] + 5
+    plan = {"batch": 3, "samples": 4, "leads": 0, "first_call": first}
+    result = to_its_end(session, session.go_on(20.0, plan))
+    assert result["status"] == "ok", result
+    assert (result["batch"], {*result["turns"]}, result["leads"], result["first_call"]) == (3, {4}, [], first)
+
+
+def test_death_of_a_child_that_waits_for_its_plan_is_a_crash(ask: Ask, session: Session) -> None:
+    reply = ask("sound", session, turns=True)
+    while reply.get("stage") != "warm":
+        reply = session.go_on(20.0)
+    ((pid, _),) = children(session)
+    os.kill(pid, signal.SIGKILL)
+    reply = session.go_on(20.0, {"batch": 1, "samples": 1, "leads": 0, "first_call": 0})
+    assert (reply["class"], "SIGKILL" in reply["reason"]) == ("crash", True), reply
     assert ask("sound", session)["status"] == "ok"
 
 

@@ -24,7 +24,7 @@ from runner.core.model import (
     Survey,
 )
 from runner.core.model.cells import without_control
-from runner.harness import protocol
+from runner.harness import protocol, turn_plan
 from runner.harness.link import STAGES
 from runner.measure.references import References
 from runner.measure.rounds import Hooks, measure
@@ -73,11 +73,18 @@ class FakeServer:
         elif request["op"] == "profile":
             self.profile(request)
         elif request["op"] == "go":
-            if self.stage == "turn":
-                self.backend.turns.append(f"{self.environment}/{self.waiting['implementation']}")
-            self.turn(self.waiting)
+            self.go(request)
         else:
             self.measure(request)
+
+    def go(self, request: dict[str, Any]) -> None:
+        """Let the waiting child go on."""
+        name = f"{self.environment}/{self.waiting['implementation']}"
+        if "plan" in request:
+            self.backend.plans[name] = request["plan"]
+        if self.stage == "turn":
+            self.backend.turns.append(name)
+        self.turn(self.waiting)
 
     def profile(self, request: dict[str, Any]) -> None:
         """Send a profile of one operator, or do what the test says at a cell."""
@@ -133,10 +140,13 @@ class FakeServer:
         self.turns[slug] += 1
         if deed in STAGES.values():
             self.stage = deed
-            self.lines.append(protocol.encode({"id": request["id"], "reply": "turn", "stage": deed}).rstrip(b"\n"))
+            message = {"id": request["id"], "reply": "turn", "stage": deed}
+            if deed == "warm":
+                message["pace"] = self.backend.paces.get(f"{self.environment}/{slug}", turn_plan.pace(10, 1, 0.5))
+            self.lines.append(protocol.encode(message).rstrip(b"\n"))
             return
         self.waiting = {}
-        count = self.turns.pop(slug) - 3
+        count = self.turns.pop(slug) - 4
         if deed == "ok":
             others = self.backend.others_of(self.environment, slug)
             self.reply(request, status="ok", seconds=[0.5] * count or [0.5], turns=[1] * count, **others)
@@ -187,6 +197,8 @@ class FakeBackend:
         self.alive: list[set[str]] = []
         self.turns: list[str] = []  # who had a turn, in order
         self.patterns: dict[str, list[str]] = {}
+        self.paces: dict[str, dict[str, float]] = {}  # what children find in their warm-up
+        self.plans: dict[str, dict[str, int]] = {}  # of the turns, as they got them
         self.deeds: dict[str, deque[str]] = {}
         self.others_busy: dict[str, deque[float]] = {}
         self.hellos: dict[str, deque[str]] = {}
@@ -221,7 +233,7 @@ class FakeBackend:
     def turn(self, environment: str, implementation: str, number: int) -> str:
         """Return what happens in a turn of a cell: two turns and then ok, unless the test says otherwise."""
         pattern = self.patterns.get(f"{environment}/{implementation}", ["turn", "turn"])
-        stages = ["built", *pattern, *(["timed"] if set(pattern) == {"turn"} else [])]
+        stages = ["built", "warm", *pattern, *(["timed"] if set(pattern) == {"turn"} else [])]
         return stages[number] if number < len(stages) else "ok"
 
     def deed(self, environment: str, implementation: str) -> str:

@@ -26,6 +26,7 @@ class Draft:
         ratios: round -> the logarithm of other over base; empty if the sides share no round.
         groups: round -> what it shares with the rounds that it is not independent of, see ``boards.groups``; empty if
             that is not known.
+        mean_ratios: round -> the same of the mean time of a call, see ``tails``; empty if the sides share no round.
         is_coarse: whether the clock's ticks, not the noise, decide how far the rounds are apart.
     """
 
@@ -34,6 +35,7 @@ class Draft:
     looks: tuple[int, ...] = ()
     ratios: Mapping[int, float] = field(default_factory=dict)
     groups: Mapping[int, Hashable] = field(default_factory=dict)
+    mean_ratios: Mapping[int, float] = field(default_factory=dict)
     is_coarse: bool = False
 
     @property
@@ -41,11 +43,11 @@ class Draft:
         """How many rounds there are; those of a group count once, and unrelated rounds not at all."""
         return len(set(self.groups.values())) if self.groups else len(self.ratios)
 
-    def for_ranks(self) -> "NDArray[np.float64] | None":
-        """Return the log ratios, (R,), if their ranks can be compared; None if rounds are coarse or not independent."""
-        if self.is_coarse or self.independent_rounds < len(self.ratios):
+    def for_ranks(self, log_ratios: Mapping[int, float]) -> "NDArray[np.float64] | None":
+        """Return log ratios of rounds, (R,), if their ranks can be compared; None if coarse or not independent."""
+        if self.is_coarse or self.independent_rounds < len(log_ratios):
             return None
-        return np.array(list(self.ratios.values()))
+        return np.array(list(log_ratios.values()))
 
 
 def variance_factor(draft: Draft, inflations: Mapping[str, Inflation]) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from runner.analysis.cell_rounds import CellRound, rounds_by_cell
+from runner.analysis.compare.machine_outliers import MachineOutliers, machine_outliers
 from runner.analysis.compare.noise_floor import Floor, MeanKey, Work, mean_noise_floors, noise_floors
 from runner.analysis.compare.pairing import Side, environment_side
 from runner.analysis.controls import AAPair, aa_pairs
@@ -30,13 +31,18 @@ class MeasuredRun:
     def side(self, environment: str) -> Side:
         """Return an environment of the run; without cells if the run does not have it."""
         if environment not in self._sides:
-            self._sides[environment] = environment_side(self.dataset, environment)
+            self._sides[environment] = environment_side(self.dataset, environment, self.machine_outliers)
         return self._sides[environment]
 
     @cached_property
     def aa_pairs(self) -> tuple[AAPair, ...]:
         """The A/A pairs whose sides share a round."""
         return tuple(aa_pairs(self.dataset.rounds, self.dataset.looks))
+
+    @cached_property
+    def machine_outliers(self) -> Mapping[tuple[str, str, str], MachineOutliers]:
+        """Case, phase and precision -> what its A/A pairs show of the outliers of the machine."""
+        return machine_outliers(self.dataset.rounds)
 
     @cached_property
     def cells(self) -> Mapping[Cell, Mapping[int, CellRound]]:

@@ -4,18 +4,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from runner.analysis.boards import Board, boards_of
+from runner.analysis.compare.machine_outliers import MachineOutliers
 from runner.analysis.compare.sample_sizes import SampleSize, sample_sizes
 from runner.analysis.model import Dataset, TurnMedians
 from runner.catalog.published import PHASE_SUFFIX, Figure
 from runner.core.facts import COMPARABLE
 from runner.core.grouping import grouped
 from runner.core.model import Cell
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 CLOCK_DIGITS = 9
 """Times are read to a nanosecond; differences below are of the arithmetic."""
@@ -42,6 +47,8 @@ class MeasuredCell:
         sizes: round -> the size of its samples, on a GPU.
         check: how the computation of a user's network was verified, in a round; None for other workloads.
         boards: round -> the board that it was measured on; empty for a published figure.
+        times: round -> its samples in seconds, (N,); empty for a published figure.
+        batches: round -> how many calls a sample has, where that is known.
     """
 
     medians: Mapping[int, float]
@@ -53,6 +60,8 @@ class MeasuredCell:
     sizes: Mapping[int, SampleSize] = field(default_factory=dict)
     check: Mapping[str, Any] | None = None
     boards: Mapping[int, Board] = field(default_factory=dict)
+    times: Mapping[int, "NDArray[np.float64]"] = field(default_factory=dict)
+    batches: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -74,6 +83,7 @@ class Side:
         skipped: the cells that the plan skips.
         figures: the published figure of each measured cell; empty for a run.
         looks: the numbers of rounds at which verdicts were, or could have been, taken; empty for a publication.
+        outliers: case, phase and precision -> the outliers of the machine.
     """
 
     environment: str
@@ -85,6 +95,7 @@ class Side:
     skipped: frozenset[Cell] = frozenset()
     figures: Mapping[Cell, Figure] = field(default_factory=dict)
     looks: tuple[int, ...] = ()
+    outliers: Mapping[tuple[str, str, str], MachineOutliers] = field(default_factory=dict)
 
     def check_of(self, cell: Cell) -> Mapping[str, Any] | None:
         """Return how a user's network was verified; None for other workloads, and for cells without a good record."""
@@ -95,8 +106,12 @@ class Side:
         return ", ".join(sorted({value for measured in self.measured.values() for value in measured.facts[fact]}))
 
 
-def environment_side(dataset: Dataset, environment: str) -> Side:
-    """Return an environment of a run; without cells if the run does not have it."""
+def environment_side(
+    dataset: Dataset,
+    environment: str,
+    outliers: Mapping[tuple[str, str, str], MachineOutliers] = MappingProxyType({}),
+) -> Side:
+    """Return an environment of a run; without cells if the run does not have it. ``outliers`` are ``Side``'s."""
     rounds = dataset.rounds[dataset.rounds["environment"] == environment]
     failures = dataset.failures[dataset.failures["environment"] == environment]
     plan = [planned for planned in dataset.plan if planned.cell.environment == environment]
@@ -121,6 +136,7 @@ def environment_side(dataset: Dataset, environment: str) -> Side:
         ends={cell: end for cell, end in ends.items() if cell not in measured},
         skipped=skipped,
         looks=dataset.looks,
+        outliers=outliers,
     )
 
 
@@ -137,6 +153,7 @@ def _measured(rounds: pd.DataFrame) -> dict[Cell, MeasuredCell]:
     known = list(zip(*(rounds[name].tolist() for name in COMPARABLE), strict=True))
     numbers, times, servers, turns = (rounds[name].tolist() for name in ("round", "seconds", "server", "turns"))
     checks, boards = rounds["model_check"].tolist(), boards_of(rounds)
+    samples, batches = rounds["times"].tolist(), rounds["batch"].tolist()
     sizes: dict[Cell, dict[int, SampleSize]] = defaultdict(dict)
     for (cell, number), size in sample_sizes(rounds).items():
         sizes[cell][number] = size
@@ -156,6 +173,8 @@ def _measured(rounds: pd.DataFrame) -> dict[Cell, MeasuredCell]:
             sizes=sizes[cell],
             check=next((checks[row] for row in rows if isinstance(checks[row], Mapping)), None),
             boards={numbers[row]: boards[row] for row in rows},
+            times={numbers[row]: samples[row] for row in rows},
+            batches={numbers[row]: batches[row] for row in rows if isinstance(batches[row], int)},
         )
     return measured
 

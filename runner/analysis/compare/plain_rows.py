@@ -38,7 +38,7 @@ def _of_controls(drafted: Draft, run: MeasuredRun, base: PlainPair, other: Plain
     """Return the draft of the controls of a pair, under the names of its cells."""
     row = drafted.row
     pair = CellPair(plain(row.base), plain(row.other))
-    made = draft(*(run.side(cell.environment) for cell in pair), pair)
+    made = draft(run.side(pair.base.environment), run.side(pair.other.environment), pair)
     if not made.ratios:
         return drafted
     issues = (*row.quality_issues, _issue(base, other))

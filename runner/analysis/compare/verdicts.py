@@ -12,9 +12,11 @@ from runner.analysis.cell_rounds import log_ratios
 from runner.analysis.compare.drafts import Draft, freedom, variance_factor
 from runner.analysis.compare.file_differences import file_differences
 from runner.analysis.compare.forecasts import with_forecasts
+from runner.analysis.compare.machine_outliers import NO_OUTLIERS
 from runner.analysis.compare.pairing import CellPair, MeasuredCell, Side
 from runner.analysis.compare.published_side import note, with_comparable_facts
 from runner.analysis.compare.sample_sizes import SampleSize, batch_difference
+from runner.analysis.compare.tails import mean_log_ratios, p95, with_mean_ratios
 from runner.analysis.comparison_model import LEANING, Row
 from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import Round
@@ -151,6 +153,7 @@ def _draft_with_evidence(base: Side, other: Side, pair: CellPair) -> Draft:
     shared = _shared_rounds(base, other, pair)
     if shared:
         ratios = log_ratios(_rounds(base_cell, shared), _rounds(other_cell, shared))
+        outliers = base.outliers.get((pair.base.case_id, pair.base.phase, pair.base.precision), NO_OUTLIERS)
         servers = [(base_cell.servers[number], other_cell.servers[number]) for number in shared]
         boards = [base_cell.boards[number] for number in shared]
         grouped = groups(boards, servers)
@@ -170,6 +173,7 @@ def _draft_with_evidence(base: Side, other: Side, pair: CellPair) -> Draft:
             base.looks,
             ratios=dict(zip(shared, ratios, strict=True)),
             groups=dict(zip(shared, grouped, strict=True)) if grouped else {},
+            mean_ratios=mean_log_ratios(base_cell, other_cell, shared, outliers),
             is_coarse=floored is not evidence,
         )
     code, reason = _why_unpaired(base, other, pair)
@@ -202,7 +206,7 @@ def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[st
     looks = [draft.looks or (int(rounds),) for draft, rounds in zip(drafts, evidence.rounds, strict=True)]
     factors = np.array([variance_factor(draft, inflations) for draft in drafts])
     evidence = evidence._replace(freedom=np.array([freedom(draft, inflations) for draft in drafts]))
-    log_ratios = [draft.for_ranks() for draft in drafts]
+    log_ratios = [draft.for_ranks(draft.ratios) for draft in drafts]
     tested = paired_tests.evaluate(evidence, log_ratios, looks, factors)
     evidence = evidence._replace(error=evidence.error * np.sqrt(factors))
     p, alpha, shown, decisive = tested
@@ -235,6 +239,7 @@ def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[st
             reason="; ".join(filter(None, (draft.row.reason, reason))),
         )
         rows.append(row)
+    rows = with_mean_ratios(rows, drafts, looks, margin, inflations)
     return with_forecasts(rows, evidence, looks, log_ratios, int(significant.sum()), margin)
 
 
@@ -288,6 +293,8 @@ def _row(base: Side, other: Side, pair: CellPair, **fields: object) -> Row:
         other=replace(pair.other, phase=phase),
         base_spread=base.figures[pair.base].spread if base.figures else None,
         spread=other.figures[pair.other].spread if other.figures else None,
+        base_p95_seconds=p95(base_measured),
+        p95_seconds=p95(other_measured),
         runs=tuple(filter(None, dict.fromkeys((base.run, other.run)))),
         device_name=kind_name(all_boards),
         quality_issues=pair_issues(base.check_of(pair.base), other.check_of(pair.other), pair.other),

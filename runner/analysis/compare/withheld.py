@@ -9,7 +9,7 @@ from runner.analysis.process_states import TWO_STATES, ProcessStates
 from runner.core.model import Cell
 from runner.core.model.cells import is_control
 
-JUDGED = frozenset({"faster", "slower", "same", "inconclusive"})
+JUDGED = frozenset({"faster", "slower", "same", "same-median", "inconclusive"})
 """Verdicts that follow from the rounds of a row."""
 
 

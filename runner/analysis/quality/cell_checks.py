@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue
+from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue, TurnMedians
 from runner.analysis.model_checks import (
     NO_UPDATE,
     OTHER_TYPES,
@@ -24,6 +24,9 @@ from runner.core.model.variant_ids import without_variant
 from runner.harness.timing import WINDOW, WINDOWS
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from runner.stats.sample_shape import Modes, Shape
 
 MAX_CLOCK_CHANGE = 0.02
@@ -46,6 +49,8 @@ class CellSamples:
 
     Attributes:
         clusters: two clusters of the medians; None if they form one.
+        times: the samples of each round.
+        turns: the turns of each round; None of those without.
     """
 
     cell: str
@@ -54,6 +59,8 @@ class CellSamples:
     medians: Sequence[float]
     clusters: "Modes | None"
     facts: Mapping[str, Sequence[Any]]
+    times: "Sequence[NDArray[np.float64]]" = ()
+    turns: Sequence[TurnMedians | None] = ()
 
     def issue(self, code: str, sentence: str, *, serious: bool, extent: float = 0.0) -> QualityIssue:
         """Return a quality issue of this cell."""
@@ -115,6 +122,7 @@ def cell_samples(dataset: Dataset) -> Iterator[CellSamples]:
     round_shapes = shapes(dataset.samples["seconds"].to_numpy(), rounds["iterations"].to_numpy())
     rows_by_cell = grouped((cell, row) for row, cell in enumerate(rounds["cell"].tolist()))
     medians, environments = rounds["seconds"].tolist(), rounds["environment"].tolist()
+    times, turns = rounds["times"].tolist(), rounds["turns"].tolist()
     facts = {name: rounds[name].tolist() for name in QUALITY_FACTS if name in rounds and rounds[name].notna().any()}
     order = [row for rows in rows_by_cell.values() for row in rows]
     counts = np.array([len(rows) for rows in rows_by_cell.values()], dtype=np.int64)
@@ -127,6 +135,8 @@ def cell_samples(dataset: Dataset) -> Iterator[CellSamples]:
             [medians[row] for row in rows],
             cell_shape.modes,
             {name: [values[row] for row in rows] for name, values in facts.items()},
+            [times[row] for row in rows],
+            [turns[row] for row in rows],
         )
 
 

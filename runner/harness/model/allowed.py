@@ -40,6 +40,26 @@ class Allowed(object):
             if limit > max(limits(group), self.of(group, name, 0.0)):
                 self.wider.setdefault(group, {})[name] = limit
 
+    def round(self, errors, limits):
+        """Allow what roundings change, given the errors of one; where it decides about arrays of the state, more to all."""
+        names = [key for key in errors if key[0] == "state"]
+        if any(errors[key] > limits("state") for key in names):
+            self.widen({key: trained.COARSE for key in names}, limits)
+        self.widen(errors, limits, ROUNDINGS)
+
+    def vary(self, of_seed, limits):
+        """Allow what other seeds change; ``of_seed`` returns the errors of one, from 1 on, and ``limits`` the default."""
+        seeds = [of_seed(1)]
+        usual = {key: self.of(key[0], key[1], limits(key[0])) for key in seeds[0]}
+        if all(seeds[0][key] <= usual[key] for key in usual):
+            return
+        seeds += [of_seed(number) for number in range(2, SEEDS + 1)]
+        by_name = {key: [each.get(key, 0.0) for each in seeds] for key in sorted(usual)}
+        varying = [key for key in by_name if max(by_name[key]) > usual[key]]
+        self.shapeless = any(numpy.isinf(by_name[key]).any() for key in varying if key[0] in ("outputs", "trained"))
+        self.widen({key: reach(by_name[key]) for key in varying}, limits)
+        self.random = RANDOM.format(in_words(varying))
+
     def of(self, group: "str", name: "str", default: "float") -> "float":
         """Return the largest error of a result."""
         return max(default, self.wider.get(group, {}).get(name, 0.0))
@@ -73,19 +93,10 @@ def find(build: "object", precision: "str", base: "builder.Run", state: "list", 
         if both and all(ROUNDINGS * both[key] <= default(key[0]) for key in both):
             return allowed
         try:
-            allowed.widen(errors_of(make, start), default, ROUNDINGS)
+            allowed.round(errors_of(make, start), default)
         except Exception:  # a rounding of the data may change the shapes of what is found in them
             traceback.print_exc()
-    seeds = [of_seed(1)]
-    if all(seeds[0][key] <= allowed.of(key[0], key[1], default(key[0])) for key in seeds[0]):
-        return allowed
-    seeds += [of_seed(number) for number in range(2, SEEDS + 1)]
-    limits_now = {key: allowed.of(key[0], key[1], default(key[0])) for key in seeds[0]}
-    errors_by_seed = {key: [each.get(key, 0.0) for each in seeds] for key in sorted(seeds[0])}
-    varying = [key for key in errors_by_seed if max(errors_by_seed[key]) > limits_now[key]]
-    allowed.shapeless = any(numpy.isinf(errors_by_seed[key]).any() for key in varying if key[0] in ("outputs", "trained"))
-    allowed.widen({key: reach(errors_by_seed[key]) for key in varying}, default)
-    allowed.random = RANDOM.format(in_words(varying))
+    allowed.vary(of_seed, default)
     return allowed
 
 

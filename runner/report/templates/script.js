@@ -21,7 +21,7 @@
     let shown = 0;
     for (const row of rows) {
       const text = row.textContent.toLowerCase();
-      const verdict = row.dataset.word.replace("probably ", "");
+      const verdict = row.dataset.word.replace("probably ", "").replace(/^same median.*/, "same");
       row.hidden = !(words.every((word) => text.includes(word)) && (!verdicts.length || verdicts.includes(verdict)));
       shown += !row.hidden;
     }

@@ -16,7 +16,7 @@ from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.result import entry
 from runner.stats.bisection import comparison_limit, expected_comparisons
 
-MORE_BY_NOISE: Mapping[float, int] = {0.02: 1, 0.04: 5}
+MORE_BY_NOISE: Mapping[float, int] = {0.02: 1, 0.04: 3}
 """Standard deviation between rounds -> comparisons more than ``expected_comparisons`` that a single change of 5 % takes
 on average, for open verdicts and releases around it (``python -m benchmarks.bisects``)."""
 

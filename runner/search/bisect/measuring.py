@@ -207,7 +207,7 @@ def _step(base: ReleaseCandidate, other: ReleaseCandidate, measured: RunSession)
     assert comparison is not None
     row: Row = comparison.rows[0]
     grade = measured.analysis.grade
-    outcome = OUTCOMES.get(row.verdict, "missing" if row.verdict == "not-measured" else "open")
+    outcome = OUTCOMES.get(row.verdict_on_median, "missing" if row.verdict == "not-measured" else "open")
     return SearchStep(
         base=base.name,
         other=other.name,

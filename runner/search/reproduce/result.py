@@ -50,7 +50,7 @@ class Reproduction:
     @property
     def exit_code(self) -> int:
         """0 where each cell is as fast as stored, 1 where one differs, is undecided or cannot be compared."""
-        return 0 if self.rows and all(row.verdict == "same" for row in self.rows) else 1
+        return 0 if self.rows and all(row.verdict_on_median == "same" for row in self.rows) else 1
 
     def json(self) -> Mapping[str, Any]:
         """Return it as docs/how-to/reproduce.md describes it."""
@@ -95,7 +95,7 @@ class Reproduction:
 
 def state(row: Row) -> State:
     """Return what a row of two runs of the same environment says."""
-    return STATES.get(row.verdict, "undecided")
+    return STATES.get(row.verdict_on_median, "undecided")
 
 
 def fact_sentences(before: Dataset, after: Dataset, environments: Mapping[str, str]) -> Iterator[str]:

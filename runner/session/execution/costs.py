@@ -6,7 +6,7 @@ from typing import Any
 
 from runner.core.model import Cell
 
-TURN_STAGES = ("build_seconds", "warmup_seconds", "check_seconds")
+TURN_STAGES = ("build_seconds", "warmup_seconds", "catch_up_seconds", "check_seconds")
 """Facts of a cell: what it took beside its samples. Its ``round_seconds`` include the turns of others."""
 
 

@@ -161,7 +161,8 @@ class Confirmation:
             row = rows.get((cell.implementation, cell.case_id, cell.phase, cell.precision))
             decided = row is not None and row.verdict in {"slower", "faster", "same"}
             reason = "neither side has a record" if row is None else "" if decided else row.reason
-            changes.append(self.change(candidate, "measured-again", reason, row))
+            again = replace(row, verdict=row.verdict_on_median) if row else None
+            changes.append(self.change(candidate, "measured-again", reason, again))
         return changes, night_pair(environment, folder, comparison)
 
     def _compared(self, prepared: Prepared, environment: str) -> tuple[Path, Comparison]:

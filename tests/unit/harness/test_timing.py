@@ -48,7 +48,8 @@ class _Machine:
         def batch_for(step: float, batch: int) -> int:
             return timing.batch_of(step - self.reading / batch, self.reading)
 
-        times, batch, steady, took = timing.warm_up(self.call, self.synchronize, self.clock, seconds, batch_for)
+        times, batch, steady, took, calls = timing.warm_up(self.call, self.synchronize, self.clock, seconds, batch_for)
+        assert calls == sum(self.calls)
         return times, batch, steady, took
 
     def until_precise(self, seconds: float) -> list[float]:
@@ -268,31 +269,49 @@ def test_measuring_continues_until_the_median_is_precise() -> None:
     assert timing.precise(times)
 
 
-@pytest.mark.parametrize(
-    ("milliseconds", "samples"),
-    [
-        (1.5, 7),  # as many as fit in a turn
-        (4.0, 3),
-        (12.0, 2),  # at most a third of the calls lead
-        (24.0, 2),
-    ],
-)
-def test_at_least_two_samples_follow_a_call_that_leads_a_turn(milliseconds: float, samples: int) -> None:
-    turns, timed = _in_turns(milliseconds / 1e3)
-    assert set(timed["turns"]) == {samples}
-    assert len(timed["leads"]) == turns
-    assert len(timed["seconds"]) == samples * turns
+# Turns
 
 
-def test_a_long_step_is_a_turn_by_itself() -> None:
-    turns, timed = _in_turns(0.026)
-    assert timed["turns"] == [1] * turns
-    assert len(timed["leads"]) == 1  # before the first call, nothing is known of its length
+def test_a_process_in_turns_makes_the_calls_of_its_plan() -> None:
+    """It makes 30 calls before its first turn, whatever its warm-up had, and then as many in each turn."""
+    paces: list[dict[str, float]] = []
+
+    def agree(pace: dict[str, float]) -> dict[str, int]:
+        paces.append(pace)
+        return {"batch": 2, "samples": 3, "leads": 1, "first_call": 30}
+
+    machine = _Machine(0.125)
+    turns: list[int] = []
+    timed = timing.measure(
+        machine.call,
+        machine.synchronize,
+        machine.clock,
+        4.0,
+        wait=lambda: turns.append(sum(machine.calls)),
+        agree=agree,
+        earlier=3,
+    )
+    assert paces == [{"calls": 3 + len(timed["warmup"]), "batch": 1, "step": 0.125}]
+    assert timed["first_call"] == 30
+    assert timed["catch_up_seconds"] == (30 - paces[0]["calls"]) * 0.125
+    assert turns == [30 - 3 + 8 * turn for turn in range(len(turns))]
+    assert (timed["batch"], set(timed["turns"])) == (2, {3})
+    assert len(timed["leads"]) == len(timed["turns"]) == len(turns)
 
 
-def _in_turns(step: float) -> tuple[int, dict[str, Any]]:
-    """Measure a step in turns; return how many turns there were, and the times."""
-    machine = _Machine(step)
-    turns: list[float] = []
-    timed = timing.in_turns(machine.call, machine.synchronize, machine.clock, 1.0, 1, lambda: turns.append(machine.now))
-    return len(turns), timed
+def test_a_process_that_has_turns_alone_makes_its_own_plan() -> None:
+    machine = _Machine(0.004)
+    timed = timing.measure(machine.call, machine.synchronize, machine.clock, 1.0, wait=lambda: None)
+    assert set(timed["turns"]) == {3}
+    assert timed["first_call"] == len(timed["warmup"])
+    assert timed["catch_up_seconds"] == 0.0
+
+
+def test_turns_end_when_there_are_as_many_as_the_budget_has_room_for() -> None:
+    """Short turns beside a slow process would otherwise go on until they fill the budget."""
+    noise = random.Random(6)
+    machine = _Machine(*(noise.uniform(0.0005, 0.0015) for _ in range(2000)))
+    plan = {"batch": 1, "samples": 2, "leads": 0, "first_call": 0}
+    timed = timing.in_turns(machine.call, machine.synchronize, machine.clock, 0.5, plan, lambda: None)
+    assert len(timed["turns"]) == 50
+    assert sum(timed["seconds"]) < 0.2

@@ -1,6 +1,7 @@
 """What a server may send, and the sentence about anything else."""
 
 import json
+import math
 from typing import Any, get_args
 
 import pytest
@@ -154,6 +155,17 @@ def test_only_a_request_with_turns_is_answered_by_one() -> None:
         replies.check(turn, "measure")
     with pytest.raises(ValueError, match="stage"):
         replies.check({**turn, "stage": "tired"}, "measure", turns=True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"calls": -1}, {"calls": 1.5}, {"batch": 0}, {"batch": 1001}, {"step": 0.0}, {"step": 1e9}, {"step": math.nan}],
+)
+def test_the_pace_of_a_child_is_one_that_can_be_planned_with(changes: dict[str, float]) -> None:
+    warm = {"id": 3, "reply": "turn", "stage": "warm", "pace": {"calls": 30, "batch": 1, "step": 0.001}}
+    assert replies.check(warm, "measure", turns=True) == warm
+    with pytest.raises(ValueError, match=r"^pace"):
+        replies.check({**warm, "pace": {**warm["pace"], **changes}}, "measure", turns=True)  # type: ignore[dict-item]
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_requests_to_a_server() -> None:
         requests = [request for request in server.requests if request["op"] != "go"]
         assert [request["op"] for request in requests] == ["hello", "reference", "measure", "measure"]
         assert [request["id"] for request in requests] == [1, 2, 3, 4]
-        assert [request["id"] for request in server.requests if request["op"] == "go"] == [3] * 4 + [4] * 4
+        assert [request["id"] for request in server.requests if request["op"] == "go"] == [3] * 5 + [4] * 5
         hello, reference, first, second = requests
         assert (hello["framework"], hello["threads"], hello["device"]) == ("torch", 3, "cpu")
         assert (reference["loss"], reference["digest"], reference["key"]) == ([1.0], "d", first["key"])
@@ -240,7 +240,7 @@ def test_a_server_gets_each_reference_once() -> None:
             "hello": 1,
             "reference": 2,
             "measure": 3,
-            "go": 12,
+            "go": 15,
         }
 
 

@@ -68,7 +68,7 @@ def waits(*stages: str) -> list[dict[str, str]]:
 
 
 def test_a_child_builds_takes_turns_and_ends() -> None:
-    session, reply = measured(*waits("built", *["turn"] * 10, "timed"), OK)
+    session, reply = measured(*waits("built", "warm", *["turn"] * 10, "timed"), OK)
     assert reply == {**OK, "reply": "result"}
     assert session.alive
 
@@ -78,6 +78,8 @@ def test_a_child_builds_takes_turns_and_ends() -> None:
     [
         ("built", "built"),
         ("turn", "built"),
+        ("turn", "warm"),
+        ("built", "warm", "warm"),
         ("built", "timed", "turn"),
         ("built", "timed", "timed"),
         ("built", *["turn"] * (10 + EXTRA_TURNS + 1)),

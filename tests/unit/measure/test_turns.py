@@ -7,6 +7,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,10 +15,10 @@ from hypothesis import strategies as st
 from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.controls import aa_pairs
-from runner.analysis.model import TurnMedians, log_ratio
+from runner.analysis.model import TurnCalls, TurnMedians, log_ratio
 from runner.analysis.tables import turns_of
 from runner.core.model import Cell, Outcome, Provisioned, Record
-from runner.harness import timing
+from runner.harness import timing, turn_plan
 from runner.measure import turns
 from runner.measure.record import collect
 from tests.support.fake_runs import cell, good, make
@@ -94,6 +95,20 @@ def test_cells_take_turns_until_each_has_ended() -> None:
     assert lengths == {"a": [1] * 2, "b": [1] * 4, "c": [1] * 2}
 
 
+def test_cells_that_take_turns_get_the_plan_of_all_of_them() -> None:
+    """Those whose calls take as long, and not a cell that is far slower."""
+    backend = FakeBackend()
+    backend.paces = {
+        "a/x": turn_plan.pace(30, 1, 0.004),
+        "b/x": turn_plan.pace(50, 1, 0.003),
+        "c/x": turn_plan.pace(20, 1, 2.0),
+    }
+    measured = list(outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=1))
+    assert {outcome.reply["status"] for outcome in measured} == {"ok"}
+    assert backend.plans["a/x"] == backend.plans["b/x"] == {"batch": 1, "samples": 3, "leads": 1, "first_call": 50}
+    assert backend.plans["c/x"] == {"batch": 1, "samples": 1, "leads": 0, "first_call": 20}
+
+
 def test_cells_that_take_turns_build_at_the_same_time() -> None:
     backend = FakeBackend()
     backend.building = threading.Barrier(2)
@@ -166,7 +181,10 @@ class _Calls:
         self.log += "w"
 
     def turns(self, budget: float) -> dict[str, list[float]]:
-        times: dict[str, list[float]] = timing.in_turns(self.call, lambda: None, lambda: self.now, budget, 1, self.wait)
+        (plan,) = turn_plan.plans([turn_plan.pace(0, 1, self.seconds)], budget)
+        times: dict[str, list[float]] = timing.in_turns(
+            self.call, lambda: None, lambda: self.now, budget, plan, self.wait
+        )
         return times
 
 
@@ -181,13 +199,13 @@ def test_a_turn_is_a_lead_and_calls_that_fill_it() -> None:
 
 def test_a_precise_median_ends_the_turns_once_a_quarter_of_the_budget_has_passed() -> None:
     assert sum(_Calls(0.003).turns(4.0)["seconds"]) == pytest.approx(1.0, abs=0.02)
-    assert _Calls(0.003).turns(0.4)["turns"] == [4] * timing.TURNS
+    assert _Calls(0.003).turns(0.4)["turns"] == [4] * turn_plan.TURNS
 
 
 def test_a_long_call_is_a_turn_without_a_lead() -> None:
     calls = _Calls(0.5)
     assert calls.turns(2.4)["turns"] == [1] * 5
-    assert calls.log == "wcc" + "wc" * 4  # how long a call is, the first one tells
+    assert calls.log == "wc" * 5
     assert _Calls(0.5).turns(0.1)["turns"] == [1] * timing.MIN_SAMPLES
 
 
@@ -228,6 +246,36 @@ def test_compare_uses_the_turns_and_not_the_medians(tmp_path: Path) -> None:
     assert row.verdict == "slower"
     (a_a,) = aa_pairs(results.rounds)
     assert a_a.ratio == pytest.approx(1.0)
+
+
+def calls(*seconds: float, first: int = 30) -> TurnMedians:
+    """Return turns of one call each, of which it is known which calls they are."""
+    return TurnMedians("a", seconds, TurnCalls(np.array(seconds), (1, 1, False, first)))
+
+
+def test_log_ratio_of_a_round_is_the_median_over_calls_that_both_sides_made() -> None:
+    """The fourth call is disturbed on one side; the other side made no more than four."""
+    base, other = calls(1.0, 9.0, 2.0, 1.0, 7.0), calls(1.1, 9.9, 2.2, 50.0)
+    assert log_ratio((1.0, base), (9.9, other)) == pytest.approx(math.log(1.1))
+    assert log_ratio((9.9, other), (1.0, base)) == pytest.approx(-math.log(1.1))
+
+
+def test_sides_whose_turns_hold_other_calls_are_compared_turn_by_turn() -> None:
+    base, other = calls(1.0, 2.0, 4.0, first=30), calls(1.0, 3.0, 5.0, first=31)
+    by_turns = log_ratio((1.0, base._replace(calls=None)), (1.0, other._replace(calls=None)))
+    assert log_ratio((1.0, base), (1.0, other)) == by_turns == pytest.approx(math.log(1.25))
+
+
+def test_calls_are_read_only_from_a_record_that_says_which_they_are() -> None:
+    facts = {"turns": [2, 2], "turns_with": "1/0", "batch": 3, "leads": [1.0, 1.0], "first_call": 40}
+    known = turns_of(record(1.0, 2.0, 3.0, 4.0, **facts))
+    assert known is not None
+    assert known.calls is not None
+    assert (known.calls.seconds.tolist(), known.calls.plan) == ([1.0, 2.0, 3.0, 4.0], (3, 2, True, 40))
+    for changes in ({"first_call": None}, {"turns": [1, 3]}, {"batch": None}):
+        unknown = turns_of(record(1.0, 2.0, 3.0, 4.0, **{**facts, **changes}))
+        assert unknown is not None
+        assert unknown.calls is None
 
 
 def test_turns_are_read_only_from_a_complete_record() -> None:

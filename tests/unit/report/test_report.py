@@ -49,6 +49,11 @@ ROW_KEYS = [
     "abandoned",
     "device_name",
     "boards",
+    "mean_ratio",
+    "mean_ratio_low",
+    "mean_ratio_high",
+    "base_p95_seconds",
+    "p95_seconds",
 ]
 
 

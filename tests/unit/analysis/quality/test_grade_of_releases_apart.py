@@ -35,6 +35,7 @@ def measured(draw: np.random.Generator, sd: float, changes: Floats) -> Compariso
     values = draw.normal(0, sd, (ROWS, LOOKS[-1])) + changes[:, None]
     cells = [(cell("torch-1.0", case=f"c{number}"), cell("torch-2.x", case=f"c{number}")) for number in range(ROWS)]
     counts = dict.fromkeys(range(ROWS), LOOKS[0])
+    rows, drafts = list[Row](), list[Draft]()
     for look in LOOKS:
         drafts = []
         for number, (base, other) in enumerate(cells):

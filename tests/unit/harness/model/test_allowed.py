@@ -1,8 +1,13 @@
 """Limits where rounding or random numbers decide: what the base shows by itself, and no less than the tolerance."""
 
+from typing import Any
+
 import numpy as np
 
-from runner.harness.model import allowed, trained
+from runner.harness.model import allowed as typed
+from runner.harness.model import trained
+
+allowed: Any = typed
 
 
 def test_another_seed_is_rarely_outside_of_what_some_seeds_show() -> None:

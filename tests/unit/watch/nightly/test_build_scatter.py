@@ -1,5 +1,7 @@
 """How much builds of an environment differ from each other, by the ratios of earlier nights."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ NIGHTS = tuple(f"202611{day:02}-023000-abcd" for day in range(1, 29))
 WIDTH = 0.012  # half of the interval of a ratio
 
 
-def looks(ratios: dict[str, float], cells: int = 20, **fields: str) -> EarlierNights:
+def looks(ratios: dict[str, float], cells: int = 20, **fields: Any) -> EarlierNights:
     """Return nights that measured each of some cells in turns; ``ratios`` has the ratio of each night."""
     draw = np.random.default_rng(0)
     by_pair = {}
@@ -21,7 +23,7 @@ def looks(ratios: dict[str, float], cells: int = 20, **fields: str) -> EarlierNi
         of_cell = []
         for night, spread in ratios.items():
             ratio = float(np.exp(draw.normal(0, spread)))
-            ends = {"ratio_low": ratio * (1 - WIDTH), "ratio_high": ratio * (1 + WIDTH)}
+            ends: dict[str, Any] = {"ratio_low": ratio * (1 - WIDTH), "ratio_high": ratio * (1 + WIDTH)}
             of_cell.append(Look(night, "measured-again", "inconclusive", ratio=ratio, rounds=9, **ends, **fields))
         by_pair[f"torch-2.x/nn-lstm/rnn-step/c{position}/train/fp32", NIGHTS[0]] = tuple(of_cell)
     return EarlierNights(NIGHTS, by_pair, {}, {})
