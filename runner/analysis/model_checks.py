@@ -1,10 +1,11 @@
 """How user networks were verified: which cells, and which pairs of cells, are not known to compute the same.
 
 A record of a user's network says by what the harness verified it, in the fact ``model_check``: ``by`` (``weights``,
-``state``, ``outputs`` or ``shapes``), ``base``, the environment that made the reference, ``fp64``, whether results in
-float64 were compared, too, ``reason``, why by outputs or by shapes alone, or how else results were compared than within
-the tolerance, ``differs``, whether results were compared and disagree, ``types``, which outputs that agree have numbers
-of another type, and ``no_update``, why no update of the first steps was seen.
+``state``, ``drawn``, ``outputs`` or ``shapes``), ``base``, the environment that made the reference, ``fp64``, whether
+results in float64 were compared, too, ``reason``, why by outputs or by shapes alone, or how else results were compared
+than within the tolerance, ``differs``, whether results were compared and disagree, ``types``, which outputs that agree
+have numbers of another type, ``partly``, what of the state one side alone has and what of the outputs was not compared,
+and ``no_update``, why no update of the first steps was seen.
 """
 
 from collections.abc import Mapping
@@ -18,9 +19,12 @@ OTHER_TYPES = "other-types"
 """The code of the quality issue of a cell whose outputs agree, and have numbers of another type."""
 NO_UPDATE = "no-update"
 """The code of the quality issue of a cell whose first training steps change nothing."""
+PARTLY = "partly-compared"
+"""The code of the quality issue of a cell whose results agree, and that has something that was not compared."""
 SOURCES = {
     "weights": "weights of the file, results",
     "state": "state and results",
+    "drawn": "weights drawn by name, results",
     "outputs": "outputs, without a state,",
 }
 """By what a cell was verified -> what it has of the base, in a table."""
@@ -54,6 +58,15 @@ def no_update(check: object) -> str:
         check: the fact ``model_check`` of a record; None in those of other workloads.
     """
     return str(check.get("no_update", "")) if isinstance(check, Mapping) else ""
+
+
+def partly(check: object) -> str:
+    """Return what of a cell was not compared although its results agree, as a sentence; empty if everything was.
+
+    Args:
+        check: the fact ``model_check`` of a record; None in those of other workloads.
+    """
+    return "" if why_unchecked(check) or not isinstance(check, Mapping) else str(check.get("partly", ""))
 
 
 def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, ...]:

@@ -1,8 +1,9 @@
 """Users' networks: their files go to each server, and the base environment of a case makes its reference.
 
 The base is the first environment, in the order of the matrix, that computes a case with the same framework, or with any
-framework where the file gives the weights. If it fails, the next one is the base. The first reference that could be
-made is kept for the run, in a file, and goes to each server that measures the case; a resumed run makes it again.
+framework where the file gives the weights. If it fails, or a phase of it, the next one is the base. The first
+reference of all phases, or else the first one of some, is kept for the run, in a file, and goes to each server that
+measures the case; a resumed run makes it again.
 """
 
 import base64
@@ -87,7 +88,8 @@ class Models:
                 self._make(block, group, request)
 
     def _make(self, block: Block, group: ReferenceGroup, request: Mapping[str, Any]) -> None:
-        """Have the first environment that can do so make a reference."""
+        """Have the first environment that can do so make a reference: of all phases, or else of those that it can."""
+        partial = None
         members = [cell for cell in block.cells if self.group(block, cell) == group]
         names = dict.fromkeys(cell.environment for cell in members if cell.environment in self.servers.ready)
         for name in sorted(names, key=is_control):
@@ -96,12 +98,17 @@ class Models:
             self.servers.say(f"{block.case_id}: {name} computes the reference")
             cell = next(cell for cell in members if cell.environment == name)
             try:
-                self.references[group] = self._traced(block, group, cell, request)
+                reference = self._traced(block, group, cell, request)
             except _FailedError as failure:
                 self.failures[group, name] = failure.reply
                 self.servers.note(f"{block.case_id}: {name} computes no reference: {failure.reply.get('reason')}")
                 continue
-            return
+            if not reference.description["facts"]["fails"]:
+                self.references[group] = reference
+                return
+            partial = partial or reference
+        if partial is not None:
+            self.references[group] = partial
 
     def _traced(self, block: Block, group: ReferenceGroup, cell: Cell, request: Mapping[str, Any]) -> Reference:
         """Return the reference that the environment of a cell makes. Raises _FailedError."""
@@ -113,13 +120,13 @@ class Models:
             message["environment"] = name
             timeout = JIT_SECONDS if without_control(name) in self.servers.jit else request["timeout"]
             description = answered(session.ask({**message, "timeout": timeout}, timeout + GRACE))
-            session.known = {key(block, group)}
+            session.known = set() if description["facts"]["fails"] else {key(block, group)}
             return Reference(name, description, self._fetched(session, key(block, group), description["bytes"]))
 
     def _fetched(self, session: Session, name: str, size: int) -> Path:
         """Return a file with all arrays of a reference, read in pieces."""
         self.folder = self.folder or tempfile.TemporaryDirectory(prefix="matrix-runner-references-")
-        path = Path(self.folder.name, f"{len(self.references)}.arrays")
+        path = Path(self.folder.name, f"{len(list(Path(self.folder.name).iterdir()))}.arrays")
         with path.open("wb") as file:
             while file.tell() < size:
                 request = {"op": "fetch", "key": name, "offset": file.tell(), "size": PIECE_BYTES}

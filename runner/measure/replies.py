@@ -113,6 +113,8 @@ class Trace(BaseModel):
     wider: dict[Literal["outputs", "losses", "state", "trained"], Annotated[dict[Text, Number], LIMITED]]
     framework: Text
     no_update: Text
+    fails: Annotated[list[Literal["forward", "train"]], Field(max_length=2)]
+    draws: Text
 
 
 class ArrayLine(BaseModel):

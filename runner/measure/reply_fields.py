@@ -78,7 +78,7 @@ Json = Annotated[object, AfterValidator(_small)]
 ReportedFacts = Annotated[dict[str, Any], LIMITED, AfterValidator(_small), AfterValidator(_with_version)]
 
 
-VerifiedBy = Literal["weights", "state", "outputs", "shapes"]
+VerifiedBy = Literal["weights", "state", "drawn", "outputs", "shapes"]
 """By what a user's network is compared with the base."""
 
 
@@ -94,6 +94,7 @@ class ModelCheck(BaseModel):
     differs: bool = False
     types: Text = ""
     no_update: Text = ""
+    partly: Text = ""
     tolerance: Annotated[dict[Text, Number], LIMITED]
 
 

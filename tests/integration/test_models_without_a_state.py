@@ -14,25 +14,30 @@ import numpy
 SECOND = os.environ["ENVIRONMENT"] == "np-b"
 
 
+KEPT = []  # what the runner does not look into: a variable of the module
+
+
 class Data:
     pass
 
 
 class NumpyModel:
     def __init__(self, random, precision="fp32"):
-        self.data = data = Data()  # what the runner does not look into
+        data = Data()
+        self.number = len(KEPT)
+        KEPT.append(data)
         data.kind = {{"fp64": "float64"}}.get(precision, "float32")
         data.x = random.rand(64, 32).astype(data.kind)
         data.w = random.randn(32, 8).astype(data.kind)
         data.calls = 0
 
     def forward(self):
-        data = self.data
+        data = KEPT[self.number]
         data.calls += 1
         return {forward}
 
     def train(self):
-        data = self.data
+        data = KEPT[self.number]
         outputs = data.x.dot(data.w)
         {update}
         return {loss}

@@ -48,6 +48,7 @@ CODES = (
     "short-budget",
     "spread",
     "other-types",
+    "partly-compared",
     "load",
     "governor",
     "unpinned",

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue, TurnMedians
-from runner.analysis.model_checks import NO_UPDATE, OTHER_TYPES, UNCHECKED, no_update, other_types, why_unchecked
+from runner.analysis.model_checks import (
+    NO_UPDATE,
+    OTHER_TYPES,
+    PARTLY,
+    UNCHECKED,
+    no_update,
+    other_types,
+    partly,
+    why_unchecked,
+)
 from runner.analysis.process_states import TWO_STATES
 from runner.core import units
 from runner.core.facts import QUALITY_FACTS
@@ -261,6 +270,13 @@ def _other_types(cell: CellSamples) -> Iterator[QualityIssue]:
             return
 
 
+def _partly_compared(cell: CellSamples) -> Iterator[QualityIssue]:
+    for check in cell.known_values("model_check"):
+        if text := partly(check):
+            yield cell.issue(PARTLY, text, serious=False)
+            return
+
+
 def _set_too_late(cell: CellSamples) -> Iterator[QualityIssue]:
     names = sorted({name for names in cell.known_values("set_too_late") for name in names})
     if names:
@@ -275,6 +291,7 @@ CELL_CHECKS: tuple[Callable[[CellSamples], Iterator[QualityIssue]], ...] = (
     _unchecked,
     _no_update,
     _other_types,
+    _partly_compared,
     _set_too_late,
     _two_modes,
     _trend,

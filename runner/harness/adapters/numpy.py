@@ -2,6 +2,7 @@
 
 import sys
 
+from ..model.state import single
 from ..verify import reference
 from . import kernel
 from .base import Implementation
@@ -102,21 +103,21 @@ class DenseMatmul(kernel.DenseProduct):
 
 
 class UserModel(Base):
-    """A ``NumpyModel``; its default state are attributes that are arrays of floats."""
+    """A ``NumpyModel``; its default state are arrays of floats in its attributes and in what they hold."""
 
     framework = FRAMEWORK
     label = "NumPy"
     devices = ("cpu",)
     stateful = "no attribute is an array of floats"
 
-    def variables(self):
+    def stores(self):
         import numpy
 
-        named = {}
-        for name, entry in self.attributes():
-            if isinstance(entry, numpy.ndarray) and entry.dtype.kind == "f" and entry.flags.writeable:
-                named[name] = (entry.view, self.writer(entry))
-        return named
+        return [
+            single(name, entry.view, self.writer(entry))
+            for name, entry in self.attributes()
+            if isinstance(entry, numpy.ndarray) and entry.dtype.kind == "f" and entry.flags.writeable
+        ]
 
     @staticmethod
     def writer(array):

@@ -4,13 +4,15 @@ The timed calls are the bound methods of the user's object. What differs between
 waited for and read, and where its state is.
 """
 
+import os
+import time
+
 from .. import variables
 from ..errors import CellFailure
-from ..model import arrays, blob, construct
+from ..model import arrays, blob, construct, drawn, generators, held, mistakes, state
 from .base import SIXTEEN_BITS, Implementation
 
 METHODS = ("forward", "train", "outputs", "loss", "state", "load_state")
-DEPTH = 4  # of lists and dicts in an attribute
 
 
 class UserModel(Implementation):
@@ -57,13 +59,19 @@ class UserModel(Implementation):
         """
         self.case, self.device, self.precision = case, device, precision
         self.first_state = None  # what ``reset`` puts back
+        self.loaded = state.Loaded()  # what became of the state that was loaded last
+        self.left_out = []  # what is no tensor in the outputs, as sentences
+        self.building_seconds = None  # of the call that has made the weights, where none were there
+        self.generators = None  # functions that put back the generators that the object holds
+        self.folder = folder_of(data, case)
         self.prepare(device, precision)
         construct.seed_generators(case["seed"], self.seed)
         with variables.watched():
             self.model = construct.build(data, case, self.framework, weights, device, precision)
         if self.model is None:
             name = case["classes"][self.framework]
-            raise CellFailure("crash", "{}() returned None: return an object with forward() or train()".format(name))
+            text = "{}() returned None: return an object with forward() or train()".format(name)
+            raise CellFailure("crash", mistakes.defined_at(getattr(data, name, None), self.folder) + text)
         self.methods = {name: self.method(name) for name in METHODS}
         for phase in ("forward", "train"):
             setattr(self, phase, self.timed(self.methods[phase] or self._missing(phase)))
@@ -77,7 +85,7 @@ class UserModel(Implementation):
             return bound
         for kind in type(self.model).__mro__:
             if name in vars(kind):
-                return None if kind.__module__.partition(".")[0] in FRAMEWORK_MODULES else bound
+                return None if held.top_module(kind) in held.FRAMEWORK_MODULES else bound
         return bound
 
     def _missing(self, phase):
@@ -96,82 +104,103 @@ class UserModel(Implementation):
         """
         method = "loss" if self.methods["loss"] else "train"
         value = self.methods["loss"]() if self.methods["loss"] else returned
-        if value is None:
-            raise CellFailure("crash", "{}() returned None: return the loss".format(method))
-        try:
-            array = arrays.plain(value, method, self.as_array)
-        except CellFailure:
-            text = "{}() returned a {}: return the loss, a single number"
-            raise CellFailure("crash", text.format(method, type(value).__name__)) from None
-        if array.size != 1:
-            text = "{}() returned an array of the shape {}: return the loss, a single number"
-            raise CellFailure("crash", text.format(method, array.shape))
-        return float(array.reshape(()))
+        with self.located(method):
+            if value is None:
+                raise CellFailure("crash", "{}() returned None: return the loss".format(method))
+            try:
+                array = arrays.plain(value, method, self.as_array)
+            except CellFailure:
+                text = "{}() returned a {}: return the loss, a single number"
+                raise CellFailure("crash", text.format(method, type(value).__name__)) from None
+            if array.size != 1:
+                text = "{}() returned an array of the shape {}: return the loss, a single number"
+                raise CellFailure("crash", text.format(method, array.shape))
+            return float(array.reshape(()))
 
     def outputs(self):
-        """Return [(name, array)] of the outputs, by the method that ``forward`` times unless the user has ``outputs``."""
+        """Return [(name, array)] of the outputs, by the method that ``forward`` times unless the user has ``outputs``.
+
+        What is no tensor in them is not compared; ``notes`` names it.
+        """
         method = "outputs" if self.methods["outputs"] else "forward"
-        return arrays.named(self.methods[method](), method, self.as_array)
+        value = self.methods[method]()
+        self.left_out = []
+        with self.located(method):
+            return arrays.named(value, method, self.as_array, self.left_out)
 
     def has_outputs(self):
-        """Return whether there are outputs to compare."""
-        return bool(self.methods["outputs"] or self.methods["forward"])
+        """Return whether there are outputs to compare; not where a forward pass fails, see ``model.attempts``."""
+        return bool(self.methods["outputs"] or self.methods["forward"]) and "forward" not in self.case.get("fails", ())
+
+    def located(self, method):
+        """Return the context in which a failure begins with the line of the user's method."""
+        return mistakes.located(self.methods[method], self.folder)
+
+    def notes(self):
+        """Return what was not compared, as sentences."""
+        note = self.loaded.note()
+        return ([note] if note else []) + self.left_out
+
+    def complete(self):
+        """Call the network once where its first call makes its weights, so that they are there to be read and written."""
+        self.keep_generators()
+        if self.building_seconds is None and self.is_unbuilt():
+            start = time.perf_counter()
+            (self.methods["forward"] or self.methods["train"] or self.methods["outputs"])()
+            self.synchronize()
+            self.building_seconds = time.perf_counter() - start
 
     def state(self):
         """Return [(name, array)] of the state: the user's, or the default; empty where there is none."""
-        if self.methods["state"]:
-            return sorted(arrays.named(self.methods["state"](), "state", self.as_array))
-        return [(name, arrays.plain(read(), name, self.as_array)) for name, (read, _) in sorted(self.variables().items())]
+        self.complete()
+        if not self.methods["state"]:
+            return state.read(self.stores(), self.as_array)
+        value = self.methods["state"]()
+        with self.located("state"):
+            return sorted(arrays.named(value, "state", self.as_array), key=lambda pair: pair[0])
 
-    def load_state(self, state):
-        """Put back a state that an object of the same framework has given.
+    def load_state(self, values):
+        """Put a state into the network that an object of the same framework has given; ``loaded`` says what became of it.
 
         Raises:
-            CellFailure: class ``wrong-result``, where it has other names or shapes.
+            CellFailure: class ``wrong-result``, where weights have another shape.
         """
+        self.complete()
         if self.methods["load_state"]:
-            self.methods["load_state"]({name: blob.copied(array) for name, array in state})
-            return
-        variables, given = self.variables(), dict(state)
-        for name in sorted(set(given) ^ set(variables)):
-            if name in given and given[name].dtype.kind != "f":
-                continue  # a counter: ``num_batches_tracked`` came with PyTorch 0.4.1
-            has = "has no {}, which the base's has" if name in given else "has {}, which the base's has not"
-            if name in given or arrays.plain(variables[name][0](), name, self.as_array).dtype.kind == "f":
-                raise CellFailure("wrong-result", "the state of this environment " + has.format(name))
-        for name in sorted(set(given) & set(variables)):
-            read, write = variables[name]
-            shape = arrays.plain(read(), name, self.as_array).shape
-            if shape != given[name].shape:
-                text = "{} has the shape {}, and {} in the base's state"
-                raise CellFailure("wrong-result", text.format(name, shape, given[name].shape))
-            write(blob.copied(given[name]))
-        self.written()
+            self.methods["load_state"]({name: blob.copied(array) for name, array in values})
+            self.loaded = state.Loaded(len(values))
+        else:
+            self.loaded = state.load(self.stores(), values, self.as_array)
+        self.put_generators_back()
+
+    def draw_state(self):
+        """Draw the weights by their names, as every environment does."""
+        self.load_state(drawn.of(self.state(), self.case["seed"]))
 
     def reset(self):
-        """Put back the state that the first call had, where it is known."""
+        """Put back the state that the first call had, where it is known, and the generators that the object holds."""
+        self.put_generators_back()
         if self.first_state is not None:
+            loaded = self.loaded
             self.load_state(self.first_state)
+            self.loaded = loaded
 
-    def entries(self, name, value, depth=DEPTH):
-        """Yield (name, entry) of everything in a value of an attribute: itself, or what its lists and dicts hold."""
-        if isinstance(value, dict) and depth:
-            for key in sorted(value, key=str):
-                for pair in self.entries("{}.{}".format(name, key), value[key], depth - 1):
-                    yield pair
-        elif isinstance(value, (list, tuple)) and depth:
-            for index, entry in enumerate(value):
-                for pair in self.entries("{}.{}".format(name, index), entry, depth - 1):
-                    yield pair
-        else:
-            yield name, value
+    def keep_generators(self, number=None):
+        """Remember where the generators that the object holds stand, unless that is known; seed them first with a number."""
+        if self.generators is None:
+            among = generators.among([value for _, value in self.attributes()])
+            for each in among if number is not None else ():
+                generators.reseed(each, number)
+            self.generators = [generators.kept(each) for each in among]
+
+    def put_generators_back(self):
+        """Put back the generators that the object holds to where they stood when the state was first read or written."""
+        for put_back in self.generators or ():
+            put_back()
 
     def attributes(self):
-        """Yield (name, entry) of the user's object itself, with an empty name, and of all its attributes."""
-        yield "", self.model
-        for name, value in sorted(getattr(self.model, "__dict__", {}).items()):
-            for pair in self.entries(name, value):
-                yield pair
+        """Return [(name, value)] of the user's object itself, with an empty name, and of all that it holds."""
+        return list(held.walk(self.model, self.is_whole))
 
     # What an adapter has of its framework:
 
@@ -188,13 +217,25 @@ class UserModel(Implementation):
     def as_array(self, value):
         """Return a tensor of the framework as an array; None for what is none."""
 
-    def variables(self):
-        """Return name -> (function that returns a tensor, function that writes an array into it) of the default state."""
-        return {}
+    def is_whole(self, value):
+        """Return whether an object of a class of the user's is one of ``stores``, and is not looked into."""
+        return False
 
-    def written(self):
-        """Complete what the functions of ``variables`` have written."""
+    def is_unbuilt(self):
+        """Return whether the network has weights that its first call makes."""
+        return False
+
+    @classmethod
+    def draws(cls):
+        """Return what the framework's generator draws from one key, as text; empty where programs pass no keys on."""
+        return ""
+
+    def stores(self):
+        """Return the stores of the default state, see ``state.Store``."""
+        return []
 
 
-FRAMEWORK_MODULES = ("torch", "tensorflow", "keras", "tf_keras", "jax", "flax", "equinox", "theano", "lasagne", "pytorch_lightning")
-"""Packages whose methods are none of the user's: ``nn.Module.train`` makes no step."""
+def folder_of(module: "object", case: "dict") -> "str":
+    """Return the folder of the user's files; empty where the module is of no file."""
+    path = getattr(module, "__file__", None) or ""
+    return path[: -len(case["entry"])].rstrip(os.sep) if path and path.endswith(case.get("entry") or "/") else ""

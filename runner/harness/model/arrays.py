@@ -1,43 +1,67 @@
 """Outputs of a user's network as named NumPy arrays."""
 
-from . import blob
+from . import blob, held
 from ..errors import CellFailure
 
 DEPTH = 8
+NO_TENSOR = "{}() returned a {}: return arrays or tensors, or tuples, lists or dicts of them"
 
 
-def named(value: "object", method: "str", as_array: "object") -> "list":
+def named(value: "object", method: "str", as_array: "object", left_out: "object" = None) -> "list":
     """Return (name, array) of every tensor in what a method returned; the name is empty for a single tensor.
 
     Args:
-        value: a tensor, or tensors in tuples, lists and dicts; None in them is left out.
+        value: a tensor, or tensors in tuples, lists, dicts and dataclasses, or in the attributes of an object; None in
+            them is left out.
         method: its name, for messages.
         as_array: returns a framework's tensor as an array; None for what is none.
+        left_out: a list that gets a sentence for each entry that is no tensor; None where that is a mistake.
 
     Raises:
         CellFailure: class ``crash``, where something is no tensor, or there is none.
     """
     if value is None:
         raise CellFailure("crash", "{}() returned None: return the outputs".format(method))
-    arrays = list(_walk(value, "", method, as_array, DEPTH))
+    arrays, others = [], []
+    for name, entry in _walk(value, "", as_array, DEPTH):
+        array = as_plain(entry, as_array)
+        if array is None:
+            others.append((name, entry))
+        else:
+            arrays.append((name, array))
+    if others and (left_out is None or not arrays):
+        raise CellFailure("crash", NO_TENSOR.format(method, type(others[0][1]).__name__))
     if not arrays:
         raise CellFailure("crash", "{}() returned no tensor: return the outputs".format(method))
+    if others:
+        left_out += ["{} is a {}, and is not compared".format(label(name), type(entry).__name__) for name, entry in others]
     return arrays
 
 
-def _walk(value, name, method, as_array, depth):
-    entries = None
-    if hasattr(value, "items") and hasattr(value, "keys"):
-        entries = sorted(((str(key), value[key]) for key in value.keys()), key=lambda entry: entry[0])
-    elif isinstance(value, (list, tuple)) and not _is_numbers(value):
-        entries = [(str(index), entry) for index, entry in enumerate(value)]
-    if entries is None or not depth:
-        yield name, plain(value, method, as_array)
+def _walk(value, name, as_array, depth):
+    """Yield (name, array or value) of everything in a value that is not None and holds nothing itself."""
+    array = as_array(value)
+    inside = _entries(value, not name) if depth and array is None else None
+    if inside is None:
+        yield name, value if array is None else array
         return
-    for key, entry in entries:
+    for key, entry in inside:
         if entry is not None:
-            for pair in _walk(entry, "{}.{}".format(name, key) if name else key, method, as_array, depth - 1):
+            for pair in _walk(entry, "{}.{}".format(name, key) if name else key, as_array, depth - 1):
                 yield pair
+
+
+def _entries(value, is_all):
+    """Return [(key, entry)] of a value; None where it holds none. Attributes count where it is all that was returned."""
+    if hasattr(value, "items") and hasattr(value, "keys"):
+        return sorted(((str(key), value[key]) for key in value.keys()), key=lambda entry: entry[0])
+    if isinstance(value, (list, tuple)) and not _is_numbers(value):
+        return [(str(index), entry) for index, entry in enumerate(value)]
+    if hasattr(type(value), "__dataclass_fields__"):
+        return [(name, getattr(value, name)) for name in sorted(type(value).__dataclass_fields__)]
+    if is_all and held.is_users(value) and not any(hasattr(value, name) for name in ("__array__", "toarray")):
+        return [(name, entry) for name, entry in held.attributes(value) if not name.startswith("_")] or None
+    return None
 
 
 def _is_numbers(value):
@@ -51,14 +75,24 @@ def plain(value: "object", method: "str", as_array: "object") -> "object":
     Raises:
         CellFailure: class ``crash``, where it is no tensor.
     """
+    array = as_plain(value, as_array)
+    if array is None:
+        raise CellFailure("crash", NO_TENSOR.format(method, type(value).__name__))
+    return array
+
+
+def as_plain(value: "object", as_array: "object") -> "object":
+    """Return what ``plain`` returns; None where the value is no tensor."""
     import numpy  # here, for the planner reads the adapters without NumPy
 
     array = as_array(value)
+    if array is None and hasattr(value, "toarray"):  # a sparse matrix of SciPy
+        array = value.toarray()
     if array is None:
         try:
             array = numpy.asarray(value)
         except (TypeError, ValueError):
-            array = numpy.asarray(None)
+            return None
     if array.dtype.kind == "c":
         array = numpy.stack([array.real, array.imag])
     elif array.dtype.kind == "V" or array.dtype.name == "bfloat16":
@@ -66,8 +100,7 @@ def plain(value: "object", method: "str", as_array: "object") -> "object":
     elif array.dtype.kind == "f" and array.dtype.itemsize > 8:
         array = array.astype(numpy.float64)
     if array.dtype.kind not in "buif":
-        text = "{}() returned a {}: return arrays or tensors, or tuples, lists or dicts of them"
-        raise CellFailure("crash", text.format(method, type(value).__name__))
+        return None
     return blob.copied(array)  # the network may write the next results into the same memory
 
 

@@ -19,7 +19,9 @@ class Builder(object):
         return self.implementation(self.case, self.module, self.weights, self.device, precision)
 
     def with_other_generators(self, precision, number=1):
-        """Return a new program whose framework is seeded with other numbers; ``random`` draws the same.
+        """Return a new program whose framework, and the generators that it holds, are seeded with other numbers.
+
+        ``random`` draws the same.
 
         Args:
             precision: of the program.
@@ -33,7 +35,9 @@ class Builder(object):
             def seed(self, seed):
                 implementation.seed(self, seed + number * OTHER_SEED)
 
-        return OtherSeed(self.case, self.module, self.weights, self.device, precision)
+        program = OtherSeed(self.case, self.module, self.weights, self.device, precision)
+        program.keep_generators(self.case["seed"] + number * OTHER_SEED)
+        return program
 
     def with_other_data(self, precision: "str") -> "object":
         """Return a new program whose ``random``, and whose framework, draw other numbers."""
@@ -104,6 +108,13 @@ class Run(object):
         self.state = program.state()
         self.trained = outputs(program)
 
+    def drop(self, phase: "str") -> "None":
+        """Hold nothing of a phase: it fails."""
+        if phase == "forward":
+            self.outputs, self.again, self.trained = [], [], []
+        else:
+            self.losses, self.state, self.trained = [], [], []
+
 
 def run(make: "object", state: "list", case: "dict", apart: "bool") -> "Run":
     """Return what a user's class gives from a state.
@@ -127,8 +138,17 @@ def run(make: "object", state: "list", case: "dict", apart: "bool") -> "Run":
 
 
 def started(make: "object", state: "list") -> "object":
-    """Return a new program that stands at a state."""
+    """Return a new program that stands at a state; as it was built where that is empty."""
     program = make()
     if state:
         program.load_state(state)
+    return program
+
+
+def start(program: "object", by: "str", groups: "dict") -> "object":
+    """Return a program, at the state that all environments start from: the base's, or one that each of them draws."""
+    if by == "drawn":
+        program.draw_state()
+    elif "state" in groups:
+        program.load_state(groups["state"])
     return program

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import inspect
 import os
 import sys
 import traceback
@@ -58,9 +59,34 @@ def explained(folder: "str", environment: "str", classify: "object") -> "object"
         raise CellFailure(kind, location_of(error, folder) + reason) from error
 
 
+@contextlib.contextmanager
+def located(function: "object", folder: "str") -> "object":
+    """Let what the block raises begin with the line where a function of the user's file is defined.
+
+    The block reads what the function has returned, so that no line of the user's is in the traceback.
+    """
+    try:
+        yield
+    except CellFailure as failure:
+        raise CellFailure(failure.kind, defined_at(function, folder) + failure.reason, failure.facts) from failure
+    except Exception as error:
+        error.defined_at = defined_at(function, folder)
+        raise
+
+
+def defined_at(function: "object", folder: "str") -> "str":
+    """Return ``file:line: `` of a function of the user's code; empty for any other function."""
+    function = getattr(function, "func", function)  # of a partial
+    function = inspect.unwrap(getattr(function, "__func__", function))  # without its decorators
+    code, prefix = getattr(function, "__code__", None), os.path.join(folder, "")
+    if code is None or not folder or not code.co_filename.startswith(prefix):
+        return ""
+    return "{}:{}: ".format(code.co_filename[len(prefix) :], code.co_firstlineno)
+
+
 def location_of(error: "BaseException", folder: "str") -> "str":
-    """Return ``file:line: `` of the deepest line of the user's code in a traceback; empty where it has none."""
-    prefix, location = os.path.join(folder, ""), ""
+    """Return ``file:line: `` of the deepest line of the user's code in a traceback; else what ``located`` says, or nothing."""
+    prefix, location = os.path.join(folder, ""), getattr(error, "defined_at", "")
     if isinstance(error, SyntaxError) and (error.filename or "").startswith(prefix):
         return "{}:{}: ".format(error.filename[len(prefix) :], error.lineno)
     for frame in traceback.extract_tb(error.__traceback__):

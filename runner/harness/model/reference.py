@@ -2,7 +2,8 @@
 
 import traceback
 
-from . import allowed, blob, builder, carried, compare, evidence, trained
+from . import allowed, blob, builder, carried, compare, drawn, evidence, trained
+from .attempts import Attempts
 from .builder import Builder, results
 
 BOTH = "{}, and {}"  # why no state is loaded, and why the outputs alone say nothing
@@ -17,21 +18,23 @@ def compute(build: "Builder", precision: "str") -> "tuple":
     depend on generators of the framework, ``random``, whether a disagreement may come from other random numbers,
     ``restores``, whether the first state, or what a program without a state does, brings the first outputs back after
     steps, ``notes``, what the record says of how results are compared, ``no_update``, see ``trained.no_update``, and
-    ``wider``, see ``allowed``; and where results alone are compared, ``silent``, why those of a phase show nothing, and
-    ``forward_limit``, see ``evidence``. Groups: ``state``, ``outputs``, ``outputs64``, ``again``, the outputs of a second
-    call that differ, and after the steps ``after``, the state, and ``trained``, the outputs.
+    ``wider``, see ``allowed``; ``draws``, see ``UserModel``; ``fails``, the phases whose results cannot be made here, and
+    ``silent``, why the results of a phase show nothing; and where results alone are compared, ``forward_limit``, see
+    ``evidence``. Groups: ``state``, ``outputs``, ``outputs64``, ``again``, the outputs of a second call that differ, and
+    after the steps ``after``, the state, and ``trained``, the outputs.
 
     Raises:
         CellFailure: the user's code does not keep to what it should return, or its numbers are not finite, or its outputs
             change their shapes from call to call.
     """
-    state, base, keeps = first_run(build, precision)
-    case = build.case
+    attempts = Attempts(build)
+    state, base, keeps = first_run(build, precision, attempts)
+    case, implementation = build.case, build.implementation
     groups = {"outputs": base.outputs}
-    by, reason = method(build, state, {"state": state, "outputs": base.outputs})
+    by, reason = method(build, state, base.outputs)
     facts = {"by": by, "reason": reason, "losses": base.losses, "losses64": None, "random": False, "restores": False}
-    facts.update(silent={}, forward_limit=None, notes=[], wider={}, varies=False, no_update="")
-    facts["framework"] = build.implementation.framework
+    facts.update(silent=attempts.failures, fails=sorted(attempts.failures), forward_limit=None, draws=implementation.draws())
+    facts.update(notes=[], wider={}, varies=False, no_update="", framework=implementation.framework)
     if by == "shapes":
         return facts, groups
     limits = limits_of(by, case, precision)
@@ -42,35 +45,50 @@ def compute(build: "Builder", precision: "str") -> "tuple":
         if varies:
             return dict(facts, by="shapes", reason=BOTH.format(reason, varies)), groups
         silent = evidence.silent(build, precision, base.outputs, base.losses, limits)
-        facts["silent"] = {phase: BOTH.format(reason, silent[phase]) for phase in silent}
+        facts["silent"] = dict(attempts.failures, **{phase: BOTH.format(reason, silent[phase]) for phase in silent})
         facts["varies"] = facts["random"] = depends_on_generators(build, precision, base, limits)
     else:
         add_steps(build, precision, state, base, keeps, facts, groups)
-    if build.implementation.framework in case["takes_precision"] and not facts["varies"]:
+    if implementation.framework in case["takes_precision"] and not facts["varies"] and by != "drawn":
         outputs, facts["losses64"] = in_float64(build, groups)
         if outputs:
             groups["outputs64"] = outputs
     return facts, groups
 
 
-def first_run(build, precision):
-    """Return (first state, what the base gives, what it keeps from call to call) of a class.
+def first_run(build, precision, attempts):
+    """Return (first state, what the base gives, what it keeps from call to call) of a class; of what fails, nothing.
 
     The last is a sentence; empty where the first state brings the first outputs back, None where no state is known. Forward
     pass and steps are those of two programs, as they are in cells.
     """
     program, base, keeps = build(precision), builder.Run(), None
     state = program.state()
+    if drawn.is_needed(state) and build.weights is None:
+        state = drawn.of(state, build.case["seed"])
+        program.load_state(state)
+    trains = "train" in build.case["phases"]
     if program.has_outputs():
-        before = carried.snapshot(program)
-        base.outputs = builder.outputs(program)
-        compare.finite(base.outputs, {})
-        if state:
-            keeps, base.again = difference(program, state, base.outputs, before)
-    if "train" in build.case["phases"]:
-        program = None if base.outputs else program  # a device may have no memory for two
-        keeps = first_steps(build, precision, state, base, program, keeps)
+        with attempts.of("forward", trains):
+            keeps = first_outputs(program, state, base)
+    if trains:
+        with attempts.of("train", bool(base.outputs) and "forward" in build.case["phases"]):
+            program = None if base.outputs or attempts.failures else program  # a device may have no memory for two
+            keeps = first_steps(build, precision, state, base, program, keeps)
+    for phase in attempts.failures:
+        base.drop(phase)
     return state, base, keeps
+
+
+def first_outputs(program, state, base):
+    """Have a program make the first forward passes; return what the object keeps, see ``first_run``."""
+    before = carried.snapshot(program)
+    base.outputs = builder.outputs(program)
+    compare.finite(base.outputs, {})
+    if not state:
+        return None
+    keeps, base.again = difference(program, state, base.outputs, before)
+    return keeps
 
 
 def first_steps(build, precision, state, base, program, keeps):
@@ -79,7 +97,7 @@ def first_steps(build, precision, state, base, program, keeps):
     before = carried.snapshot(program)
     base.train(program)
     compare.finite_losses(base.losses, {})
-    if keeps or not (base.outputs and state):
+    if keeps or not (program.has_outputs() and state):
         return keeps
     return difference(program, state, base.outputs, before)[0]
 
@@ -126,16 +144,19 @@ def limits_of(by: "str", case: "dict", precision: "str") -> "dict":
     return (compare.limits_by_type if by == "outputs" else compare.limits)(case, precision)
 
 
-def method(build: "Builder", state: "list", groups: "dict") -> "tuple":
+def method(build: "Builder", state: "list", outputs: "list") -> "tuple":
     """Return (how the others are verified, why no state is loaded)."""
     implementation = build.implementation
     name = build.case["classes"][implementation.framework]
-    size = blob.size(groups)
+    is_drawn = drawn.is_needed(state)
+    size = blob.size({"state": [] if is_drawn or build.weights is not None else state, "outputs": outputs})
     if size > blob.MAX_BYTES:
         text = "state and outputs have {:.0f} MB, and at most {:.0f} MB travel"
         return "shapes", text.format(size / 1e6, blob.MAX_BYTES / 1e6)
     if build.weights is not None:
         return "weights", ""
+    if is_drawn:
+        return "drawn", ""
     if state:
         return "state", ""
     return "outputs", "{} has no state(), and {}".format(name, implementation.stateful)

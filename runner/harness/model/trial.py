@@ -3,16 +3,11 @@
 import time
 import traceback
 
-from . import blob, builder, compare, trained
+from . import attempts, blob, builder, compare, excuses, state, trained
 from .reference import limits_of
 from ..errors import CellFailure
 from ..verify.trial import Trial
 
-NO_STATE = "no state could be loaded ({}), and the results differ: {}"
-RANDOM = "results depend on random numbers that the framework draws (dropout, or data that is not drawn from `random`), and "
-RANDOM += "differ: {}"
-OF_ITSELF = "this environment made the reference, and no longer gives the same (the object carries something from call to call "
-OF_ITSELF += "that its state does not bring back, or sums are made in another order): {}"
 NOT_TRAINED = "what the first steps leave behind was not compared: {}"
 WHY_NOT_64 = "it computes in float64 in {}, and raises here: {}"
 
@@ -32,7 +27,7 @@ class ModelTrial(Trial):
         implementation.keeps_compiled = request["phase"] == "compile-warm"
         self.base, self.check = reference["base"], reference["facts"]
         if self.first_method in self.check["silent"]:
-            self.check = dict(self.check, by="shapes", reason=self.check["silent"][self.first_method], losses64=None)
+            self.compare_shapes_alone(self.check["silent"][self.first_method])
         self.groups = blob.read(reference["path"], reference["arrays"])
         self.limits = limits_of(self.check["by"], self.case, self.precision)
         if self.check["forward_limit"] is not None:
@@ -48,40 +43,53 @@ class ModelTrial(Trial):
 
     def build_verified(self, case):
         """See Trial; ``case`` is that of the request."""
+        case = attempts.without(case, self.check["fails"])
         self.builder = builder.Builder(self.implementation, self.module, case, self.device)
         start = time.perf_counter()
         program = self.builder(self.precision)
         seconds = time.perf_counter() - start
         self.prepare(program)
-        program.first_state = self.groups.get("state") or program.state() or None
+        self.note_start(program)
         # a forward pass may change what the outputs depend on: those of its first call are compared
-        compares_first = self.trains_later and not self.check["restores"] and program.has_outputs()
+        compares_first = self.trains_later and not self.check["restores"] and self.has_outputs(program)
         builder.seed(program, int(self.first_method == "train"))
         start = time.perf_counter()
         returned = (program.outputs if compares_first else getattr(program, self.first_method))()
         program.synchronize()
-        seconds += time.perf_counter() - start
+        seconds += time.perf_counter() - start + (program.building_seconds or 0.0)
         facts = {"compile_seconds": seconds, "model_check": self.described()}
         if self.first_method == "train":
             self.losses = [program.read_loss(returned)]
         if not self.trains_later:
             self.verify(program, facts, self.times_program)
         elif compares_first:
-            self.compare_outputs(returned, facts, "", self.check["by"] != "shapes")
-            if "again" in self.groups:
+            by_numbers = self.check["by"] != "shapes"
+            self.compare_outputs(returned, facts, "", by_numbers)
+            if by_numbers and "again" in self.groups:
                 program.reset()
                 self.compare(builder.outputs(program), self.groups["again"], facts, " in its second call")
         return program, facts
 
     def prepare(self, program):
-        """Load the state of the base into a program; leave the framework's generators alone if nothing depends on them.
+        """Put a program at the state of the base; leave the framework's generators alone if nothing depends on them.
 
         To seed them makes TensorFlow compile its functions again.
         """
         if not self.check["varies"]:
             program.seed = int
-        if "state" in self.groups:
-            program.load_state(self.groups["state"])
+        builder.start(program, self.check["by"], self.groups)
+
+    def note_start(self, program):
+        """Keep the state that a program starts from; without a name in common with the base's, nothing can be compared."""
+        self.program, loaded = program, program.loaded
+        complete = self.groups.get("state") if not loaded.only_here else None
+        program.first_state = complete or program.state() or None
+        if "state" in self.groups and not loaded.shared:
+            self.compare_shapes_alone(state.NOTHING_SHARED)
+
+    def compare_shapes_alone(self, reason):
+        """Have shapes and finiteness compared, and nothing else, for a reason."""
+        self.check = dict(self.check, by="shapes", reason=reason, losses64=None, notes=[])
 
     def described(self):
         """Return how this cell is verified, for its record."""
@@ -93,6 +101,7 @@ class ModelTrial(Trial):
             "fp64": self.float64_verified and not unverified,
             "differs": False,
             "types": "",
+            "partly": "; ".join(self.program.notes()),
             "no_update": "" if self.trains_later else self.check["no_update"],
             "tolerance": {} if unverified else {kind: self.limits[kind] for kind in ("loss", "forward")},
         }
@@ -125,14 +134,19 @@ class ModelTrial(Trial):
         limits = self.limits_of_losses()
         self.agree(facts, "loss", lambda: compare.losses(losses, self.check["losses"], limits, self.base, facts))
 
+    def has_outputs(self, program):
+        """Return whether both this environment and the base have outputs."""
+        return program.has_outputs() and bool(self.groups.get("outputs"))
+
     def verify_outputs(self, program, facts, when=""):
         """Compare the outputs of a program at its first state; by shapes, check that they are finite."""
-        if program.has_outputs() and self.groups.get("outputs"):
+        if self.has_outputs(program):
             comes_back = self.check["restores"] or not (self.losses or when)
             self.compare_outputs(builder.outputs(program), facts, when, self.check["by"] != "shapes" and comes_back)
 
     def compare_outputs(self, outputs, facts, when, by_numbers):
         """Compare outputs with the first ones of the base, by their numbers or by their shapes."""
+        facts["model_check"]["partly"] = "; ".join(self.program.notes())
         expected = self.groups["outputs"]
         if self.shapes or self.is_base:
             compare.unchanged_shapes(self.shapes or expected, outputs, facts)
@@ -156,9 +170,7 @@ class ModelTrial(Trial):
     def agree(self, facts, kind, comparison):
         """Compare; return whether results agree. A disagreement is no wrong result where others may be right, too.
 
-        The shapes of results may depend on random numbers, of which releases draw others from the same seed; a network whose
-        state cannot be loaded may have started from another one; and the base, which made the reference, is right. So
-        results that agree have been verified, and others not.
+        Results that agree have been verified, and others that ``excuses`` knows a reason for have not.
 
         Args:
             facts: get the reason, or the limit.
@@ -168,7 +180,7 @@ class ModelTrial(Trial):
         try:
             limit = comparison()
         except CellFailure as failure:
-            reason = self.excuse(failure.reason) if failure.kind == "wrong-result" else ""
+            reason = excuses.find(self.check, self.base, self.program, self.is_base, failure)
             if not reason:
                 raise
             if not facts["model_check"]["differs"]:  # the first disagreement is named
@@ -178,14 +190,6 @@ class ModelTrial(Trial):
         if kind and facts["model_check"]["tolerance"]:
             facts["model_check"]["tolerance"][kind] = limit
         return True
-
-    def excuse(self, reason):
-        """Return why results that differ may both be right, with how they differ; empty where one is wrong."""
-        if self.check["random"]:
-            return RANDOM.format(reason)
-        if self.check["by"] == "outputs":
-            return NO_STATE.format(self.check["reason"], reason)
-        return OF_ITSELF.format(reason) if self.is_base else ""
 
     def check_step(self, program, facts, step):
         """See Trial: two methods of a user need not contain one another, so their times show nothing."""
@@ -197,9 +201,9 @@ class ModelTrial(Trial):
         """
         program.reset()
         self.verify_outputs(program, facts, " after the timing")
-        if self.checks_steps and self.losses and not facts["model_check"]["differs"]:
+        if self.checks_steps and self.losses and facts["model_check"]["by"] != "shapes":
             self.verify_steps(facts)
-        if self.checks_float64 and not facts["model_check"]["differs"]:
+        if self.checks_float64 and facts["model_check"]["by"] != "shapes":
             self.verify_float64(facts)
 
     def verify_steps(self, facts):
@@ -236,8 +240,8 @@ class ModelTrial(Trial):
     def verify_float64(self, facts):
         """Compare a program in float64 with the base's; where this environment cannot compute so, the facts say why."""
         try:
-            program = builder.started(lambda: self.builder("fp64"), self.groups.get("state", []))
-            outputs, losses = builder.results(program, self.case)
+            program = builder.start(self.builder("fp64"), self.check["by"], self.groups)
+            outputs, losses = builder.results(program, self.builder.case)
         except Exception as error:  # whatever a framework raises where it has no such kernel
             traceback.print_exc()
             reason = WHY_NOT_64.format(self.base, last_line(error))

@@ -7,6 +7,9 @@ Threads: XLA sets the size of its CPU thread pool from the variable NPROC when t
 that are often recommended have no effect: with ``--xla_cpu_multi_thread_eigen=false`` a product still keeps two cores
 busy (0.10.2), and XLA does not read OMP_NUM_THREADS.
 
+A key of a random generator gives the same bits in all releases that have the setting ``jax_threefry_partitionable``, which
+is off by default before 0.5, and on since: https://docs.jax.dev/en/latest/changelog.html#jax-0-5-0-jan-17-2025.
+
 JAX caches every compiled program in JAX_COMPILATION_CACHE_DIR, whatever its size and compile time, so that ``compile``
 starts cold and ``compile-warm`` loads from the cache.
 """
@@ -35,6 +38,7 @@ def load(threads: "int") -> "str":
     """
     os.environ["NPROC"] = str(threads)
     variables.default("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # by default a process allocates 75% of a GPU's memory
+    variables.default("JAX_THREEFRY_PARTITIONABLE", "true")  # see above
     import jax
 
     optax_version()

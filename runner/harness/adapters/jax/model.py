@@ -1,27 +1,50 @@
 """A user's ``JaxModel``."""
 
+import sys
+
+from ...model import held
+from ...model.state import Store
 from ..user_model import UserModel as Base
 from . import device as jax_device
 
-ATTRIBUTES = ("params", "parameters", "weights", "state")
+NNX = ("Module", "Optimizer", "Object", "Pytree")
+"""Classes of ``flax.nnx`` whose objects hold arrays, in one release or another."""
 
 
 def is_array(leaf: "object") -> "bool":
-    """Return whether a leaf is an array of numbers; a key of a random generator is none."""
-    return hasattr(leaf, "dtype") and not str(leaf.dtype).startswith("key<")
+    """Return whether a leaf is an array of numbers that is still there; a key of a random generator is none."""
+    import jax
+    import numpy
+
+    if not isinstance(leaf, (jax.Array, numpy.ndarray, numpy.generic)) or str(leaf.dtype).startswith("key<"):
+        return False
+    return leaf.dtype.kind in "buifcV" and not getattr(leaf, "is_deleted", bool)()
+
+
+def is_number(leaf: "object") -> "bool":
+    """Return whether a leaf is a number of Python: the counter of a ``TrainState`` before its first step."""
+    return isinstance(leaf, (int, float)) and not isinstance(leaf, bool)
+
+
+def is_nnx(value: "object") -> "bool":
+    """Return whether a value is a module of Flax's NNX."""
+    nnx = sys.modules.get("flax.nnx")
+    return nnx is not None and isinstance(value, tuple(getattr(nnx, name) for name in NNX if hasattr(nnx, name)))
 
 
 class UserModel(Base):
-    """Its default state are the arrays in the attributes ``params``, ``parameters``, ``weights`` and ``state``.
+    """Its default state are all arrays in the trees of its attributes, and of the objects of the user's that it holds.
 
+    Data are among them: nothing tells them from weights before a step, and they are the same in each release.
     JAX returns before a computation has ended, on a CPU too. So what a timed call returned is kept for ``synchronize``,
     which waits for it and for the arrays in all attributes: an update may be a computation of its own.
     """
 
     framework = "jax"
     label = "JAX"
-    stateful = "no attribute `params`, `parameters`, `weights` or `state` holds arrays"
+    stateful = "no attribute holds arrays"
     returned = None  # by the last call
+    holders = None  # the user's object, and the objects with attributes that it holds
 
     def prepare(self, device, precision):
         """See UserModel of ``user_model``; JAX computes in float64 only where that is enabled for all of a process.
@@ -57,8 +80,11 @@ class UserModel(Base):
                     jax.block_until_ready(leaf)
 
     def waited_for(self):
-        """Return the values of all attributes of the user's object that may hold arrays."""
-        return [value for value in getattr(self.model, "__dict__", {}).values() if not callable(value)]
+        """Return the values of all attributes that may hold arrays, of the user's object and of those that it holds."""
+        if self.holders is None:  # before anything is timed
+            self.holders = [owner for _, owner in self.owners()]
+        attributes = [getattr(owner, "__dict__", {}) for owner in self.holders]
+        return [value for each in attributes for value in each.values() if not callable(value)]
 
     def as_array(self, value):
         import jax
@@ -66,40 +92,129 @@ class UserModel(Base):
 
         return numpy.asarray(value) if isinstance(value, jax.Array) else None
 
-    def trees(self):
-        """Return (name of an attribute, its leaves) of each attribute of the default state."""
+    def is_whole(self, value):
+        """See UserModel of ``user_model``: a tree, such as a dataclass that is registered, or a module of NNX."""
         import jax
 
-        trees = []
-        for name in ATTRIBUTES:
-            value = getattr(self.model, name, None)
-            if value is not None and not callable(value):
-                leaves = jax.tree_util.tree_leaves(value)
-                if any(is_array(leaf) for leaf in leaves):
-                    trees.append((name, leaves))
-        return trees
+        return is_nnx(value) or not jax.tree_util.all_leaves([value])
 
-    def variables(self):
-        """See UserModel of ``user_model``; a leaf is named by its attribute and its number in the tree."""
-        named = {}
-        for name, leaves in self.trees():
-            for index, leaf in enumerate(leaves):
-                if is_array(leaf):
-                    path = "{}.{}".format(name, index)
-                    named[path] = ((lambda leaf=leaf: leaf), self.writer(name, index))
-        return named
+    def stores(self):
+        """See UserModel of ``user_model``; an array is named by its attribute and its path in the tree."""
+        if is_nnx(self.model):
+            return [self.tree_store("", Nnx(self.model))]
+        stores = []
+        for prefix, owner in self.owners():
+            for name, value in held.attributes(owner):
+                source = Nnx(value) if is_nnx(value) else Attribute(owner, name)
+                store = self.tree_store("{}.{}".format(prefix, name).strip("."), source)
+                stores += [store] if store.names else []
+        return stores
 
-    def writer(self, name, index):
-        """Return a function that puts an array into the tree of an attribute, in the type that its leaf has."""
+    def owners(self):
+        """Return [(name, object)] of the user's object and of the objects of the user's classes that it holds."""
+        owners = {}
+        for name, value in self.attributes():
+            if not name or (held.is_users(value) and not self.is_whole(value)):
+                owners.setdefault(id(value), (name, value))
+        return sorted(owners.values(), key=lambda pair: pair[0])
+
+    def tree_store(self, prefix, source):
+        """Return the store of the arrays in the tree of a source; without names where it holds none."""
+        import jax
+
+        paths, leaves = named_leaves(source.read())
+        chosen = [index for index, leaf in enumerate(leaves) if is_array(leaf)]
+        if chosen:
+            chosen = [index for index, leaf in enumerate(leaves) if is_array(leaf) or is_number(leaf)]
 
         def write(values):
-            import jax
+            leaves, structure = jax.tree_util.tree_flatten(source.read())
+            for index, array in zip(chosen, values):
+                leaves[index] = leaves[index] if array is None else alike(leaves[index], array)
+            source.write(jax.tree_util.tree_unflatten(structure, leaves))
 
-            leaves, structure = jax.tree_util.tree_flatten(getattr(self.model, name))
-            leaves[index] = jax.numpy.array(values, leaves[index].dtype)  # a copy, which a step may overwrite
-            setattr(self.model, name, jax.tree_util.tree_unflatten(structure, leaves))
+        names = ["{}.{}".format(prefix, paths[index]).strip(".") for index in chosen]
+        return Store(names, lambda: [leaves[index] for index in chosen], write)
 
-        return write
+    @classmethod
+    def draws(cls):
+        """See UserModel of ``user_model``: without the setting of ``load``, 0.5 draws other bits from a key than 0.4."""
+        import jax
+
+        key = jax.random.PRNGKey(0)
+        drawn = [jax.random.split(key, 3), jax.random.randint(key, (5,), 0, 1000, "int32"), jax.random.uniform(key, (5,), "float32")]
+        return repr([array.tolist() for array in drawn])
 
     def peak_bytes(self):
         return jax_device.peak_bytes()
+
+
+class Attribute(object):
+    """An attribute of an object whose value is a tree."""
+
+    def __init__(self, owner, name):
+        self.owner, self.name = owner, name
+
+    def read(self):
+        """Return its value."""
+        return getattr(self.owner, self.name)
+
+    def write(self, tree):
+        """Set it, also where its object is frozen."""
+        try:
+            setattr(self.owner, self.name, tree)
+        except AttributeError:
+            object.__setattr__(self.owner, self.name, tree)
+
+
+class Nnx(object):
+    """A module of NNX, whose arrays are those of its state."""
+
+    def __init__(self, module):
+        self.module, self.nnx = module, sys.modules["flax.nnx"]
+
+    def read(self):
+        """Return its state."""
+        return self.nnx.state(self.module)
+
+    def write(self, tree):
+        """Put a state into it."""
+        self.nnx.update(self.module, tree)
+
+
+def named_leaves(tree: "object") -> "tuple":
+    """Return (paths, leaves) of a tree; a path has the keys of dicts, the names of attributes and the numbers of lists.
+
+    Before 0.4.6 JAX tells no paths, and a leaf has its number.
+    """
+    import jax
+
+    with_path = getattr(jax.tree_util, "tree_flatten_with_path", None)
+    if with_path is None:
+        leaves = jax.tree_util.tree_leaves(tree)
+        return [str(index) for index in range(len(leaves))], leaves
+    pairs, _ = with_path(tree)
+    return [".".join(key_of(key) for key in path) for path, _ in pairs], [leaf for _, leaf in pairs]
+
+
+def key_of(key: "object") -> "str":
+    """Return an entry of a path as text."""
+    for name in ("key", "name", "idx"):
+        if hasattr(key, name):
+            return str(getattr(key, name))
+    return str(key)
+
+
+def alike(leaf: "object", array: "object") -> "object":
+    """Return an array, or a number, of the kind that a leaf is; a copy, which a step may overwrite."""
+    import jax
+    import numpy
+
+    if is_number(leaf):
+        return type(leaf)(array.item())
+    if isinstance(leaf, (numpy.ndarray, numpy.generic)):
+        made = numpy.array(array, leaf.dtype)
+        return made if isinstance(leaf, numpy.ndarray) else made[()]
+    if getattr(leaf, "weak_type", False) and array.ndim == 0:
+        return jax.numpy.asarray(array.item())  # has no type of its own either: a program is not compiled again
+    return jax.numpy.array(array, leaf.dtype)

@@ -1,13 +1,13 @@
 """A user's ``KerasModel``, on the backend that is installed."""
 
-from ..tensorflow.model import OnTensorFlow
+from ..tensorflow.model import OnTensorFlow, layer_stores
 from ..theano.model import OnTheano
 from ..user_model import UserModel as Base
 from .runtime import BACKEND
 
 
 class UserModel(OnTensorFlow if BACKEND == "tensorflow" else OnTheano):
-    """Its default state are the weights of attributes that are layers or models."""
+    """Its default state are the weights of the layers and models that it holds."""
 
     framework = "keras"
     label = "Keras"
@@ -28,9 +28,5 @@ class UserModel(OnTensorFlow if BACKEND == "tensorflow" else OnTheano):
         super(UserModel, self).seed(number)
         getattr(getattr(keras, "utils", None), "set_random_seed", int)(number)
 
-    def variables(self):
-        named = {}
-        for name, entry in self.attributes():
-            if all(hasattr(entry, part) for part in ("get_weights", "set_weights", "trainable_weights")):
-                OnTensorFlow.add_layer(named, name, entry)
-        return named or super(UserModel, self).variables()
+    def stores(self):
+        return layer_stores(self.attributes()) or super(UserModel, self).stores()

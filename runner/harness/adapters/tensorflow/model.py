@@ -2,17 +2,20 @@
 
 from . import runtime
 from .v2.device import OnTf2Device
+from ...model.state import Store, single
 from ..user_model import UserModel as Base
+
+LAYER = ("get_weights", "set_weights", "trainable_weights")
 
 
 class OnTensorFlow(OnTf2Device, Base):
     """What the users' objects of TensorFlow and Keras share.
 
-    The default state: attributes with ``get_weights`` and ``set_weights``, layers and models; else variables among the
-    attributes, in 1.x all trained variables of the session that an attribute holds. In 1.x ``Session.run`` has waited.
+    The default state: the weights of all layers and models that the object holds; else variables that it holds, in 1.x all
+    trained variables of a session. In 1.x ``Session.run`` has waited.
     """
 
-    stateful = "no attribute is a layer, a model or a variable"
+    stateful = "no attribute is or holds a layer, a model or a variable"
     is_v1 = False
 
     def prepare(self, device, precision):
@@ -36,54 +39,57 @@ class OnTensorFlow(OnTf2Device, Base):
 
         if isinstance(value, tf.IndexedSlices):
             value = tf.convert_to_tensor(value)
+        if isinstance(value, getattr(tf, "RaggedTensor", ())):  # padded with zeros
+            value = value.to_tensor()
+        if isinstance(value, tf.SparseTensor) and not self.is_v1:
+            value = tf.sparse.to_dense(value)
         if self.is_v1 and isinstance(value, (tf.Tensor, tf.Variable)):
             raise TypeError("a tensor of a graph was returned: run it in a session, and return the numbers")
         return value.numpy() if hasattr(value, "numpy") else None
 
-    def variables(self):
+    def is_unbuilt(self):
+        """See UserModel of ``user_model``; a layer of Keras has weights once it is built."""
+        return any(is_layer(value) and not getattr(value, "built", True) for _, value in self.attributes())
+
+    def stores(self):
         import tensorflow as tf
 
-        named, entries = {}, [(name, entry) for name, entry in self.attributes() if entry is not None]
-        for name, entry in entries:
-            if all(hasattr(entry, part) for part in ("get_weights", "set_weights", "trainable_weights")):
-                self.add_layer(named, name, entry)
-        if named:
-            return named
-        sessions = [entry for _, entry in entries if self.is_v1 and isinstance(entry, tf.Session)]
-        for opened in sessions:
-            with opened.graph.as_default():
-                for index, variable in enumerate(tf.trainable_variables()):
-                    named["variables.{}".format(index)] = self.in_session(opened, variable)
-        if not sessions:
-            for name, entry in entries:
-                self.add_variables(named, name, entry, tf)
+        held = [(name, value) for name, value in self.attributes() if value is not None]
+        layers = layer_stores(held)
+        if layers:
+            return layers
+        sessions = [value for _, value in held if self.is_v1 and isinstance(value, tf.Session)]
+        if sessions:
+            return [self.in_session(opened, index) for index, opened in enumerate(sessions)]
+        return [single(name, variable.numpy, variable.assign) for name, variable in self.variables(held, tf)]
+
+    @staticmethod
+    def variables(held, tf):
+        """Return [(name, variable)] of all variables, and of those of modules; an optimiser's are no part of the state."""
+        named = []
+        for name, value in held:
+            if isinstance(value, tf.Variable):
+                named.append((name, value))
+            elif isinstance(value, getattr(tf, "Module", ())) and not hasattr(value, "apply_gradients"):
+                named += [("{}.{}".format(name, index).strip("."), each) for index, each in enumerate(value.variables)]
         return named
 
     @staticmethod
-    def add_layer(named, name, layer):
-        """Add the weights of a layer or a model, ``name.0`` and so on."""
-        def write(index, values):
-            weights = layer.get_weights()
-            weights[index] = values
-            layer.set_weights(weights)
+    def in_session(opened, index):
+        """Return the store of the trained variables of a session of 1.x."""
+        with opened.graph.as_default():
+            import tensorflow as tf
 
-        for index in range(len(layer.get_weights())):
-            path = "{}.{}".format(name, index) if name else str(index)
-            named[path] = (lambda index=index: layer.get_weights()[index]), (lambda values, index=index: write(index, values))
+            variables = tf.trainable_variables()
 
-    @staticmethod
-    def add_variables(named, name, entry, tf):
-        """Add a variable, or those of a module; an optimiser's are no part of the state."""
-        variables = [("", entry)] if isinstance(entry, tf.Variable) else []
-        if isinstance(entry, getattr(tf, "Module", ())) and not hasattr(entry, "apply_gradients") and not variables:
-            variables = [(".{}".format(index), variable) for index, variable in enumerate(entry.variables)]
-        for suffix, variable in variables:
-            named[(name + suffix).strip(".")] = variable.numpy, variable.assign
+        def write(values):
+            for variable, value in zip(variables, values):
+                if value is not None:
+                    variable.load(value, opened)
 
-    @staticmethod
-    def in_session(opened, variable):
-        """Return the functions that read and write a variable of 1.x."""
-        return (lambda: opened.run(variable)), (lambda values: variable.load(values, opened))
+        prefix = "variables." if index == 0 else "variables{}.".format(index)
+        names = ["{}{}".format(prefix, number) for number in range(len(variables))]
+        return Store(names, lambda: opened.run(variables), write)
 
     def synchronize(self):
         if not self.is_v1:
@@ -92,6 +98,32 @@ class OnTensorFlow(OnTf2Device, Base):
     def peak_bytes(self):
         """See Implementation; 1.x counts them by an operation that the user's graph may not get."""
         return None if self.is_v1 else OnTf2Device.peak_bytes(self)
+
+
+def is_layer(value: "object") -> "bool":
+    """Return whether a value is a layer or a model of Keras."""
+    return all(hasattr(type(value), part) for part in LAYER)
+
+
+def layer_stores(held: "list") -> "list":
+    """Return the stores of all layers and models among what an object holds, each once."""
+    layers = [(name, value) for name, value in held if is_layer(value)]
+    first = {id(value): name for name, value in reversed(layers)}
+    return [layer_store(name, value) for name, value in layers if first[id(value)] == name]
+
+
+def layer_store(name: "str", layer: "object") -> "Store":
+    """Return the store of the weights of a layer or a model, ``name.0`` and so on.
+
+    All are read at once and written at once: each takes as long for one of them as for all.
+    """
+    weights = layer.get_weights()
+
+    def write(values):
+        present = layer.get_weights() if any(value is None for value in values) else values
+        layer.set_weights([new if new is not None else old for new, old in zip(values, present)])
+
+    return Store(["{}.{}".format(name, index).strip(".") for index in range(len(weights))], lambda: weights, write)
 
 
 class UserModel(OnTensorFlow):

@@ -1,5 +1,6 @@
 """A user's ``TheanoModel``."""
 
+from ...model.state import single
 from ..user_model import UserModel as Base
 from .network import use_cuda
 
@@ -28,9 +29,9 @@ class OnTheano(Base):
         """Return name -> shared variable."""
         return {name: entry for name, entry in self.attributes() if hasattr(entry, "get_value") and hasattr(entry, "set_value")}
 
-    def variables(self):
+    def stores(self):
         shared = self.shared()
-        return {name: (shared[name].get_value, shared[name].set_value) for name in shared}
+        return [single(name, shared[name].get_value, shared[name].set_value) for name in sorted(shared)]
 
     def synchronize(self):
         if self.device == "cuda":

@@ -80,6 +80,16 @@ def number(scalar: "Any") -> "float":
     return float(scalar.item() if hasattr(scalar, "item") else scalar[0])
 
 
+def dense(tensor: "Any") -> "Any":
+    """Return a tensor of numbers side by side: of a sparse, a nested or a quantized one, the same numbers."""
+    if getattr(tensor, "is_nested", False):  # padded with zeros; since 1.13
+        return torch.nested.to_padded_tensor(tensor, 0.0)
+    if getattr(tensor, "is_quantized", False):
+        return tensor.dequantize()
+    is_sparse = getattr(tensor, "is_sparse", False) or getattr(tensor, "layout", None) != getattr(torch, "strided", None)
+    return tensor.to_dense() if is_sparse else tensor
+
+
 def detached(states: "Any") -> "Any":
     """Return states, nested in lists and tuples, without the graph they were computed by."""
     if isinstance(states, (list, tuple)):

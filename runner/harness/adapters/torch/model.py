@@ -1,15 +1,18 @@
 """A user's ``TorchModel``."""
 
+import collections
+
+from ...model.state import Store, stripped
 from ..user_model import UserModel as Base
 from . import compat
 
 
 class UserModel(compat.OnDevice, Base):
-    """Its default state is that of every attribute that is an ``nn.Module``, and of tensors that require a gradient."""
+    """Its default state is that of each ``nn.Module`` that it holds, and of tensors that require a gradient."""
 
     framework = "torch"
     label = "PyTorch"
-    stateful = "no attribute is an nn.Module"
+    stateful = "no attribute is or holds an nn.Module"
     can_be_captured = False  # what a user's method does may not be recorded
 
     @classmethod
@@ -30,39 +33,44 @@ class UserModel(compat.OnDevice, Base):
         torch = compat.torch
         if not (torch.is_tensor(value) or isinstance(value, torch.autograd.Variable)):
             return None
-        tensor = getattr(value, "data", value).cpu()
+        tensor = compat.dense(getattr(value, "data", value)).cpu()
         if str(tensor.dtype if hasattr(tensor, "dtype") else "") in ("torch.bfloat16", "torch.float16"):
             tensor = tensor.float()
         return tensor.resolve_conj().numpy() if hasattr(tensor, "resolve_conj") else tensor.numpy()
 
-    def variables(self):
-        """See UserModel of ``user_model``; a tensor of several modules or attributes has the first of its names."""
-        torch, named, known = compat.torch, {}, set()
+    def is_unbuilt(self):
+        """See UserModel of ``user_model``; lazy modules came with 1.8."""
+        is_lazy = getattr(compat.torch.nn.parameter, "is_lazy", None)
+        if is_lazy is None:
+            return False
+        modules = [value for _, value in self.attributes() if isinstance(value, compat.torch.nn.Module)]
+        return any(is_lazy(tensor) for module in modules for tensor in list(module.parameters()) + list(module.buffers()))
 
-        def add(name, tensor):
-            identity = (tensor.data_ptr(), tuple(tensor.size()))
-            if identity not in known or not tensor.numel():
-                known.add(identity)
-                named[name] = tensor
+    def stores(self):
+        """See UserModel of ``user_model``: one of all tensors; one that has several names has the others as aliases.
 
-        is_module = isinstance(self.model, torch.nn.Module)
-        entries = [("", self.model)] if is_module else list(self.attributes())
-        for name, module in entries:
-            if isinstance(module, torch.nn.Module):
-                tensors = module.state_dict()
-                for key in tensors:
-                    if torch.is_tensor(tensors[key]):
-                        add(name + "." + key if name else key, tensors[key])
-        for name, entry in entries:
-            if torch.is_tensor(entry) and getattr(entry, "requires_grad", False) and entry.is_leaf:
-                add(name, entry.data)
-        return {name: ((lambda tensor=named[name]: tensor), self.writer(named[name])) for name in named}
+        Its name is the first that no wrapper has changed: ``net.weight``, and not ``compiled._orig_mod.weight``.
+        """
+        torch, named = compat.torch, []
+        for name, value in self.attributes():
+            if isinstance(value, torch.nn.Module):
+                state = value.state_dict()
+                named += [((name + "." + key).strip("."), state[key]) for key in state if torch.is_tensor(state[key])]
+            elif torch.is_tensor(value) and getattr(value, "requires_grad", False) and value.is_leaf:
+                named.append((name, value.data))
+        names, tensors = collections.OrderedDict(), []
+        for name, tensor in named:
+            identity = (tensor.data_ptr(), tuple(tensor.size())) if tensor.numel() else name
+            if identity not in names:
+                tensors.append(tensor)
+            names.setdefault(identity, []).append(name)
+        ordered = [sorted(same, key=lambda name: stripped(name) != name) for same in names.values()]
+        aliases = {same[0]: same[1:] for same in ordered}
+        return [Store([same[0] for same in ordered], lambda: tensors, lambda arrays: write(tensors, arrays), aliases)]
 
-    @staticmethod
-    def writer(tensor):
-        """Return a function that copies an array into a tensor, in place."""
 
-        def write(values):
-            tensor.copy_(compat.torch.from_numpy(values))
-
-        return write
+def write(tensors: "list", arrays: "list") -> "None":
+    """Copy arrays into tensors, in place; None leaves one as it is."""
+    for tensor, array in zip(tensors, arrays):
+        if array is not None:
+            tensor.copy_(compat.torch.from_numpy(array))

@@ -1,6 +1,7 @@
 """What the JAX and Torch7 implementations declare, on a machine that has neither."""
 
 import math
+import os
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -28,9 +29,11 @@ def test_reading_the_classes_needs_no_jax() -> None:
 def test_jax_is_imported_without_optax(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPROC", "1")
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "")
+    monkeypatch.setenv("JAX_THREEFRY_PARTITIONABLE", "")
     monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(__version__="0.4.31"))
     assert jax.optax_version() is None
     assert jax.load(2) == "0.4.31"
+    assert os.environ["JAX_THREEFRY_PARTITIONABLE"] == "true"  # 0.5 draws other bits from a key without it
     assert Scan.packages == ("optax",)
     assert [each.slug for each in jax.IMPLEMENTATIONS if each.packages] == ["jax-scan", "jax-cudnn-lstm"]
 

@@ -338,3 +338,101 @@ def test_steps_that_change_nothing_are_in_the_record(tmp_path: Path, name: str) 
     for how in hows:
         assert verified(tmp_path, methods, **how)["no_update"].startswith(sentence)
         assert verified(tmp_path, methods, phase="forward", **how)["no_update"] == ""
+
+
+LARGE = """
+def setup(self):
+    self.large = numpy.random.RandomState(3 + SECOND).randn(64, 64).astype("float32")
+
+def forward(self):
+    return self.x.dot(self.weight) * {factor} + self.large.sum()
+"""
+
+
+@pytest.mark.parametrize("phase", ["forward", "train"])
+def test_a_state_that_is_drawn_by_name_is_verified_by_outputs_and_losses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phase: str
+) -> None:
+    monkeypatch.setattr(blob, "MAX_BYTES", 12000)
+    check = verified(tmp_path, LARGE.format(factor=1), phase=phase)
+    assert (check["by"], check["differs"], check["reason"], check["partly"]) == ("drawn", False, "", "")
+    with pytest.raises(CellFailure, match=r"^the output is off by"):
+        verified(tmp_path, LARGE.format(factor="(1 + SECOND)"), phase=phase)
+
+
+def test_outputs_after_the_steps_are_compared_where_the_state_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blob, "MAX_BYTES", 12000)
+    facts, groups = compute(base(LARGE.format(factor=1)), "fp32")
+    assert (facts["by"], sorted(groups)) == ("drawn", ["outputs", "trained"])
+    other = "(1 + SECOND * (self.calls == 3))"
+    with pytest.raises(CellFailure, match="after the first steps"):
+        verified(tmp_path, LARGE.format(factor=other))
+
+
+EXTRA = """
+def setup(self):
+    if SECOND:
+        self.extra = numpy.random.RandomState(1).randn(8)
+        self.network_mask = numpy.ones(8)
+    else:
+        self.bias = numpy.zeros(8, "float32")
+"""
+
+
+def test_names_that_both_sides_have_are_compared_after_the_steps(tmp_path: Path) -> None:
+    check = verified(tmp_path, EXTRA)
+    assert (check["by"], check["differs"]) == ("state", False)
+    sentence = (
+        "only the base's state has bias, and only this environment's state has extra and network_mask, as it was built"
+    )
+    assert check["partly"] == sentence
+    check = verified(tmp_path, EXTRA + "    self.decay = 0.95 if SECOND else 0.9\n")
+    assert (check["by"], check["differs"]) == ("shapes", True)
+    assert "'average' of the state is off by" in check["reason"]
+
+
+NOTHING_SHARED = """
+def setup(self):
+    if SECOND:
+        self.__dict__ = {name + "2": value for name, value in self.__dict__.items()}
+
+def forward(self):
+    return vars(self).get("weight2", vars(self).get("weight")) * (1 + SECOND)
+
+def train(self):
+    self.calls += 1
+    return 1.0 / self.calls + SECOND
+"""
+
+
+@pytest.mark.parametrize("phase", ["forward", "train"])
+def test_a_state_without_a_common_name_is_compared_by_shapes(tmp_path: Path, phase: str) -> None:
+    check = verified(tmp_path, NOTHING_SHARED, phase=phase)
+    assert (check["by"], check["differs"], check["tolerance"]) == ("shapes", False, {})
+    assert check["reason"].startswith("the state of this environment has no name in common with the base's")
+
+
+NOT_FINITE = {
+    "forward": """
+        def forward(self):
+            return self.x.dot(self.weight) / numpy.float32(SECOND)
+        """,
+    "train": """
+        def train(self):
+            return numpy.sqrt(self.weight[0, 0] * 0 - 1 + SECOND)
+        """,
+}
+
+
+@pytest.mark.parametrize("broken", NOT_FINITE)
+def test_numbers_that_are_not_finite_cost_the_other_phase_nothing(tmp_path: Path, broken: str) -> None:
+    kept = "train" if broken == "forward" else "forward"
+    facts, groups = compute(base(NOT_FINITE[broken]), "fp32")
+    assert (facts["fails"], list(facts["silent"])) == ([broken], [broken])
+    assert (bool(facts["losses"]), bool(groups["outputs"])) == (kept == "train", kept == "forward")
+    assert "trained" not in groups
+    assert verified(tmp_path, NOT_FINITE[broken], phase=kept)["by"] == "state"
+    check = verified(tmp_path, NOT_FINITE[broken], phase=broken)
+    assert (check["by"], check["reason"]) == ("shapes", facts["silent"][broken])

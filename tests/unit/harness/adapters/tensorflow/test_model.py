@@ -1,0 +1,80 @@
+"""The state of Keras's layers, with stand-ins that count how often their weights are read and written."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from runner.harness.adapters.tensorflow.model import is_layer, layer_stores
+from runner.harness.model import held, state
+
+
+def no_tensor(_value: Any) -> None:
+    """Know no framework."""
+
+
+class Layer:
+    """A layer of Keras, whose weights are read and written at once."""
+
+    trainable_weights = ()
+
+    def __init__(self, count: int) -> None:
+        """Build it."""
+        self.weights = [np.full(2, float(number)) for number in range(count)]
+        self.calls: list[str] = []
+
+    def get_weights(self) -> list[Any]:
+        """Return all weights."""
+        self.calls.append("get")
+        return list(self.weights)
+
+    def set_weights(self, weights: list[Any]) -> None:
+        """Take all weights."""
+        assert len(weights) == len(self.weights)
+        self.calls.append("set")
+        self.weights = weights
+
+
+Layer.__module__ = "keras.layers"
+
+
+class Raises(Layer):
+    """A model of Keras 2 that is not built."""
+
+    @property
+    def trainable_weights(self) -> None:  # type: ignore[override]
+        """Raise what Keras raises."""
+        raise ValueError("Weights for model have not yet been created")
+
+
+def test_all_weights_are_read_once_and_written_once() -> None:
+    layer = Layer(242)
+    (store,) = layer_stores([("model", layer)])
+    values = state.read([store], no_tensor)
+    assert (len(values), values[0][0], layer.calls) == (242, "model.0", ["get"])
+    state.load([store], [(name, array + 1) for name, array in values], no_tensor)
+    assert layer.calls == ["get", "set"]
+    assert layer.weights[7].tolist() == [8.0, 8.0]
+
+
+def test_weights_that_the_base_lacks_stay() -> None:
+    layer = Layer(2)
+    loaded = state.load(layer_stores([("model", layer)]), [("model.0", np.zeros(2) + 9)], no_tensor)
+    assert [array[0] for array in layer.weights] == [9.0, 1.0]
+    assert loaded.only_here == ["model.1"]
+
+
+def test_a_layer_is_found_once_wherever_it_is_kept() -> None:
+    layer = Layer(1)
+
+    def step() -> Any:
+        return layer
+
+    values: Any = held.walk(SimpleNamespace(trainer=SimpleNamespace(step=step), model=layer))
+    assert [store.names for store in layer_stores(list(values))] == [["model.0"]]
+
+
+def test_a_model_that_is_not_built_is_a_layer() -> None:
+    assert is_layer(Raises(1))
+    assert not is_layer(Layer)
+    assert not is_layer(3)
