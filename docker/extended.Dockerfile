@@ -7,14 +7,15 @@ FROM ${BASE}
 ARG BUILDER=""
 LABEL io.matrix-runner.owner="${BUILDER}"
 
-USER root
+USER 0:0
 ARG LOCK
 COPY ${LOCK} added.py /usr/local/share/extended/
 RUN python3 -m pip install --require-hashes --no-cache-dir --progress-bar off -r /usr/local/share/extended/lock.txt
 
 # The last step.
 ARG ADDED=""
-RUN cd /tmp && HOME=/tmp python3 -B /usr/local/share/extended/added.py \
+WORKDIR /tmp
+RUN HOME=/tmp python3 -B /usr/local/share/extended/added.py \
       /usr/local/share/lock.txt /usr/local/share/extended/lock.txt ${ADDED} \
  && mv /usr/local/share/extended/lock.txt /usr/local/share/lock.txt \
  && rm -rf /usr/local/share/extended /tmp/.[a-zA-Z]* /tmp/*

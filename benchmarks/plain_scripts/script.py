@@ -24,11 +24,11 @@ def main(path, name, case, phase, seconds):
     random = np.random.RandomState(0)
     offered = dict(sizes, random=random, device="cpu", precision="fp32")
     model_class = getattr(calls, name)
-    wanted = inspect.signature(model_class).parameters
-    if "weights" in wanted:
+    parameters = inspect.signature(model_class).parameters
+    if "weights" in parameters:
         taken = inspect.signature(calls.weights).parameters
         offered["weights"] = calls.weights(**{word: offered[word] for word in taken})
-    call = getattr(model_class(**{word: offered[word] for word in wanted}), phase)
+    call = getattr(model_class(**{word: offered[word] for word in parameters}), phase)
     end = time.perf_counter() + seconds / 2
     while time.perf_counter() < end:
         wait(call())

@@ -85,7 +85,7 @@ def test_the_detectable_change_is_found_in_8_of_10_simulated_pairs(rows: int) ->
     change = forecast.detectable_change(0.04, LOOKS, LOOKS, level, MARGIN)
     noise = np.random.default_rng(8).normal(0, 0.04, (4000, LOOKS[-1]))
     words = stopping.measured(noise + np.log1p(change), LOOKS, alpha=level, table_rows=rows).words
-    assert np.mean(words == "slower") == pytest.approx(forecast.LATE, abs=0.03)
+    assert np.mean(words == "slower") == pytest.approx(forecast.LATE, abs=0.045)  # giving pairs up costs 1 to 3 points
 
 
 @pytest.mark.simulation
