@@ -120,12 +120,14 @@ def test_a_network_that_carries_something_from_call_to_call_is_compared_call_by_
         assert check["reason"].startswith("`hidden` differs from call to call and is not in the state: ")
 
 
-def test_releases_that_draw_the_same_numbers_agree_within_the_tolerance_of_rounding(
+def test_a_release_that_draws_other_masks_from_a_seed_has_the_spread_over_seeds(
     records: Mapping[str, dict[str, Any]],
 ) -> None:
-    record = record_of(records, ENVIRONMENTS[1], "dropout", "train")
-    assert record["facts"]["loss_error"] < 1e-5
-    assert "random numbers decide about the loss of step 1" in record["facts"]["model_check"]["reason"]
+    facts = record_of(records, ENVIRONMENTS[1], "dropout", "train")["facts"]
+    assert facts["loss_error"] < facts["model_check"]["tolerance"]["loss"]
+    assert 1e-3 < facts["model_check"]["tolerance"]["loss"] < 1.0
+    assert "random numbers decide about the loss of step 1" in facts["model_check"]["reason"]
+    assert record_of(records, ENVIRONMENTS[0], "dropout", "train")["facts"]["loss_error"] < 1e-5
 
 
 def test_a_step_without_an_update_is_in_the_record(records: Mapping[str, dict[str, Any]]) -> None:

@@ -138,8 +138,8 @@ def test_a_network_of_pytorch_is_checked_by_its_state(
     assert (record["status"], record.get("reason")) == ("ok", None)
     check = record["facts"]["model_check"]
     assert (check["by"], check["base"]) == ("drawn" if name == "large" else "state", "torch-1.12")
-    assert check["partly"].startswith(PARTLY.get(name, "") if phase == "forward" or name == "masked" else "")
-    assert bool(check["partly"]) == (name in PARTLY and (phase == "forward" or name == "masked"))
+    assert check["partly"].startswith(PARTLY.get(name, ""))
+    assert bool(check["partly"]) == (name in PARTLY)
 
 
 @pytest.mark.parametrize("environment", ["tf-2.x", "keras-3"])
