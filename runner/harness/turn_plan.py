@@ -29,7 +29,8 @@ def pace(calls: "int", batch: "int", step: "float") -> "dict":
 def plans(paces: "list", seconds: "float") -> "list":
     """Return the plan of the turns of each program, in the order of the paces.
 
-    Programs whose call times are within SPAN have the same: the largest of their batches, so many samples in a turn that
+    Programs whose call times are within SPAN have the same: the largest of their batches, as far as a sample of the slowest
+    fits in TURN, so that no program makes the samples of others endless; so many samples in a turn that
     these fill TURN in a typical program (the geometric mean), and the first call of the one that has made most. The
     slowest has room for TURNS turns in the budget, as far as one sample, or LED_SAMPLES, allow. A program that would take
     longer than CATCH_UP budgets to reach the first call begins where it is; a warm-up takes half of a budget at most, so
@@ -63,7 +64,7 @@ def groups(paces: "list") -> "list":
 
 def plan(group: "list", paced: "dict", seconds: "float") -> "dict":
     """Return the plan of the program with a pace, in a group; see ``plans``."""
-    batch = max(each["batch"] for each in group)
+    batch = max(1, min(max(each["batch"] for each in group), int(TURN / max(each["step"] for each in group))))
     sizes = [batch * each["step"] for each in group]
     typical = math.exp(sum(map(math.log, sizes)) / len(sizes))
     leads = 1 if typical < LEAD_BELOW else 0

@@ -68,6 +68,13 @@ def test_all_programs_have_the_largest_batch() -> None:
     assert quick["samples"] * quick["batch"] * 2e-6 == pytest.approx(0.01, rel=0.02)
 
 
+def test_a_batch_that_a_program_announces_makes_no_sample_of_another_longer_than_a_turn() -> None:
+    for plan in turn_plan.plans([pace(10, 1_000_000, 0.001), pace(10, 1, 0.001)], 0.5):
+        assert plan["batch"] == 10
+    for plan in turn_plan.plans([pace(10, 1_000_000, 0.5), pace(10, 1, 0.5)], 0.5):
+        assert plan["batch"] == 1
+
+
 def test_programs_that_are_far_apart_are_divided_at_the_widest_gap() -> None:
     planned = plans(0.1, 0.0011, 0.02, 0.001)
     assert planned[1] == planned[3]
@@ -88,7 +95,8 @@ def test_many_programs_in_any_order_get_plans_that_can_be_kept() -> None:
         for paced, plan in zip(paces, planned, strict=True):
             assert plan["first_call"] >= paced["calls"]
             assert (plan["first_call"] - paced["calls"]) * paced["step"] <= turn_plan.CATCH_UP * seconds
-            assert plan["batch"] >= paced["batch"]
+            fits = int(turn_plan.TURN / turn_plan.SPAN / paced["step"])  # also in the slowest of its group
+            assert plan["batch"] >= min(paced["batch"], max(1, fits))
             assert plan["samples"] >= 1
 
 
