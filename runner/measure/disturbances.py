@@ -3,11 +3,11 @@
 A round of a case is disturbed in a phase and precision if
 
 - other programs kept more CPUs busy beside one of the cells than is allowed, or
-- all cells that took turns with each other have turns that last more than LOST_TURNS times as long as in their best
-  round: a processor that others use, or that a hypervisor takes away, lets fewer turns into the same time.
+- the calls of all cells that took turns with each other take more than LOST_TIME times as long as in their best round:
+  others use the processor, or a hypervisor takes it away.
 
 Neither looks at the ratio of two cells, so leaving a disturbed round out does not choose among ratios. A single cell
-whose turns are long may be a program with a slow state, which is a result: only all cells of a set are a disturbance.
+whose calls are slow may be a program with a slow state, which is a result: only all cells of a set are a disturbance.
 """
 
 from collections import Counter, defaultdict
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from runner.core.model import Cell, Measurement, Outcome, Past, RoundDisturbed, Signs
 
-LOST_TURNS = 2.0
+LOST_TIME = 2.0
 MAX_IN_VAIN = 2
 """Repeats in a row that are disturbed again; then none follows until a round has been undisturbed."""
 
@@ -44,10 +44,10 @@ def signs_of(facts: Mapping[str, Any], samples: Sequence[float]) -> Signs:
 
     Args:
         facts: of its record, or the harness's answer.
-        samples: the seconds of its samples, each of ``batch`` calls.
+        samples: the seconds of a call in each of its samples.
     """
-    turns, name = facts.get("turns") or (), facts.get("turns_with") or ""
-    seconds = (facts.get("batch") or 1) * sum(samples) / len(turns) if name and turns else 0.0
+    name = (facts.get("turns") and facts.get("turns_with")) or ""
+    seconds = sum(samples) / len(samples) if name and samples else 0.0
     return Signs(facts.get("others_busy"), name, seconds)
 
 
@@ -69,7 +69,7 @@ class Disturbances:
         self._attempts: dict[tuple[str, int], int] = dict(past.attempts)
         self._signs: dict[ComparedCells, dict[Cell, Signs]] = defaultdict(dict)  # of the attempt that follows
         self._attempt_of: dict[ComparedCells, int] = {}
-        self._shortest: dict[Cell, float] = {}  # seconds of a turn
+        self._shortest: dict[Cell, float] = {}  # seconds of a call
         self._noted: set[ComparedCells] = set()  # in this step
         self._changed: set[ComparedCells] = set()  # since their extents were calculated
         self._extents: dict[ComparedCells, float] = {}  # of the parts that are disturbed
@@ -101,8 +101,8 @@ class Disturbances:
         self._signs[part][cell], self._attempt_of[part] = signs, attempt
         self._noted.add(part)
         self._changed.add(part)
-        if signs.turn_seconds and signs.turn_seconds < self._shortest.get(cell, float("inf")):
-            self._shortest[cell] = signs.turn_seconds
+        if signs.call_seconds and signs.call_seconds < self._shortest.get(cell, float("inf")):
+            self._shortest[cell] = signs.call_seconds
             self._changed.update(self._signs)  # seldom: a record of so many rounds
 
     def marks(self, *, is_repeat: bool = False) -> Iterator[RoundDisturbed]:
@@ -136,8 +136,8 @@ class Disturbances:
         extents = [(signs.others_busy or 0.0) / (self.allowed or 1.0) for signs in cells.values()]
         sets: dict[str, list[float]] = defaultdict(list)
         for cell, signs in cells.items():
-            if signs.turn_seconds:
-                sets[signs.turns_with].append(signs.turn_seconds / self._shortest[cell] / LOST_TURNS)
+            if signs.call_seconds:
+                sets[signs.turns_with].append(signs.call_seconds / self._shortest[cell] / LOST_TIME)
         return max([*extents, *(min(lost) for lost in sets.values() if len(lost) > 1)], default=0.0)
 
     def to_repeat(

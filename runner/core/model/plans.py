@@ -21,12 +21,12 @@ class Signs(NamedTuple):
     Attributes:
         others_busy: CPUs that they kept busy meanwhile; None if it is not known.
         turns_with: the set that the cell took turns with; empty without turns.
-        turn_seconds: how long its turns lasted on average; 0 without turns.
+        call_seconds: the mean time of its calls in turns; 0 without turns.
     """
 
     others_busy: float | None = None
     turns_with: str = ""
-    turn_seconds: float = 0.0
+    call_seconds: float = 0.0
 
 
 class Round(NamedTuple):

@@ -78,9 +78,9 @@ def test_a_better_round_shows_that_an_earlier_one_was_disturbed() -> None:
     assert disturbances.in_vain == 0
 
 
-def test_the_signs_of_a_record_are_its_facts_and_the_length_of_its_turns() -> None:
+def test_the_signs_of_a_record_are_its_facts_and_the_mean_time_of_its_calls() -> None:
     facts = {"turns": [2, 2], "turns_with": "1/0", "batch": 10, "others_busy": 0.25}
-    assert signs_of(facts, [0.1] * 4) == Signs(0.25, "1/0", 2.0)
+    assert signs_of(facts, [0.1] * 4) == Signs(0.25, "1/0", 0.1)
     assert signs_of({"turns": [2, 2]}, [0.1] * 4) == Signs()  # alone in its set
 
 
