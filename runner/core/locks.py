@@ -11,7 +11,7 @@ import platform
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -107,11 +107,10 @@ def is_held(path: Path) -> bool:
 
 
 def _write(lock: TextIO, text: str) -> None:
-    """Replace the content of a lock file, which tells others about the process that holds it."""
+    """Replace the content of a lock file, which tells others about the process that holds it; not on a full disk."""
     lock.truncate(0)
-    lock.seek(0)
-    lock.write(text)
-    lock.flush()
+    with suppress(OSError):  # the lock is held all the same
+        os.pwrite(lock.fileno(), text.encode(), 0)
 
 
 def _open(path: Path) -> TextIO:
