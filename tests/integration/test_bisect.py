@@ -28,7 +28,7 @@ measure: {{controls: false, seconds: 0.05, threads: 1, margin: 0.4}}
 """
 ENTRY = '  np-{0}: {{framework: numpy, release: "{1}", python: "3.11", lock: docker/locks/np-{0}.txt}}'
 BISECT = ("bisect", CELL, "--good", "np-a", "--bad", "np-c", "--device", "cpu", "--backend", "venv", "--busy-ok")
-SHORT = ("--max-rounds", "8")
+SHORT = ("--max-rounds", "20")
 
 Plant = Callable[[str, str], Path]
 
