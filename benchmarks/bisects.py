@@ -1,6 +1,7 @@
 """Which releases a bisect names, and what it takes, in simulated searches: ``python -m benchmarks.bisects``.
 
-Each release has a level of its own, equal in all rounds, whose standard deviation is ``tau``: its build, its layout.
+Each simulated release is faster or slower than the others by a fixed share, as builds and memory layouts make it. The
+shares are normal with the standard deviation ``tau``, and are the same in all rounds.
 The search, its comparisons and their verdicts are the program's own; only the log ratios of rounds are drawn, normal
 with a standard deviation. "By two comparisons alone" is what a search names before it looks at how much releases
 scatter.

@@ -33,7 +33,7 @@ class ServerLink(object):
         self.stop(stage, b"")
 
     def agree(self, pace: "dict") -> "dict":
-        """Wait at WARM with what this process found, see ``turn_plan.pace``; return the plan of its turns."""
+        """Stop at WARM, report the pace of this process (``turn_plan.pace``), and return the plan of its turns."""
         self.stop(WARM, json.dumps(pace, sort_keys=True).encode("ascii"))
         return json.loads(os.read(self.plan, PLAN_BYTES).decode("ascii"))
 

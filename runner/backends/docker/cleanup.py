@@ -151,8 +151,8 @@ def unneeded_images_and_volumes(
         tags: the images that the environments need; an environment with unknown names keeps all of its images.
         kept: ids of images that stay, whatever their names.
         everything: include what the environments need, and what others need.
-        needed: whether somebody else needs an image, given its id and the label of the checkout that built it, which is
-            empty without one, and None for an image that was pulled.
+        needed: whether somebody else needs an image. It gets the id of the image and the label of the checkout that
+            built it. The label is empty for an image without one, and None for an image that was pulled.
     """
     containers = client.api.containers(all=True)
     used = {

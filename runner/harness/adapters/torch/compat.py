@@ -81,7 +81,7 @@ def number(scalar: "Any") -> "float":
 
 
 def dense(tensor: "Any") -> "Any":
-    """Return a tensor of numbers side by side: of a sparse, a nested or a quantized one, the same numbers."""
+    """Return a sparse, nested or quantized tensor as an ordinary dense one; return any other tensor as it is."""
     if getattr(tensor, "is_nested", False):  # padded with zeros; since 1.13
         return torch.nested.to_padded_tensor(tensor, 0.0)
     if getattr(tensor, "is_quantized", False):
