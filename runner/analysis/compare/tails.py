@@ -141,7 +141,7 @@ def with_mean_ratios(
     factors = np.array([variance_factor(drafts[index], inflations) for index in known])
     ranks = [drafts[index].for_ranks(drafts[index].mean_ratios) for index in known]
     tested = paired_tests.evaluate(evidence, ranks, [looks[index] for index in known], factors)
-    significant = (tested.p_value <= intervals.FALSE_ALARM_LEVEL) & intervals.discoveries(tested.p_value)
+    significant = intervals.significant(tested.p_value)
     words = intervals.verdicts(tested.shown, significant, margin)
     with np.errstate(over="ignore"):  # the interval of one round is unbounded
         ends = np.exp(tested.shown)

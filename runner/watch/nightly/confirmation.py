@@ -159,7 +159,7 @@ class Confirmation:
         for candidate in group:
             cell = candidate.cell
             row = rows.get((cell.implementation, cell.case_id, cell.phase, cell.precision))
-            decided = row is not None and row.verdict in {"slower", "faster", "same"}
+            decided = row is not None and row.verdict_on_median in {"slower", "faster", "same"}
             reason = "neither side has a record" if row is None else "" if decided else row.reason
             again = replace(row, verdict=row.verdict_on_median) if row else None
             changes.append(self.change(candidate, "measured-again", reason, again))
