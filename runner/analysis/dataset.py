@@ -66,7 +66,7 @@ def all_samples(dataset: Dataset) -> pd.DataFrame:
     if dataset.set_aside is None:
         return dataset.samples
     together = pd.concat([dataset.samples, dataset.set_aside], ignore_index=True)
-    return together.astype(dict.fromkeys(samples.TEXT_COLUMNS, "category"))
+    return together.astype(dict.fromkeys((*samples.TEXT_COLUMNS, "turns_with"), "category"))
 
 
 def _set_aside(run: Run, journal: Journal, builder: TableBuilder, damaged: list[DamagedRecord]) -> pd.DataFrame | None:

@@ -49,7 +49,7 @@ def disturbed_rounds(journal: Journal) -> DisturbedRounds:
 
 
 def _rounds(count: int) -> str:
-    return f"{count} round{'s' * (count != 1)} of a case"
+    return "1 round of one case" if count == 1 else f"{count} rounds (of one case each)"
 
 
 def _were(count: int) -> str:

@@ -77,7 +77,8 @@ class Collector:
                 stored = [*journal.set_aside(), *journal.counting()]
                 all_records = map(record_of, block.quick_records(journal, entries=stored))
                 records = tuple(self._of_run(record, lease, machine) for record in all_records)
-                logs = {record.cell.id: _log(block, record) for record in records if record.status != "ok"}
+                logged = (each for each in records if each.status != "ok" or each.facts.get("model_files"))
+                logs = {record.cell.id: _log(block, record) for record in logged}
         except RecordError as error:
             if isinstance(error.__cause__, OSError) and error.__cause__.errno in OF_THIS_HOST:
                 raise error.__cause__ from error

@@ -84,7 +84,7 @@ def _offer(inquiry: Inquiry, device: str, folder: Path) -> Offer:
         cases={block.case_id: block.spec for block in plan.blocks},
         measurement=asdict(plan.measurement),
         made=tuple(sorted(prepared.survey.cached)),
-        notes=(*context.notes, *clocks),
+        notes=(*context.notes, *prepared.notes, *clocks),
     )
 
 

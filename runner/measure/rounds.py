@@ -196,6 +196,8 @@ class _Executor:
             for repeat, step in zip(repeats, steps, strict=True):
                 if self.disturbances.is_in_vain:
                     return
+                if not self._has_time_for(of, repeat):  # the repeats before it took time
+                    continue
                 self.disturbances.begin(repeat)
                 repeated.add((repeat.case_id, repeat.round))
                 yield from self._step(step, is_repeat=True)

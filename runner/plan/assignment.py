@@ -50,6 +50,8 @@ def with_blocks(plan: Plan, kept: list[Block]) -> Plan:
         elapsed=plan.past.elapsed,
         batches={key: batch for key, batch in plan.past.batches.items() if key[0].case_id in cases},
         seconds={cell: seconds for cell, seconds in plan.past.seconds.items() if cell.case_id in cases},
+        signs={key: each for key, each in plan.past.signs.items() if key[0].case_id in cases},
+        disturbed=frozenset(each for each in plan.past.disturbed if each[0].case_id in cases),
     )
     cells = tuple(planned for planned in plan.cells if planned.cell.case_id in cases)
     return replace(plan, blocks=blocks, cells=cells, past=past)

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
@@ -71,7 +73,8 @@ def missing_modules(matrix: Matrix, plan: Plan, locked: Mapping[str, frozenset[s
 
 def _notes(matrix: Matrix, workload: str, network: Network, locked: Mapping[str, frozenset[str]]) -> Iterator[str]:
     for file in network.imports.hidden:
-        yield f"{file} beside {network.path.name} does not travel: its name is that of another module: rename the file"
+        beside = f"{file} beside {_file(network).name}"
+        yield f"{beside} does not travel: its name is that of another module: rename the file"
     lacking = {name: _lacking(matrix, network, name, packages) for name, packages in locked.items()}
     of_user = {module: None for modules in lacking.values() for module in modules if module.other_path}
     for module in of_user:
@@ -82,6 +85,17 @@ def _notes(matrix: Matrix, workload: str, network: Network, locked: Mapping[str,
     for modules, names in groups.items():
         if modules:
             yield _of_packages(matrix, workload, modules, names)
+
+
+def _file(network: Network) -> Path:
+    """Return the user's file: of a wrapper, the one that ``--model`` names, as in ``nets.py:UNet``."""
+    return Path(re.sub(r"(\.py):.*", r"\1", str(network.path), flags=re.DOTALL)) if network.is_wrapped else network.path
+
+
+def _place(network: Network, module: NeededModule) -> str:
+    """Return where a module is imported; a wrapper is written nowhere, so what ``--model`` names stands for it."""
+    is_unsaved = network.is_wrapped and module.file == network.files.entry
+    return str(network.path) if is_unsaved else f"{module.file}:{module.line}"
 
 
 def _lacking(matrix: Matrix, network: Network, environment: str, packages: Collection[str]) -> tuple[NeededModule, ...]:
@@ -97,14 +111,15 @@ def _of_folder(module: NeededModule, network: Network) -> str:
     """Return what to do about a module that the user has in another folder than that of the model file."""
     folder = module.other_path.rpartition("/")[0]
     where = f"{module.file}:{module.line} imports {module.name}, and {module.other_path} does not travel"
-    link = f"ln -s {module.other_path} ." if folder != ".." else ""
-    move = f"move {network.path.name} into {folder}/" if folder != ".." else f"copy {module.other_path} beside the file"
+    file = _file(network)
+    link = shlex.join(["ln", "-s", module.other_path, f"{file.parent}/"]) if folder != ".." else ""
+    move = f"move {file.name} into {folder}/" if folder != ".." else f"copy {module.other_path} beside the file"
     return f"{where}: the modules beside the model file do: {' or '.join(filter(None, [move, link and f'`{link}`']))}"
 
 
 def _of_packages(matrix: Matrix, workload: str, modules: Sequence[NeededModule], names: Sequence[str]) -> str:
     """Return which modules environments lack, and the entries of the matrix that have them."""
-    imported = ", ".join(f"{module.name} ({module.file}:{module.line})" for module in modules)
+    imported = ", ".join(f"{module.name} ({_place(matrix.networks[workload], module)})" for module in modules)
     packages = {module.name: package_of(module.name) for module in modules}
     unknown = [name for name, package in packages.items() if not package]
     added = list(dict.fromkeys(package or canonicalize_name(name) for name, package in packages.items()))

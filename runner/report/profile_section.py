@@ -41,6 +41,7 @@ INTRODUCTION = (
     "watches, the more the shorter the operators are. Profiles are taken after the rounds, in processes of their own. "
     "An operator that only one side has may be the work of another name on the other side."
 )
+"""What a profile can say, and what it cannot."""
 ONE_PROCESS = "Each profile is of one process, and nothing shows by how much it differs from one of another process"
 OF_TWIN = (
     "{} has a second profile, of another process: rows whose difference is no larger than between these two are grey, "
@@ -48,7 +49,6 @@ OF_TWIN = (
 )
 Noise = Mapping[tuple[Clock, str], float]
 """(clock, operator) -> by how many seconds a step of it differs between two processes of the same cell."""
-"""What a profile can say, and what it cannot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,8 @@ def trust_lines(answer: Answer, *, failed: int, cells: int) -> Iterator[tuple[st
         text += counted(figures.aa_pairs, "A/A control")
         text += f"; {figures.aa_differing} of them differ beyond chance or by more than 25 %"
         if figures.aa_visible is not None:
-            text += f", as a server that is {100 * figures.aa_visible:.0f} % off would in 8 of 10 runs"
+            visible = f"{100 * figures.aa_visible:.0f} %"
+            text += f"; if one of two equal servers were {visible} slower, 8 of 10 such runs would show it"
         yield "Noise", text
     if figures.plain_pairs:
         count = f"{figures.plain_differing or 'none'} of {counted(figures.plain_pairs, 'test')}"

@@ -170,6 +170,7 @@ class RunAgain:
         self.rounds = int(plan.get("rounds") or MIN_PROPOSED_ROUNDS)
         self.seconds = float(plan.get("seconds") or 1.0)
         self.options = again(header, plan, reports, _present_device())
+        self.order = list(dict.fromkeys(entry["environment"] for entry in plan.get("cells") or ()))
         self.executor = _executor(header)
 
     def command(self, cells: Iterable[str], rounds: int = 0, longer: float = 1) -> str:
@@ -184,7 +185,9 @@ class RunAgain:
 
     def proposed(self, cells: Iterable[str], rounds: int, longer: float) -> Options:
         """Return the options of the command: those of the run, but for which cells it measures, and for how long."""
-        ids = sorted({origin(Cell.parse(cell)).id for cell in cells})  # a run adds controls itself
+        again = {origin(Cell.parse(cell)) for cell in cells}  # a run adds controls itself
+        place = {name: index for index, name in enumerate(self.order)}  # the first environment is the base
+        ids = [each.id for each in sorted(again, key=lambda each: (place.get(each.environment, len(place)), each.id))]
         words, typed = selectors(ids), self.options
         of_files = {parse_model(each).workload for each in typed.model or ()}
         workloads = [name for name in dict.fromkeys(Cell.parse(cell).workload for cell in ids) if name not in of_files]

@@ -110,7 +110,7 @@ class Journal(NamedTuple):
 def _replaces(entry: Entry, earlier: Entry, extents: Mapping[tuple[str, int, int], float]) -> bool:
     """Return whether an attempt counts instead of an earlier one."""
     if entry.attempt < earlier.attempt:
-        return False
+        return not _replaces(earlier, entry, extents)  # the records of a block come in another order
     extent = extents.get((earlier.cell, earlier.round, earlier.attempt))
     if extent is None or entry.attempt == earlier.attempt:
         return True

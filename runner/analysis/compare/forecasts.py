@@ -173,8 +173,9 @@ def _with_promise(row: Row, low: int, high: int) -> Row:
         sentence = f"rounds on a single pair of servers cannot show the noise; {_rounds_text(low, high)} are needed"
     else:
         state = "not yet significant" if row.code == LEANING else "undecided"
-        more = "should decide" if high <= MAX_MORE_ROUNDS else "would be needed"
-        ending = f", and given up: fewer than 1 in {1 / open_rows.LEAST_CHANCE:.0f} would be decided in this run"
+        more = "should decide" if high <= MAX_MORE_ROUNDS and not row.abandoned else "would be needed"
+        chance = f"below 1 in {1 / open_rows.LEAST_CHANCE:.0f}"
+        ending = f", and given up: the chance of a verdict within the rounds of this run was {chance}"
         sentence = f"{state} with {row.rounds} rounds{ending * row.abandoned}; {_rounds_text(low, high)} {more}"
     reason = "; ".join(filter(None, (row.reason, sentence)))
     return replace(row, more_rounds=high, more_rounds_low=low, reason=reason)

@@ -52,7 +52,7 @@ class Recipe:
 
     @property
     def tag(self) -> str:
-        """The image's name; it depends on the Dockerfile, the lock and the base alone."""
+        """The image's name; it depends on the Dockerfile, the lock, the base, and what an extended environment adds."""
         parts = [self.dockerfile, self.lock, self.base_id.encode()]
         parts += [" ".join(self.added).encode(), self.program] if self.added else []
         content = hashlib.sha256(b"\0".join(parts))

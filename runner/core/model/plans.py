@@ -199,7 +199,7 @@ class Request:
     """What a command asks the planner for.
 
     Attributes:
-        environments: ids, in file order, bases first.
+        environments: ids, in the order of the selectors; the first of a framework is the base of its others.
         bases: environments of which the cells are measured that another environment of their framework has.
         chosen: returns True for the id of a selected cell; None selects all.
         cell_selectors: globs over cell ids that ``chosen`` stands for, as the user wrote them.

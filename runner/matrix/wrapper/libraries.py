@@ -38,7 +38,7 @@ def _hugging_face(model: NamedModel) -> Subject:
 
 
 def _keras(model: NamedModel) -> Subject:
-    has_weights = model.call is not None and (model.call.positional > 1 or "weights" in model.call.names)
+    has_weights = model.call is not None and "weights" in model.call.names
     arguments = _arguments("", model, "" if has_weights else "weights=None")
     imports = "from tensorflow import keras"
     return Subject("keras_model", model.text, imports, f"keras.{model.name}({arguments})", NOWHERE)

@@ -100,10 +100,8 @@ def until(run: str, seconds: float, now: float) -> str:
         seconds: how long its planned rounds take.
         now: seconds since the epoch.
     """
-    end = time.strftime("%H:%M", time.localtime(now + seconds))
-    return (
-        f"run {run} began at {time.strftime('%H:%M', time.localtime(now))}; its planned rounds take until about {end}"
-    )
+    begin, end = (time.strftime("%d %b %H:%M", time.localtime(at)) for at in (now, now + seconds))
+    return f"run {run} has measured since {begin}, and its planned rounds take until about {end}"
 
 
 class ServerCpus(NamedTuple):

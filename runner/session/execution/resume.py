@@ -171,8 +171,9 @@ def past(run: Run, journal: Journal, say: Callable[[str], None] = lambda _: None
         say(sentence)
     reopened = {cell.case_id for cell, failure in failed if failure == OUTAGE}
     finished = journal.finished - {(Cell.parse(each.entry.cell).case_id, each.entry.round) for each in damaged}
+    finished = frozenset((case_id, number) for case_id, number in finished if case_id not in reopened)
     return Past(
-        finished=frozenset((case_id, number) for case_id, number in finished if case_id not in reopened),
+        finished=finished,
         attempts=_attempts(journal),
         failed=frozenset(failed),
         servers=servers,
@@ -180,7 +181,7 @@ def past(run: Run, journal: Journal, say: Callable[[str], None] = lambda _: None
         elapsed=journal.elapsed,
         batches=batches,
         seconds=seconds,
-        signs=signs,
+        signs={key: each for key, each in signs.items() if (key[0].case_id, key[1]) in finished},  # others start anew
         disturbed=frozenset((cell, each.round, each.attempt) for each in journal.disturbances for cell in each.cells),
     )
 

@@ -14,7 +14,7 @@ from runner.session.results import run_answer
 from runner.store.run import Run
 from tests.support.fake_runs import cell, good, make
 
-LEFT = "other programs disturbed 7 rounds of a case, and no undisturbed repeat replaces them"
+LEFT = "other programs disturbed 7 rounds (of one case each), and no undisturbed repeat replaces them"
 BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
 
 
@@ -61,10 +61,13 @@ def test_a_run_counts_what_was_measured_again_and_what_stays_disturbed(tmp_path:
     ("counts", "sentence"),
     [
         (DisturbedRounds(), ""),
-        (DisturbedRounds(1, 0), "1 round of a case was measured again, because other programs disturbed it"),
-        (DisturbedRounds(5, 0), "5 rounds of a case were measured again, because other programs disturbed them"),
-        (DisturbedRounds(0, 1), "other programs disturbed 1 round of a case, and no undisturbed repeat replaces it"),
-        (DisturbedRounds(2, 7), f"{LEFT}; 2 rounds of a case were measured again"),
+        (DisturbedRounds(1, 0), "1 round of one case was measured again, because other programs disturbed it"),
+        (
+            DisturbedRounds(5, 0),
+            "5 rounds (of one case each) were measured again, because other programs disturbed them",
+        ),
+        (DisturbedRounds(0, 1), "other programs disturbed 1 round of one case, and no undisturbed repeat replaces it"),
+        (DisturbedRounds(2, 7), f"{LEFT}; 2 rounds (of one case each) were measured again"),
     ],
 )
 def test_the_sentence_says_what_came_of_disturbed_rounds(counts: DisturbedRounds, sentence: str) -> None:
