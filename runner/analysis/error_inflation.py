@@ -77,8 +77,8 @@ def unknown_sentence(correlation: SerialCorrelation) -> str:
     """Return that a run has too few rows to show whether its rounds are independent, and what is assumed."""
     rows = f"{correlation.rows} row{'s' * (correlation.rows > 1)}"
     return (
-        f"nobody can tell from {rows} of up to {correlation.rounds} rounds whether rounds are independent; "
-        f"a lag-1 correlation of {correlation.phi:.2f} is assumed"
+        f"{rows} of up to {correlation.rounds} rounds {'are' if correlation.rows > 1 else 'is'} too few to show "
+        f"whether rounds are independent; a correlation of {correlation.phi:.2f} between neighbouring rounds is assumed"
     )
 
 

@@ -2,8 +2,8 @@
 
     python added.py LOCK_BEFORE LOCK PACKAGE...
 
-Packages of the lock before, that of the extended environment, which the lock has no more are removed first. This file runs
-alone, when an environment is built.
+LOCK_BEFORE is the lock of the environment that is extended, LOCK that of the new one. Packages that only LOCK_BEFORE has
+are uninstalled first. This file runs alone, when an environment is built.
 """
 
 import importlib

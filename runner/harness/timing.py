@@ -236,8 +236,8 @@ def measure(
         wait: returns when it is this process's turn; None where nothing else is measured meanwhile.
         rule: a ``queueing.SampleRule``; None where the clock alone decides.
         starts: called between the warm-up and the samples; None where nobody has to know.
-        agree: takes a ``turn_plan.pace``, and returns the plan of the turns, or nothing where this process has none of
-            others; None likewise.
+        agree: sends a ``turn_plan.pace`` to the runner, and returns the plan of the turns; empty where the runner sends
+            none. None where there is no runner: the process then makes its own plan.
         earlier: how many calls the program has made.
 
     Returns:

@@ -73,8 +73,8 @@ def missing_modules(matrix: Matrix, plan: Plan, locked: Mapping[str, frozenset[s
 
 def _notes(matrix: Matrix, workload: str, network: Network, locked: Mapping[str, frozenset[str]]) -> Iterator[str]:
     for file in network.imports.hidden:
-        beside = f"{file} beside {_file(network).name}"
-        yield f"{beside} does not travel: its name is that of another module: rename the file"
+        both_files = f"{file} beside {_file(network).name}"
+        yield f"{both_files} does not travel: its name is that of another module: rename the file"
     lacking = {name: _lacking(matrix, network, name, packages) for name, packages in locked.items()}
     of_user = {module: None for modules in lacking.values() for module in modules if module.other_path}
     for module in of_user:
@@ -92,7 +92,7 @@ def _file(network: Network) -> Path:
     return Path(re.sub(r"(\.py):.*", r"\1", str(network.path), flags=re.DOTALL)) if network.is_wrapped else network.path
 
 
-def _place(network: Network, module: NeededModule) -> str:
+def _imported_at(network: Network, module: NeededModule) -> str:
     """Return where a module is imported; a wrapper is written nowhere, so what ``--model`` names stands for it."""
     is_unsaved = network.is_wrapped and module.file == network.files.entry
     return str(network.path) if is_unsaved else f"{module.file}:{module.line}"
@@ -119,7 +119,7 @@ def _of_folder(module: NeededModule, network: Network) -> str:
 
 def _of_packages(matrix: Matrix, workload: str, modules: Sequence[NeededModule], names: Sequence[str]) -> str:
     """Return which modules environments lack, and the entries of the matrix that have them."""
-    imported = ", ".join(f"{module.name} ({_place(matrix.networks[workload], module)})" for module in modules)
+    imported = ", ".join(f"{module.name} ({_imported_at(matrix.networks[workload], module)})" for module in modules)
     packages = {module.name: package_of(module.name) for module in modules}
     unknown = [name for name, package in packages.items() if not package]
     added = list(dict.fromkeys(package or canonicalize_name(name) for name, package in packages.items()))

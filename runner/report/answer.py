@@ -3,6 +3,7 @@
 The page, ``report.md`` and the end of ``runner run`` show it first.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,11 +15,11 @@ from runner.analysis.releases import EnvironmentRelease
 from runner.report import panels, wording
 from runner.report.formatting import counted, few
 from runner.report.wording import Word
-from runner.stats.intervals import significant
+from runner.stats.intervals import probable, significant
 
 MAX_NAMED_WORKLOADS = 6
 """Workloads that a card names; more are counted."""
-PROBABLY = ("probably faster", "probably slower")
+PROBABLY: tuple[Word, Word] = ("probably faster", "probably slower")
 SHOWN_IN_HEADLINE = 2
 """Frameworks that the headline names; the cards have all."""
 
@@ -34,7 +35,7 @@ class ReleaseChange:
         tests: number of tests with a ratio; ``workloads`` are what they belong to.
         median_ratio: the ratio of the median test; None without a mean.
         p_value: of no difference on average; None without a mean, and with one round.
-        word: what is said about an only test; None with several.
+        word: what is said about an only test; of an average that it is probably faster or slower; else None.
         clear: whether the change is called: of an only test its verdict, else ``_with_claims``.
         noise: a sentence if an A/A control differs as much; otherwise empty.
         words: how many of its tests have each word, in the order of ``WORDS``.
@@ -178,16 +179,27 @@ def answer(
 
 
 def _with_claims(changes: Sequence[Sequence[ReleaseChange]]) -> list[list[ReleaseChange]]:
-    """Return the changes of all comparisons; an average stays clear only if it is significant among all of them.
+    """Return the changes of all comparisons; an average is clear or probable only by what all of them show.
 
-    The level is that of a row's verdict, and so is the share of false ones among all that are called.
+    The levels are those of a row's verdict, and so are the shares of false ones among all that are called, and among
+    those that are called probable.
     """
-    p_values = [change.p_value for of_part in changes for change in of_part if change.p_value is not None]
-    claimed = iter(significant(np.array(p_values)).tolist())
+    p_values = np.array([change.p_value for of_part in changes for change in of_part if change.p_value is not None])
+    called = significant(p_values)
+    levels = np.where(called, "called", np.where(probable(p_values, called), "probable", ""))
+    of_averages = iter(levels.tolist())
     return [
-        [change if change.p_value is None else replace(change, clear=next(claimed) and change.clear) for change in part]
-        for part in changes
+        [change if change.p_value is None else _judged(change, next(of_averages)) for change in of_part]
+        for of_part in changes
     ]
+
+
+def _judged(change: ReleaseChange, level: str) -> ReleaseChange:
+    """Return an average as clear if it is called, or else as probable if its interval excludes 1, too."""
+    low, high = change.low or 0.0, change.high or math.inf
+    if change.clear and level == "probable" and (low > 1 or high < 1):
+        return replace(change, clear=False, word=PROBABLY[0] if high < 1 else PROBABLY[1])
+    return replace(change, clear=change.clear and level == "called")
 
 
 def _card(changes: Sequence[ReleaseChange]) -> Card | None:

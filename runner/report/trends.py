@@ -106,7 +106,7 @@ class Trend:
         of_segments = change_points_of(self.series) if self.change_points is None else self.change_points
         return tuple(
             self._change_at(segment, change)
-            for segment, changes in zip(self.segments, of_segments, strict=True)
+            for segment, changes in zip(self.segments, of_segments, strict=False)  # a run may have been added since
             for change in changes
         )
 

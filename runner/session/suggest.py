@@ -186,8 +186,9 @@ class RunAgain:
     def proposed(self, cells: Iterable[str], rounds: int, longer: float) -> Options:
         """Return the options of the command: those of the run, but for which cells it measures, and for how long."""
         again = {origin(Cell.parse(cell)) for cell in cells}  # a run adds controls itself
-        place = {name: index for index, name in enumerate(self.order)}  # the first environment is the base
-        ids = [each.id for each in sorted(again, key=lambda each: (place.get(each.environment, len(place)), each.id))]
+        position = {name: index for index, name in enumerate(self.order)}  # the first environment is the base
+        last = len(position)
+        ids = [each.id for each in sorted(again, key=lambda each: (position.get(each.environment, last), each.id))]
         words, typed = selectors(ids), self.options
         of_files = {parse_model(each).workload for each in typed.model or ()}
         workloads = [name for name in dict.fromkeys(Cell.parse(cell).workload for cell in ids) if name not in of_files]

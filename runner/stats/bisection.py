@@ -61,7 +61,7 @@ class LocatedChange(NamedTuple):
         missing: positions between the two of which nothing is known.
         kind: ``confirmed`` by a comparison of these two in a run of their own; ``unconfirmed`` where that comparison
             had no verdict; ``gradual`` where no pair of neighbours differs, though the two positions do; ``scatter``
-            where the change does not stand out of how much releases differ anyway; ``stopped`` where the search ended
+            where the change does not stand out from how much releases differ anyway; ``stopped`` where the search ended
             before it had compared enough.
     """
 

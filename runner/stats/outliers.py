@@ -6,13 +6,12 @@ import numpy as np
 
 from runner.core.grouping import grouped
 from runner.stats.intervals import Floats, PairedEvidence
+from runner.stats.sample_shape import MAD_SCALE
 
 MIN_ROUNDS = 5
 """With fewer rounds, the median absolute deviation is the distance of two rounds that happen to agree."""
 OUTLYING = 2.0
 """Single rounds make most of a standard deviation that is so many times as large as the one without outliers."""
-NORMAL_MAD = 1.4826
-"""The standard deviation over the median absolute deviation from the median, of normal noise."""
 
 
 def without_outliers(evidence: PairedEvidence, log_ratios: Sequence[Floats | None]) -> PairedEvidence:
@@ -34,7 +33,7 @@ def without_outliers(evidence: PairedEvidence, log_ratios: Sequence[Floats | Non
     for count, members in grouped((len(each), (index, each)) for index, each in enough).items():
         rows, values = np.array([index for index, _ in members]), np.stack([each for _, each in members])
         middle = np.median(values, axis=1)
-        robust = NORMAL_MAD * count / (count - 0.8) * np.median(np.abs(values - middle[:, None]), axis=1)
+        robust = MAD_SCALE * count / (count - 0.8) * np.median(np.abs(values - middle[:, None]), axis=1)
         all_rounds = values.std(axis=1, ddof=1)
         outlying = (all_rounds > OUTLYING * robust) & (robust > 0)
         mean[rows] = np.where(outlying, middle, mean[rows])

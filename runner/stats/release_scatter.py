@@ -1,4 +1,4 @@
-"""Does a change between releases stand out of how much releases differ from each other anyway?
+"""Does a change between releases stand out from how much releases differ from each other anyway?
 
 Each built release has a level of its own: its layout in memory, its wheels, its image. It is the same in all rounds, so
 the interval of a comparison does not contain it, and two releases between which nothing happened may differ beyond the
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from runner.stats.bisection import LocatedChange
 from runner.stats.intervals import CONFIDENCE
+from runner.stats.sample_shape import MAD_SCALE
 
 LEVEL = 0.05
 """The probability that a search among releases that only scatter names one, for all places together."""
@@ -37,7 +38,6 @@ MIN_FREEDOM = 3
 MIN_SCATTER = 0.0005
 """Standard deviation of a release's level that is assumed at least: medians are no better."""
 MAD_EFFICIENCY = 0.37
-NORMAL_QUARTILE = 0.6744897501960817
 
 Floats = NDArray[np.float64]
 
@@ -127,7 +127,7 @@ def from_neighbours(comparisons: Sequence[ReleaseRatio], change: LocatedChange) 
     ends = change.before, change.after
     if freedom < MIN_FREEDOM or ends not in means:
         return None
-    spread = max(float(np.median(np.abs([*means.values()]))) / NORMAL_QUARTILE, MIN_SCATTER)
+    spread = max(float(np.median(np.abs([*means.values()]))) * MAD_SCALE, MIN_SCATTER)
     return _standing(means[ends], spread, freedom, len(means))._replace(scatter=spread / 2**0.5, range=ends)
 
 

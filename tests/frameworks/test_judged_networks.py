@@ -126,7 +126,7 @@ def test_a_release_that_draws_other_masks_from_a_seed_has_the_spread_over_seeds(
     facts = record_of(records, ENVIRONMENTS[1], "dropout", "train")["facts"]
     assert facts["loss_error"] < facts["model_check"]["tolerance"]["loss"]
     assert 1e-3 < facts["model_check"]["tolerance"]["loss"] < 1.0
-    assert "random numbers decide about the loss of step 1" in facts["model_check"]["reason"]
+    assert "random numbers influence the loss of step 1" in facts["model_check"]["reason"]
     assert record_of(records, ENVIRONMENTS[0], "dropout", "train")["facts"]["loss_error"] < 1e-5
 
 

@@ -73,7 +73,7 @@ def detectable(rows: Sequence[Row], looks: Sequence[tuple[int, ...]], margin: fl
     """Return the change that a table can call, given its ``typical_sd``; None if no noise is known.
 
     The row that changed is the only one of its table. It has the rounds of the median row, if their number was fixed,
-    and else the looks that an open row has reached, if it may be decided by the last one.
+    and else the looks that an open row has reached that was not given up.
 
     Args:
         rows: of a table, with their noise.
@@ -91,8 +91,8 @@ def detectable(rows: Sequence[Row], looks: Sequence[tuple[int, ...]], margin: fl
         at = numbers = (int(np.median([row.rounds for row, _ in tested])),)
     else:
         still_open = (row for row, _ in tested if row.verdict == "inconclusive")
-        in_reach = (row.rounds for row in still_open if row.more_rounds_low <= at[-1] - row.rounds)
-        last = max(in_reach, default=at[-1])  # what is out of reach may have been given up, and says nothing
+        going_on = (row.rounds for row in still_open if not row.abandoned)
+        last = max(going_on, default=at[-1])  # a row that was given up says nothing of how far the others got
         numbers = tuple(dict.fromkeys((*(number for number in at if number <= last), last)))
     numbers = tuple(number for number in numbers if independent(number, share) > 1)
     if not numbers:

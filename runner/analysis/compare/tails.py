@@ -123,7 +123,8 @@ def with_mean_ratios(
     """Return rows with the ratio of the means; if the medians are the same and the means are not, the verdict says so.
 
     The means are the same if the 95 % interval of their ratio is within the margin. They differ by the rules of the
-    verdicts ``slower`` and ``faster``: beyond chance, also in a table of so many rows, and by more than the margin.
+    verdicts ``slower`` and ``faster``: beyond chance, also among all rows whose medians are the same, and by more
+    than the margin.
 
     Args:
         rows: with their verdicts on the medians.
@@ -141,7 +142,9 @@ def with_mean_ratios(
     factors = np.array([variance_factor(drafts[index], inflations) for index in known])
     ranks = [drafts[index].for_ranks(drafts[index].mean_ratios) for index in known]
     tested = paired_tests.evaluate(evidence, ranks, [looks[index] for index in known], factors)
-    significant = intervals.significant(tested.p_value)
+    is_same = np.array([rows[index].verdict == "same" for index in known])
+    significant = np.zeros(len(known), dtype=np.bool_)
+    significant[is_same] = intervals.significant(tested.p_value[is_same])  # rows that differ would let in more
     words = intervals.verdicts(tested.shown, significant, margin)
     with np.errstate(over="ignore"):  # the interval of one round is unbounded
         ends = np.exp(tested.shown)

@@ -221,7 +221,7 @@ def _rounds(figures: Figures) -> Iterator[Reason]:
 def _half_width(figures: Figures) -> Iterator[Reason]:
     width = figures.half_width
     if width is not None and width > FAIR_HALF_WIDTH:
-        text = f"with {figures.rounds:g} rounds, the 95 % interval of the median comparison reaches {width:.0%} to "
+        text = f"with {figures.rounds:g} rounds, the 95 % interval of the median comparison would reach {width:.0%} to "
         yield Reason("poor" if width > POOR_HALF_WIDTH else "fair", "half-width", f"{text}either side")
 
 

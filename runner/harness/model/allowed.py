@@ -17,7 +17,7 @@ REACH = 4
 """Results of SEEDS other seeds are some distances away from those of the first one. What is farther away than the farthest
 of them by REACH times their range is no result of another seed: of normal numbers, 1 in 3,000 is so far away, and of arrays
 fewer, because their distances are nearly equal."""
-RANDOM = "random numbers decide about {}: results may differ by as much as other seeds change them in the base"
+RANDOM = "random numbers influence {}: a difference is allowed up to what other seeds cause in the base"
 
 
 class Allowed(object):
@@ -89,10 +89,10 @@ def find(build: "object", precision: "str", base: "builder.Run", state: "list", 
 
     if precision == "fp32":
         make, start = moved_by_rounding(build, precision, state)
-        both = of_seed(1, start) if state else {}  # in most networks, neither decides about anything
-        if both and all(ROUNDINGS * both[key] <= default(key[0]) for key in both):
-            return allowed
         try:
+            both = of_seed(1, start) if state else {}  # in most networks, neither decides about anything
+            if both and all(ROUNDINGS * both[key] <= default(key[0]) for key in both):
+                return allowed
             allowed.round(errors_of(make, start), default)
         except Exception:  # a rounding of the data may change the shapes of what is found in them
             traceback.print_exc()

@@ -91,11 +91,11 @@ def as_plain(value: "object", as_array: "object") -> "object":
     if array is None:
         try:
             array = numpy.asarray(value)
-        except (TypeError, ValueError):
+        except Exception:  # whatever its __array__ raises
             return None
     if array.dtype.kind == "c":
         array = numpy.stack([array.real, array.imag])
-    elif array.dtype.kind == "V" or array.dtype.name == "bfloat16":
+    elif (array.dtype.kind == "V" and array.dtype.names is None) or array.dtype.name == "bfloat16":
         array = array.astype(numpy.float32)
     elif array.dtype.kind == "f" and array.dtype.itemsize > 8:
         array = array.astype(numpy.float64)

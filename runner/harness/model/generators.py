@@ -1,5 +1,7 @@
 """Generators of random numbers that a user's object holds: they are put back with its state, and seeded otherwise on request."""
 
+import random
+
 from . import held
 
 CLASSES = {
@@ -7,6 +9,7 @@ CLASSES = {
     ("tensorflow", "Generator"),
     ("numpy", "Generator"),
     ("numpy", "RandomState"),
+    ("mtrand", "RandomState"),  # NumPy before 1.17
     ("random", "Random"),
 }
 """Package and name of their classes."""
@@ -23,6 +26,8 @@ def among(values: "list") -> "list":
 
 def kind_of(value: "object") -> "object":
     """Return the line of CLASSES for a generator; None for anything else."""
+    if isinstance(value, random.SystemRandom):  # it has no state
+        return None
     names = [(held.top_module(base), base.__name__) for base in type(value).__mro__]
     return next((name for name in names if name in CLASSES), None)
 

@@ -5,6 +5,7 @@ not looked into: the adapter of the framework knows what it holds.
 """
 
 import argparse
+import collections
 import functools
 import os
 import sys
@@ -40,17 +41,17 @@ def walk(root: "object", is_whole: "object" = never) -> "object":
             framework are; is not asked about lists, dicts and functions.
     """
     seen = set()
-    waiting = [("", root, DEPTH)]
+    waiting = collections.deque([("", root, DEPTH)])  # what has a short path is met by it, and not cut off
     for _ in range(LIMIT):
         if not waiting:
             return
-        name, value, depth = waiting.pop()
+        name, value, depth = waiting.popleft()
         yield name, value
         if depth and id(value) not in seen:
             inside = entries(value, is_whole)
             if inside:
                 seen.add(id(value))
-            waiting += [("{}.{}".format(name, key).strip("."), entry, depth - 1) for key, entry in reversed(inside)]
+            waiting += [("{}.{}".format(name, key).strip("."), entry, depth - 1) for key, entry in inside]
 
 
 def entries(value: "object", is_whole: "object" = never) -> "list":

@@ -3,6 +3,7 @@
 import re
 
 from . import arrays, blob
+from .carried import listed
 from ..errors import CellFailure
 
 WRAPPERS = re.compile(r"(?<![^.])(_orig_mod|module)\.")
@@ -10,7 +11,6 @@ WRAPPERS = re.compile(r"(?<![^.])(_orig_mod|module)\.")
 PARAMETRIZED = re.compile(r"parametrizations\.([^.]+)\.original([01])$")
 """A weight norm of ``torch.nn.utils.parametrizations``; its older form has the names that ``load_state_dict`` converts:
 https://github.com/pytorch/pytorch/blob/v2.6.0/torch/nn/utils/parametrizations.py#L400-L414."""
-NAMED = 3  # names in a sentence
 OTHER_SHAPE = "{} has the shape {}, and {} in the base's state"
 NOTHING_SHARED = "the state of this environment has no name in common with the base's, so it stays as it was built"
 
@@ -53,17 +53,6 @@ class Loaded(object):
         if self.only_here:
             texts.append("only this environment's state has {}, as it was built".format(listed(self.only_here)))
         return ", and ".join(texts)
-
-
-def listed(names: "list") -> "str":
-    """Return the first names, and how many follow.
-
-    >>> listed(["a"]), listed(["a", "b"]), listed(list("abcdef"))
-    ('a', 'a and b', 'a, b, c and 3 more')
-    """
-    if len(names) > NAMED + 1:
-        names = names[:NAMED] + ["{} more".format(len(names) - NAMED)]
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def without_wrappers(names: "list") -> "dict":
@@ -135,7 +124,7 @@ def fitting(name, tensor, given, as_array):
     """Return a given array that may be written to; None where the tensor has another shape, and neither was drawn."""
     here, array = arrays.plain(tensor, name, as_array), given[name]
     if here.shape == array.shape:
-        return blob.copied(array) if here.ndim == len(tensor.shape) else array[0] + 1j * array[1]  # was complex
+        return blob.copied(array) if here.ndim == len(getattr(tensor, "shape", ())) else array[0] + 1j * array[1]  # was complex
     if may_be_drawn(here) or may_be_drawn(array):
         raise CellFailure("wrong-result", OTHER_SHAPE.format(name, here.shape, array.shape))
     return None

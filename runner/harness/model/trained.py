@@ -15,7 +15,7 @@ from ..verify.reference import STEPS
 ROUNDED = 4
 """Unit roundoffs of the norm of an array that are no difference: each of the STEPS stores it rounded."""
 SINGLE = 0.1
-"""Share of the numbers of an array, those that differ most, that are left out: Adam makes a step of the full rate of a
+"""The share of an array's numbers that is ignored, those that differ most: Adam makes a step of the full rate of a
 gradient that is zero but for rounding, and rounding decides about its sign."""
 COARSE = 0.5
 """The least that is allowed to every array where one rounding decides about more than the tolerance in any of them."""
@@ -40,7 +40,8 @@ def error(value: "object", expected: "object", first: "object", precision: "str"
     """
     value, expected, first = (numpy.asarray(array, numpy.float64) for array in (value, expected, first))
     finite = numpy.isfinite(expected)
-    if not numpy.array_equal(value[~finite], expected[~finite]) or not numpy.isfinite(value[finite]).all():
+    same = (value == expected) | (numpy.isnan(value) & numpy.isnan(expected))
+    if not same[~finite].all() or not numpy.isfinite(value[finite]).all():
         return float("inf")
     value, expected, first = value[finite], expected[finite], first[finite]
     rounded = ROUNDED * ROUNDING[precision] * norm(expected)
@@ -122,7 +123,8 @@ def default_limit(case: "dict", precision: "str") -> "float":
 
 def no_update(first: "list", after: "list", losses: "list") -> "str":
     """Return a sentence where nothing shows that the steps have updated anything; empty where something does."""
-    pairs = [(array, dict(after).get(name)) for name, array in first if array.dtype.kind == "f"]
+    after_by_name = dict(after)
+    pairs = [(array, after_by_name.get(name)) for name, array in first if array.dtype.kind == "f"]
     if pairs and all(value is not None and numpy.array_equal(array, value) for array, value in pairs):
         return UNCHANGED.format(STEPS, LOSSES_CHANGE if len(set(losses)) > 1 else "")
     return SAME_LOSS.format(STEPS) if len(losses) > 1 and len(set(losses)) == 1 else ""

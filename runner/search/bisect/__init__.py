@@ -24,7 +24,7 @@ from runner.search.bisect.axes import Axes
 from runner.search.bisect.forecast import Forecast, comparisons, forecast
 from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.question import LABELS, Ends, requested, with_other_settings
-from runner.search.bisect.rebuilt import rebuilt
+from runner.search.bisect.rebuilt import rebuilt, rebuilt_name
 from runner.search.bisect.result import Bisection, entry, step_line
 from runner.search.bisect.state import SearchState, SearchStep, new_state, unfinished
 from runner.search.bisect.walk import SearchResult, Walk
@@ -124,15 +124,17 @@ def _searched(
     """Measure until the search has its answer; what was built for it is removed at the end, whatever happens."""
     state, names = measuring.state, [candidate.name for candidate in candidates]
     by_name = {candidate.name: candidate for each in candidates for candidate in (each, rebuilt(each))}
-    stored = iter(tuple(state.steps))  # measured before an interruption
+    stored = list(state.steps)  # measured before an interruption, or with a smaller limit
 
     def take(pair: PositionPair) -> SearchStep:
-        step = next(stored, None)
-        if step is None:
-            if not keep:
-                measuring.remove(by_name, _needed(candidates, state.steps, pair))
-            step = _measured(candidates, measuring, pair)
-        return step
+        sides = names[pair.base], rebuilt_name(names[pair.other]) if pair.is_rebuilt else names[pair.other]
+        step = next((each for each in stored if (each.base, each.other) == sides), None)
+        if step is not None:
+            stored.remove(step)
+            return step
+        if not keep:
+            measuring.remove(by_name, _needed(candidates, state.steps, pair))
+        return _measured(candidates, measuring, pair)
 
     result = Walk(names=names, every=state.question.every, limit=limit, rebuild=rebuild, take=take).result()
     if not keep:

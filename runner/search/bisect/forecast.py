@@ -47,7 +47,7 @@ class Comparisons:
             return f"about {formatting.counted(self.fewest, 'comparison')}, and one more for each further change"
         of_noise = [f"{steps} where rounds scatter by {100 * noise:g} %" for noise, steps in self.by_noise.items()]
         few = f"comparisons for a single change of 5 %: about {', '.join(of_noise)}"
-        return f"{few}; the search stops after {self.limit}, which gradual changes take"
+        return f"{few}; gradual changes take more, and the search stops after {self.limit}"
 
 
 def comparisons(size: int, *, every: bool, limit: int | None) -> Comparisons:

@@ -13,13 +13,13 @@ from runner.search.bisect.rebuilt import rebuilt_name
 from runner.search.bisect.state import CandidateEntry, Question, SearchStep
 from runner.search.bisect.walk import SearchResult
 from runner.stats.bisection import FoundChanges, Kind, LocatedChange
-from runner.stats.release_scatter import Standing
+from runner.stats.release_scatter import LEVEL, Standing
 
 VERSION = 1
 RANGES: Mapping[Kind, str] = {
     "gradual": "and no two neighbours differ by more than the margin",
     "unconfirmed": "which a second run did not confirm",
-    "scatter": "which does not stand out of how much releases differ from each other",
+    "scatter": "which does not stand out from how much releases differ from each other",
     "stopped": "where the search stopped",
 }
 """Kind of a change that no release is named for -> what a sentence says of it."""
@@ -116,6 +116,8 @@ class Bisection:
         if change.kind == "scatter":
             effect = _level_effect(self.searched.standings[change.after])
         range_of = f"{self.question.cell} became {effect} between {self._name(before)} and {self._name(after)}"
+        if change.kind == "scatter" and self.searched.standings[change.after].p_value <= LEVEL:
+            return f"{range_of}, but releases differ too much to say which one of this range caused it; {measured}"
         if change.kind in RANGES:
             return f"{range_of}, {RANGES[change.kind]}; {measured}"
         between = "; ".join(self._missing(position) for position in change.missing)
@@ -177,6 +179,8 @@ class Bisection:
 
     def _why_open(self, first: ReleaseCandidate, last: ReleaseCandidate) -> str:
         reasons = [step.reason for step in self.steps if step.other == last.name and step.base == first.name]
+        if self.answer.stopped and not reasons:
+            return "the search stopped before they were compared"
         return (reasons[-1] if reasons else "") or "their comparison has no verdict"
 
     def _change(self, change: LocatedChange) -> dict[str, Any]:

@@ -129,7 +129,7 @@ class Walk:
 
 
 def _as_it_stands(change: LocatedChange, standing: Standing | None) -> LocatedChange:
-    """Return a change, as a range where it does not stand out of the scatter of releases."""
+    """Return a change, as a range where it does not stand out from the scatter of releases."""
     if standing is None or standing.stands_out(change):
         return change
     before, after = standing.range

@@ -2,7 +2,8 @@
 
 Each built image has a level of its own: its layout in memory, its wheels. It is the same in all rounds, so no interval
 of two builds contains it, and a second night against the same earlier build errs with the first. Nights that measured
-builds in turns, where no regression was confirmed, show how much builds scatter. A slow-down has to stand out of that.
+builds in turns, where no regression was confirmed, show how much builds scatter. A slow-down has to stand out
+from that.
 
 ``benchmarks/nights.py builds`` simulates it; docs/decisions/0083-a-named-release-stands-out-of-its-neighbours.md.
 """
@@ -15,7 +16,8 @@ import numpy as np
 
 from runner.core.model.cells import environment_of
 from runner.nights.looks import EarlierNights, Look
-from runner.stats.release_scatter import MAD_EFFICIENCY, NORMAL_QUARTILE
+from runner.stats.release_scatter import MAD_EFFICIENCY
+from runner.stats.sample_shape import MAD_SCALE
 from runner.watch.nightly.series import variances
 
 RECENT_NIGHTS = 20
@@ -45,8 +47,9 @@ def build_scatters(nights: EarlierNights) -> Mapping[str, BuildScatter]:
     recent = frozenset(nights.nights[-RECENT_NIGHTS:])
     by_environment: dict[str, list[Look]] = {}
     for (cell, _), looks in nights.looks.items():
-        usable = [look for look in looks if look.night in recent and look.ratio and not look.confirmed_in]
-        by_environment.setdefault(environment_of(cell), []).extend(usable)
+        usable = (look for look in looks if look.night in recent and look.ratio and not look.confirmed_in)
+        of_builds = {look.digest or look.night: look for look in usable}  # one build again shows nothing more of builds
+        by_environment.setdefault(environment_of(cell), []).extend(of_builds.values())
     return {name: _scatter(looks) for name, looks in by_environment.items() if len(looks) >= MIN_RATIOS}
 
 
@@ -57,6 +60,6 @@ def _scatter(looks: Sequence[Look]) -> BuildScatter:
     logs = np.array([log(look.ratio or 1.0) for look in looks])
     of_rounds = [square for look in looks for square in variances([look]) or ()]
     noise = float(np.median(of_rounds)) if of_rounds else 0.0
-    spread = max(0.0, (float(np.median(np.abs(logs))) / NORMAL_QUARTILE) ** 2 - noise) ** 0.5
+    spread = max(0.0, (float(np.median(np.abs(logs))) * MAD_SCALE) ** 2 - noise) ** 0.5
     quantile = float(stdtrit(MAD_EFFICIENCY * len(logs), 1 - LEVEL))
     return BuildScatter(spread, exp(quantile * spread))

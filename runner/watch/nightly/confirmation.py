@@ -40,8 +40,8 @@ GONE = "cannot be confirmed: the environment of run {} no longer exists"
 NO_TIME = "the budget has no time to confirm it: the next night does so first"
 ONCE = "slower in this night alone: another night, or the series of nights, has to confirm it"
 BUILDS = (
-    "slower, but builds of this environment differ from each other by {:.1f} % (standard deviation): a change above "
-    "{:.1f} %, or the series of nights, has to confirm it"
+    "slower, but builds of this environment differ from each other by {:.1f} % (standard deviation): only a change "
+    "above {:.1f} %, or the series of nights, can confirm it"
 )
 
 
@@ -225,7 +225,7 @@ class Support(NamedTuple):
 
 
 def stands_out(again: Row, support: Support) -> bool:
-    """Return True if a ratio in turns, or else the series, stands out of how much builds differ from each other."""
+    """Return True if a ratio in turns, or else the series, stands out from how much builds differ from each other."""
     if support.builds is None or (again.ratio or 1.0) > support.builds.limit:
         return True
     return support.series_p is not None and support.series_p <= SERIES_LEVEL
@@ -254,7 +254,7 @@ def confirming_night(
       are repeated every few nights for ever: they need the night before.
     - If the p-value is above DENIAL_LEVEL, both the night before and an interval beyond the margin are needed; in
       between, the night before.
-    - Whatever the witness, the slow-down has to stand out of how much builds differ from each other (``stands_out``):
+    - Whatever the witness, the slow-down has to stand out from how much builds differ from each other (``stands_out``):
       nights that compare with the same earlier build err together.
     - A confirmation stands until a night could tell that the slow-down is over (``looks.is_over``).
 

@@ -65,8 +65,8 @@ def test_few_rows_say_that_nobody_can_tell() -> None:
     assert few.freedom(4) is None
     assert 9 < (few.freedom(12) or 0) < 11
     assert few.reason == (
-        "nobody can tell from 2 rows of up to 20 rounds whether rounds are independent; "
-        "a lag-1 correlation of 0.15 is assumed"
+        "2 rows of up to 20 rounds are too few to show whether rounds are independent; "
+        "a correlation of 0.15 between neighbouring rounds is assumed"
     )
 
 

@@ -35,7 +35,10 @@ def answered(rows: Sequence[Row], means: Sequence[GeometricMean] = ()) -> Answer
     [
         ({}, "2.00x faster"),
         ({"p_value": 0.007}, "2.00x faster"),
-        ({"p_value": 0.0071}, "no clear difference"),
+        ({"p_value": 0.0071}, "probably 2.00x faster"),
+        ({"p_value": 0.1, "ratio": 2.0, "ratio_low": 1.7, "ratio_high": 2.4}, "probably 2.00x slower"),
+        ({"p_value": 0.1, "ratio_high": 1.1}, "no clear difference"),
+        ({"p_value": 0.21}, "no clear difference"),
         ({"p_value": None}, "no clear difference"),
         ({"ratio": 1 / 1.015}, "no clear difference"),
         ({"noise": "torch-1.0 differs from itself by 60%"}, "no clear difference"),

@@ -1,4 +1,4 @@
-"""Whether a change stands out of how much releases differ from each other."""
+"""Whether a change stands out from how much releases differ from each other."""
 
 from collections.abc import Sequence
 

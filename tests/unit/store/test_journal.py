@@ -56,6 +56,17 @@ def test_an_undisturbed_attempt_counts_or_the_one_that_was_disturbed_least(
     assert not journal.warnings
 
 
+@pytest.mark.parametrize(("extents", "counts"), [((1.5, 2.0), 1), ((2.0, 1.5), 2)])
+def test_which_attempt_counts_does_not_depend_on_the_order_of_the_lines(
+    extents: tuple[float, float], counts: int, tmp_path: Path
+) -> None:
+    run = make(tmp_path, [])
+    for attempt in (2, 1):  # as the records of a host's block may come
+        run.note("disturbed", **marked(attempt, extents[attempt - 1]).event(), spent=1.5)
+        run.add(replace(good(OF, 1, [1.0]), attempt=attempt))
+    assert [entry.attempt for entry in run.journal().counting()] == [counts]
+
+
 def test_a_mark_is_read_as_it_was_written(tmp_path: Path) -> None:
     twin = replace(OF, environment="torch-1.0")
     mark = marked(1, 1.25, OF, twin)

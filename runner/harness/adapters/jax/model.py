@@ -18,7 +18,7 @@ def is_array(leaf: "object") -> "bool":
 
     if not isinstance(leaf, (jax.Array, numpy.ndarray, numpy.generic)) or str(leaf.dtype).startswith("key<"):
         return False
-    return leaf.dtype.kind in "buifcV" and not getattr(leaf, "is_deleted", bool)()
+    return leaf.dtype.kind in "buifcV" and leaf.dtype.names is None and not getattr(leaf, "is_deleted", bool)()
 
 
 def is_number(leaf: "object") -> "bool":
@@ -83,8 +83,7 @@ class UserModel(Base):
         """Return the values of all attributes that may hold arrays, of the user's object and of those that it holds."""
         if self.holders is None:  # before anything is timed
             self.holders = [owner for _, owner in self.owners()]
-        attributes = [getattr(owner, "__dict__", {}) for owner in self.holders]
-        return [value for each in attributes for value in each.values() if not callable(value)]
+        return [value for owner in self.holders for _, value in held.attributes(owner) if not callable(value)]
 
     def as_array(self, value):
         import jax

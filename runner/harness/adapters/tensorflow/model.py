@@ -58,7 +58,10 @@ class OnTensorFlow(OnTf2Device, Base):
         layers = layer_stores(held)
         if layers:
             return layers
-        sessions = [value for _, value in held if self.is_v1 and isinstance(value, tf.Session)]
+        sessions = []
+        for _, value in held:  # a function may hold it, too
+            if self.is_v1 and isinstance(value, tf.Session) and not any(value is each for each in sessions):
+                sessions.append(value)
         if sessions:
             return [self.in_session(opened, index) for index, opened in enumerate(sessions)]
         return [single(name, variable.numpy, variable.assign) for name, variable in self.variables(held, tf)]

@@ -129,7 +129,7 @@ def test_the_sentences() -> None:
         "a fixed product took 31% longer in the slowest part of the run than in the quickest",
         "30 of 40 cells have a serious quality issue",
         "the median comparison has 2 rounds; 5 or more show the noise well",
-        "with 2 rounds, the 95 % interval of the median comparison reaches 12% to either side",
+        "with 2 rounds, the 95 % interval of the median comparison would reach 12% to either side",
     ]
 
 

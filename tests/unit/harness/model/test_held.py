@@ -98,7 +98,7 @@ def test_an_object_that_is_reached_twice_is_looked_into_once() -> None:
 
 
 def test_a_value_with_two_names_has_both() -> None:
-    assert names(b=X, a=[X]) == ["a.0", "b"]
+    assert names(b=X, a=[X]) == ["b", "a.0"]
 
 
 def test_the_object_itself_comes_first_with_an_empty_name() -> None:

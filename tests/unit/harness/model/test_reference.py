@@ -264,7 +264,7 @@ def test_a_loss_that_depends_on_random_numbers_has_the_spread_over_seeds_as_its_
     check = verified(tmp_path, DROPOUT, OtherNumbers)
     assert 1e-3 < check["tolerance"]["loss"] < 1.0
     assert check["tolerance"]["forward"] == 1e-3
-    assert check["reason"].startswith("random numbers decide about the loss of step 1, the loss of step 2 and ")
+    assert check["reason"].startswith("random numbers influence the loss of step 1, the loss of step 2 and ")
 
 
 def test_what_changes_from_call_to_call_is_named_and_calls_are_compared_with_the_same_calls(tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ def test_numbers_that_are_not_finite_in_both_are_equal() -> None:
     first[0] = after[0] = -np.inf
     assert error(after, after, first) == 0.0
     assert error(AFTER, after, first) == np.inf
+    first[1] = after[1] = np.nan
+    assert error(after.copy(), after, first) == 0.0
 
 
 def test_the_array_that_differs_most_is_named_and_what_one_side_has_is_left_out() -> None:

@@ -164,7 +164,7 @@ def test_a_change_that_does_not_stand_out_of_its_neighbours_names_no_release(tmp
     result, _ = searched(state_in(tmp_path, len(times)), times)
     (change,) = result.json()["changes"]
     assert (change["kind"], change["named"], result.exit_code) == ("scatter", False, 1)
-    assert "which does not stand out of how much releases differ from each other" in change["sentence"]
+    assert "which does not stand out from how much releases differ from each other" in change["sentence"]
 
 
 def test_few_releases_do_not_show_how_much_releases_scatter(tmp_path: Path) -> None:
@@ -215,6 +215,15 @@ def test_a_search_stops_at_its_limit_and_goes_on_with_a_larger_one(tmp_path: Pat
     longer, measuring = searched(state, times)
     assert [change.after for change in longer.answer.changes] == [20]
     assert measuring.steps == len(longer.steps) - 3
+
+
+@pytest.mark.parametrize("limit", range(1, 12))
+def test_second_builds_of_a_search_that_stopped_are_no_steps_of_it(tmp_path: Path, limit: int) -> None:
+    state = state_in(tmp_path, 33)
+    times = (1.0,) * 20 + (1.1,) * 13
+    searched(state, times, limit=limit, rebuild=True)
+    longer, _ = searched(state, times, rebuild=True)
+    assert [(change.after, change.is_named) for change in longer.answer.changes] == [(20, True)]
 
 
 def test_second_builds_of_both_ends_show_the_scatter_of_a_short_search(tmp_path: Path) -> None:
