@@ -144,7 +144,7 @@ def test_what_a_table_forecasts_reaches_the_rule() -> None:
 
     hopeless, open_row = decided(0.3, -0.3, 0.2, -0.25, 0.1), decided(0.05, 0.04, 0.09, 0.05, 0.01)
     assert (hopeless.abandoned, open_row.abandoned) == (True, False)
-    assert "given up: fewer than 1 in 20" in hopeless.reason
+    assert "given up: the chance of a verdict within the rounds of this run was below 1 in 20" in hopeless.reason
     assert RULE.decide([comparison(hopeless)], 5).cells == frozenset()
     assert RULE.decide([comparison(open_row)], 5).cells == {*CHEAP}
     assert not decided(0.3, -0.3, 0.2, -0.25).abandoned

@@ -68,7 +68,7 @@ def test_what_lies_in_the_folder_of_the_user_is_no_package(tmp_path: Path) -> No
     (note,) = notes(tmp_path, f"import torch, mypkg\n{CLASS}", {"torch-2.x": {"torch"}, "torch-1.12": {"torch"}})
     assert note == (
         "my_network.py:1 imports mypkg, and src/mypkg does not travel: the modules beside the model file do: "
-        "move my_network.py into src/ or `ln -s src/mypkg .`"
+        f"move my_network.py into src/ or `ln -s src/mypkg {tmp_path}/`"
     )
 
 

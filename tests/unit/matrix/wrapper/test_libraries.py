@@ -27,11 +27,6 @@ BUILT = {
         "from tensorflow import keras",
         "keras.applications.VGG16((64, 64, 3), weights=None)",
     ),
-    "keras:applications.VGG16(True, None)": (
-        "keras_model",
-        "from tensorflow import keras",
-        "keras.applications.VGG16(True, None)",
-    ),
     "keras:applications.VGG16(weights=None, classes=2)": (
         "keras_model",
         "from tensorflow import keras",

@@ -48,7 +48,7 @@ class TorchModel:
             self.sixteen_bits = getattr(torch, SIXTEEN_BITS[precision])
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # a release without this autocast only warns, and computes in float32
-                torch.autocast(device, self.sixteen_bits)
+                torch.autocast(device, dtype=self.sixteen_bits)
         self.network = UNet(3, bilinear=True).to(device, self.type)
         self.inputs = [
             torch.from_numpy(random.standard_normal(shapes[0])).to(device, self.type),
@@ -71,7 +71,7 @@ class TorchModel:
     def compute(self, function, *arguments):
         if self.sixteen_bits is None:
             return function(*arguments)
-        with torch.autocast(self.device, self.sixteen_bits):
+        with torch.autocast(self.device, dtype=self.sixteen_bits):
             return function(*arguments)
 
     def update(self, loss):
@@ -268,9 +268,9 @@ class Context:
 
     opened: list[tuple[object, ...]] = []  # noqa: RUF012  of all of them
 
-    def __init__(self, *how: object) -> None:
+    def __init__(self, *how: object, dtype: object = None) -> None:
         """Take a device and a type."""
-        self.how = how
+        self.how = (*how, dtype) if dtype else how
 
     def __enter__(self) -> None:
         """Note it."""
@@ -332,7 +332,7 @@ def test_a_module_computes_in_16_bits_by_autocast_and_in_float64(
 def test_a_release_that_would_only_warn_of_autocast_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import warnings
 
-    def autocast(*_: object) -> None:
+    def autocast(*_: object, **__: object) -> None:
         warnings.warn("disabling autocast", UserWarning, stacklevel=1)
 
     text = text_of(tmp_path, "UNet", "torch", base="torch.nn.Module")
