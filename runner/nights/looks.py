@@ -26,6 +26,7 @@ class Look(NamedTuple):
 
     Attributes:
         night: the id of the night's first run.
+        device: of the night, as series name it.
         state: how the change ended, see ``night.State``.
         verdict: in turns; empty if it was not measured in turns, or if a side failed.
         leans_slower: whether the 95 % interval of the ratio in turns lies above 1.
@@ -47,6 +48,7 @@ class Look(NamedTuple):
     ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def earlier_nights(reports: Path) -> EarlierNights:
     seconds: dict[str, list[tuple[str, float]]] = {}
     for run, night in nights.items():
         for change in night.changes:
-            looks.setdefault((change.cell, change.before), []).append(_look(run, change))
+            looks.setdefault((change.cell, change.before), []).append(_look(run, night.series_device, change))
         for cell, median in night.seconds.items():
             seconds.setdefault(cell, []).append((run, median))
     return EarlierNights(
@@ -150,9 +152,9 @@ def _cells_of(reports: Path, run: str) -> frozenset[str]:
         return frozenset()
 
 
-def _look(run: str, change: NightChange) -> Look:
+def _look(run: str, device: str, change: NightChange) -> Look:
     """Return a stored change as a look."""
-    look = Look(night=run, state=change.state, confirmed_in=change.confirmed_in, digest=change.digest)
+    look = Look(night=run, device=device, state=change.state, confirmed_in=change.confirmed_in, digest=change.digest)
     again = change.again
     if again is None:
         return look

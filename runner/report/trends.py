@@ -10,13 +10,12 @@ from functools import cached_property
 from itertools import groupby, islice, pairwise
 from types import MappingProxyType
 
-from scipy.special import stdtrit
-
 from runner.core.grouping import grouped
 from runner.core.model.cells import environment_of, without_environment
 from runner.history.entries import Acceptance, ChangeEntry, SeriesPoint
 from runner.stats.change_points import ChangePoint
 from runner.stats.changes_of_tables import NightlySeries, change_points_of
+from runner.stats.intervals import squared_error
 
 MAX_POINTS = 1000
 """Points of a trend that are drawn, the newest ones."""
@@ -269,7 +268,4 @@ def _circumstances(point: SeriesPoint) -> tuple[str, ...]:
 
 def _variance(point: SeriesPoint) -> float:
     """Return the squared standard error of a log ratio, by its interval."""
-    if not point.ratio_low or not point.ratio_high or point.rounds < 2:
-        return 0.0
-    half_width = math.log(point.ratio_high / point.ratio_low) / 2
-    return float(half_width / stdtrit(point.rounds - 1, 0.975)) ** 2
+    return squared_error(point.ratio_low, point.ratio_high, point.rounds) or 0.0

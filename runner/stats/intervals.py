@@ -180,6 +180,21 @@ def interval(evidence: PairedEvidence, alpha: ArrayLike) -> Interval:
     return Interval(evidence.mean, evidence.mean - half_width, evidence.mean + half_width)
 
 
+def squared_error(low: float | None, high: float | None, rounds: int) -> float | None:
+    """Return the squared standard error of a log ratio, by the 95 % interval of the ratio; None without an interval.
+
+    Args:
+        low: the lower end.
+        high: the upper end.
+        rounds: that it is of.
+    """
+    if not low or not high or rounds < 2:
+        return None
+    from scipy.special import stdtrit
+
+    return float(np.log(high / low) / 2 / stdtrit(rounds - 1, (1 + CONFIDENCE) / 2)) ** 2
+
+
 def p_value(evidence: PairedEvidence, at: tuple[int, ...]) -> Floats:
     """Return the repeated p-value of no difference, (P,): the smallest total error at which a look excludes 0."""
     from scipy.special import stdtr

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.stats.sample_shape import MAD_SCALE, MIN_SLOWDOWN, OUTLIER_DISTANCE
+from runner.stats.sample_shape import is_slow
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.int_]
@@ -97,7 +97,7 @@ def _period_of_ranks(rounds: Sequence[Floats], positions: Sequence[Positions]) -
 
 
 def _period_of_outliers(rounds: Sequence[Floats], positions: Sequence[Positions]) -> Period | None:
-    outliers = [_outliers(seconds) for seconds in rounds]
+    outliers = [is_slow(seconds) for seconds in rounds]
     total = sum(int(each.sum()) for each in outliers)
     lags = min(MAX_OUTLIER_LAG, max(int(at[-1] - at[0]) for at in positions) // 2)
     if total < 3 or lags < 2:
@@ -105,9 +105,9 @@ def _period_of_outliers(rounds: Sequence[Floats], positions: Sequence[Positions]
     from scipy.special import pdtrc
 
     pairs, expected = np.zeros(lags + 2), 0.0
-    for is_slow, at in zip(outliers, positions, strict=True):
-        pairs += _lagged(is_slow.astype(np.float64), at, lags + 2)
-        expected += float(is_slow.sum()) ** 2 / len(is_slow)
+    for slow, at in zip(outliers, positions, strict=True):
+        pairs += _lagged(slow.astype(np.float64), at, lags + 2)
+        expected += float(slow.sum()) ** 2 / len(slow)
     pairs = pairs.round()
     lag = np.arange(2, lags + 1)
     usual = np.maximum(np.maximum(pairs[lag - 1], pairs[lag + 1]), expected)
@@ -148,10 +148,3 @@ def _medians(seconds: Floats, at: Positions, length: int) -> dict[int, float]:
 def _is_first_slowest(rounds: Sequence[Floats], positions: Sequence[Positions], turn: int) -> bool:
     medians = [_medians(seconds, at, turn) for seconds, at in zip(rounds, positions, strict=True)]
     return 2 * sum(max(each, key=lambda phase: each[phase]) == min(each) for each in medians) > len(medians)
-
-
-def _outliers(seconds: Floats) -> NDArray[np.bool_]:
-    """Return which samples are slow outliers, as ``sample_shape.slow_share`` counts them."""
-    middle = float(np.median(seconds))
-    scale = MAD_SCALE * float(np.median(np.abs(seconds - middle)))
-    return seconds > middle + max(OUTLIER_DISTANCE * scale, MIN_SLOWDOWN * middle)

@@ -130,6 +130,11 @@ def slow_share(seconds: Floats) -> float:
     return float(_slow_shares(np.sort(seconds)[None])[0])
 
 
+def is_slow(seconds: Floats) -> NDArray[np.bool_]:
+    """Return which samples are slow outliers, as ``slow_share`` counts them, whatever their number."""
+    return np.asarray(seconds > _slow_limits(np.sort(seconds)[None])[0])
+
+
 def dip(values: Floats) -> float:
     """Return Hartigan's dip: the smallest distance of the distribution of values to one with a single mode.
 
@@ -244,9 +249,14 @@ def _slow_shares(ranked: Floats) -> Floats:
     """Return the share of slow outliers in each of (K, n) sorted rounds."""
     if ranked.shape[1] < MIN_SAMPLES_FOR_SLOW_SHARE:
         return np.zeros(len(ranked))
+    return np.asarray(np.mean(ranked > _slow_limits(ranked)[:, None], axis=1))
+
+
+def _slow_limits(ranked: Floats) -> Floats:
+    """Return the time above which samples are slow outliers, for each of (K, n) sorted rounds."""
     medians = _medians(ranked)
     reach = OUTLIER_DISTANCE * MAD_SCALE * _medians(np.sort(np.abs(ranked - medians[:, None]), axis=1))
-    return np.asarray(np.mean(ranked > (medians + np.maximum(reach, MIN_SLOWDOWN * medians))[:, None], axis=1))
+    return np.asarray(medians + np.maximum(reach, MIN_SLOWDOWN * medians))
 
 
 def _medians(ranked: Floats) -> Floats:

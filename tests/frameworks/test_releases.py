@@ -142,10 +142,10 @@ def test_each_shipped_release_for_gpus_alone_is_started_in_its_build_for_the_cpu
 
 
 def installed(release: Release, home: Path) -> Path:
-    """Return the interpreter of a new virtual environment with a release; skip where its Python or index is missing."""
+    """Return the interpreter of a new virtual environment with a release; skip where its index is not reached."""
     python = interpreters.find(release.python)
     if python is None:
-        pytest.skip(f"there is no Python {release.python}")
+        pytest.fail(f"there is no Python {release.python}: install it, for example by pyenv")
     subprocess.run([str(python), "-m", "venv", str(home)], check=True)
     interpreter_of_venv = home / "bin" / "python"
     pip = [str(interpreter_of_venv), "-m", "pip", "install", "--no-cache-dir", "--disable-pip-version-check", "--quiet"]

@@ -97,7 +97,7 @@ def first_steps(build, precision, state, base, program, keeps):
     before = carried.snapshot(program)
     base.train(program)
     compare.finite_losses(base.losses, {})
-    if keeps or not (program.has_outputs() and state):
+    if keeps or not (base.outputs and state):
         return keeps
     return difference(program, state, base.outputs, before)[0]
 

@@ -86,7 +86,8 @@ def dry_run(options: Options, ends: Ends, versions: Lister = index.versions) -> 
     candidates = axes.candidates(question)
     state = new_state(options.reports, question, datetime.now(UTC))
     measuring = Measuring(context=context, state=state, cell=question.cell, progress=Progress(lambda _: None))
-    return forecast(candidates, measuring, axes.notes, every=question.every, limit=ends.max_comparisons)
+    every, limit, rebuild = question.every, ends.max_comparisons, ends.rebuild_ends
+    return forecast(candidates, measuring, axes.notes, every=every, limit=limit, rebuild=rebuild)
 
 
 def _axes(options: Options, context: Context, versions: Lister) -> Axes:

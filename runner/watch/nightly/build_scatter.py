@@ -42,12 +42,21 @@ class BuildScatter(NamedTuple):
     limit: float
 
 
-def build_scatters(nights: EarlierNights) -> Mapping[str, BuildScatter]:
-    """Return environment -> the scatter of its builds; environments without enough ratios in turns are missing."""
+def build_scatters(nights: EarlierNights, device: str) -> Mapping[str, BuildScatter]:
+    """Return environment -> the scatter of its builds; environments without enough ratios in turns are missing.
+
+    Args:
+        nights: the earlier nights.
+        device: as series name it; nights on others do not count.
+    """
     recent = frozenset(nights.nights[-RECENT_NIGHTS:])
     by_environment: dict[str, list[Look]] = {}
     for (cell, _), looks in nights.looks.items():
-        usable = (look for look in looks if look.night in recent and look.ratio and not look.confirmed_in)
+        usable = (
+            look
+            for look in looks
+            if look.night in recent and look.device == device and look.ratio and not look.confirmed_in
+        )
         of_builds = {look.digest or look.night: look for look in usable}  # one build again shows nothing more of builds
         by_environment.setdefault(environment_of(cell), []).extend(of_builds.values())
     return {name: _scatter(looks) for name, looks in by_environment.items() if len(looks) >= MIN_RATIOS}

@@ -11,6 +11,7 @@ from runner.core.errors import HistoryError, RunnerError
 from runner.core.model import Cell
 from runner.history.entries import SeriesPoint
 from runner.history.location import url_name
+from runner.nights.anchors_file import device_of
 from runner.nights.looks import EarlierNights, is_confirmed, last_in_turns
 from runner.nights.night import Night, NightChange
 from runner.session.execution.recorder import Totals
@@ -44,12 +45,14 @@ class EarlierRuns:
         baselines: of the cells.
         nights: the earlier nights.
         series: id of a cell -> its points on tonight's device, oldest first, tonight's as the last.
+        device: tonight's, as series name it.
     """
 
     anchors: Anchors
     baselines: Baselines
     nights: EarlierNights
     series: Series
+    device: str
 
 
 def read_earlier(reports: Path, totals: Totals, results: Dataset, nights: EarlierNights, series: Series) -> EarlierRuns:
@@ -67,7 +70,8 @@ def read_earlier(reports: Path, totals: Totals, results: Dataset, nights: Earlie
     """
     anchors = find_anchors(reports, totals.run, measured_cells(results), nights)
     baselines = find_baselines(reports, totals.run, results, totals.bad, nights.open_cells, anchors.accepted)
-    return EarlierRuns(anchors=anchors, baselines=baselines, nights=nights, series=series)
+    device = device_of(totals.run.journal().header)
+    return EarlierRuns(anchors=anchors, baselines=baselines, nights=nights, series=series, device=device)
 
 
 def suspects(
@@ -92,7 +96,7 @@ def suspects(
     suspected += [*against_anchors(anchor_rows, anchors, suspected, nights, digests, margin)]
     changes = level_changes(earlier.series.items(), tonight.run, accepted, margin)
     suspected += [*against_series(changes, measured_cells(tonight), digests, suspected, nights, read)]
-    supported = with_support(suspected, earlier.series, tonight.run, nights, accepted)
+    supported = with_support(suspected, earlier.series, tonight.run, nights, accepted, earlier.device)
     return supported, frozenset(cell.id for cell in rows)
 
 

@@ -10,13 +10,13 @@ night measured in turns (see ``confirmation.confirming_night``).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import log
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from runner.history.entries import SeriesPoint
 from runner.stats.change_points import Floats
+from runner.stats.intervals import squared_error
 from runner.stats.slower_level import slower_level
 
 CANDIDATE_LEVEL = 0.02
@@ -130,15 +130,9 @@ def log_ratios(points: Sequence[SeriesPoint]) -> Floats:
 
 def variances(points: Sequence[Ratio]) -> list[float] | None:
     """Return the squared standard errors of the log ratios, from their intervals; None if one has no interval."""
-    from scipy.special import stdtrit
-
-    squares = []
-    for point in points:
-        if not point.ratio_low or not point.ratio_high or point.rounds < 2:
-            return None
-        half_width = log(point.ratio_high / point.ratio_low) / 2
-        squares.append(float(half_width / stdtrit(point.rounds - 1, 0.975)) ** 2)
-    return squares
+    squares = [squared_error(point.ratio_low, point.ratio_high, point.rounds) for point in points]
+    known = [square for square in squares if square is not None]
+    return known if len(known) == len(squares) else None
 
 
 def slow_down_p(points: Sequence[SeriesPoint], before: str) -> float | None:

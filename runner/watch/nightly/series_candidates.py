@@ -76,6 +76,7 @@ def with_support(
     night: str,
     nights: EarlierNights,
     accepted: Mapping[str, str] = MappingProxyType({}),
+    device: str = "",
 ) -> list[NightCandidate]:
     """Return candidates with what series and earlier nights say of them, for ``confirmation.confirming_night``.
 
@@ -85,8 +86,9 @@ def with_support(
         night: tonight's run, which the series hold.
         nights: the earlier nights.
         accepted: id of a cell -> the run whose level a person accepted.
+        device: tonight's, as series name it.
     """
-    builds = build_scatters(nights)
+    builds = build_scatters(nights, device)
     return [
         candidate._replace(
             series_p=slow_down_p(points, candidate.baseline.run) if points else None,

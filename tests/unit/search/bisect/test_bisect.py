@@ -282,6 +282,9 @@ def test_a_forecast_names_the_comparisons_by_noise_and_where_the_search_stops() 
     assert "stops after 33" in of_33.sentence
     assert comparisons(33, every=False, limit=5).by_noise == {0.02: 5, 0.04: 5}
     assert "about 33 comparisons" in comparisons(33, every=True, limit=None).sentence
+    rebuilt = comparisons(33, every=False, limit=None, rebuild=True)
+    assert (rebuilt.by_noise, rebuilt.fewest) == (of_33.by_noise, of_33.fewest + 2)
+    assert rebuilt.sentence == f"{of_33.sentence}; second builds of the ends take 2 more"
 
 
 def test_a_faster_release_has_the_inverse_ratio(tmp_path: Path) -> None:
