@@ -42,8 +42,8 @@ def test_a_stored_change_is_read_as_a_look(tmp_path: Path) -> None:
     history = earlier_nights(tmp_path)
     assert history.nights == ("a", "b")
     assert history.of(cell().id, GONE.before) == (
-        Look("a", "no-time"),
-        Look("b", "measured-again", "inconclusive", True, 9, 7, "a", "sha256:ab", 1.05, 1.01, 1.09),  # noqa: FBT003 - in their order
+        Look("a", "no-time", device="venv CPU"),
+        Look("b", "measured-again", "inconclusive", True, 9, 7, "a", "sha256:ab", 1.05, 1.01, 1.09, "venv CPU"),  # noqa: FBT003 - in their order
     )
     assert history.of(cell().id, "another") == ()
     assert history.seconds == {cell().id: (("a", 1.0), ("b", 1.0))}
