@@ -7,8 +7,8 @@ change among 100 rows; after how many rounds one of 5 % is found alone; and how 
 called ``same``. But for the one among 100 rows, each pair is a table of its own, see
 ``runner.stats.intervals.discoveries``. A cap of 3 is a fixed number of rounds.
 
-The second output is about reports of many rows, some of which changed: the share of the changed rows that is found, and
-the share of the equal rows that is called different. The third has the smallest change that is found in 80 of 100
+The second table is about reports of many rows, some of which changed: the share of the changed rows that is found, and
+the share of the equal rows that is called different. The third table has the smallest change that is found in 80 of 100
 pairs, by ``runner.analysis.forecast``.
 """
 

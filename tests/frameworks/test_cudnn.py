@@ -12,10 +12,14 @@ from typing import Any
 import pytest
 
 from tests.frameworks import drive
+from tests.frameworks.conftest import interpreter
+from tests.support import needs
 
 pytestmark = pytest.mark.frameworks
 
 FRAMEWORKS = {"tf-1.8": "tensorflow", "tf-1.15": "tensorflow", "tf-2.x": "tensorflow", "jax": "jax"}
+ENDS = ("tf-1.8", "tf-2.x", "jax")
+"""Where errors are planted without --need slow: TensorFlow's oldest release and its newest one, and JAX."""
 SLUGS = {
     "tensorflow": {"lstm": "cudnn-lstm", "gru": "cudnn-gru", "rnn": "cudnn-rnn", "relu": "cudnn-rnn"},
     "jax": {"lstm": "jax-cudnn-lstm"},
@@ -45,8 +49,11 @@ def environment(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def answers(python: Path, environment: str) -> dict[str, Any]:
+def answers(environment: str, request: pytest.FixtureRequest) -> dict[str, Any]:
     """What the check reports for each question, in one process."""
+    if environment not in ENDS and not needs.given(request.config, "slow"):
+        pytest.skip(f"the ends run all code that plants errors: --need slow plants them in {environment}, too")
+    python = interpreter(environment, request)
     framework = FRAMEWORKS[environment]
     script = Path(__file__).with_name("plant_cudnn.py")
     command = [str(python), str(script), str(drive.ROOT / "runner"), framework, json.dumps(questions(environment))]

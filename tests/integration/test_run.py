@@ -176,7 +176,7 @@ def test_a_runner_that_is_killed_leaves_no_container(runner: Runner) -> None:
 
 def test_a_child_that_is_killed_is_one_crash_and_the_rest_goes_on(runner: Runner) -> None:
     assert runner("build", *TINY, "--backend", "venv").returncode == 0
-    process = runner.start("run", *TINY, "--seconds", "1", "--rounds", "6", "--backend", "venv")
+    process = runner.start("run", *TINY, "--seconds", "0.4", "--rounds", "6", "--backend", "venv")
     wait_for(lambda: runner.records() or process.poll() is not None)  # the children that gather facts are past
     while not [record for record in runner.records() if record["status"] == "failed"]:
         assert process.poll() is None

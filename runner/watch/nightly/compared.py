@@ -96,7 +96,7 @@ def suspects(
     suspected += [*against_anchors(anchor_rows, anchors, suspected, nights, digests, margin)]
     changes = level_changes(earlier.series.items(), tonight.run, accepted, margin)
     suspected += [*against_series(changes, measured_cells(tonight), digests, suspected, nights, read)]
-    supported = with_support(suspected, earlier.series, tonight.run, nights, accepted, earlier.device)
+    supported = with_support(suspected, earlier.series, tonight.run, nights, earlier.device, accepted)
     return supported, frozenset(cell.id for cell in rows)
 
 

@@ -75,8 +75,8 @@ def with_support(
     series: Mapping[str, Sequence[SeriesPoint]],
     night: str,
     nights: EarlierNights,
+    device: str,
     accepted: Mapping[str, str] = MappingProxyType({}),
-    device: str = "",
 ) -> list[NightCandidate]:
     """Return candidates with what series and earlier nights say of them, for ``confirmation.confirming_night``.
 
@@ -85,8 +85,8 @@ def with_support(
         series: id of a cell -> its points on tonight's device, oldest first.
         night: tonight's run, which the series hold.
         nights: the earlier nights.
-        accepted: id of a cell -> the run whose level a person accepted.
         device: tonight's, as series name it.
+        accepted: id of a cell -> the run whose level a person accepted.
     """
     builds = build_scatters(nights, device)
     return [

@@ -129,8 +129,8 @@ def candidate(before: str, *looks: Look) -> NightCandidate:
 
 
 def test_candidates_get_the_support_of_their_series() -> None:
-    (supported,) = with_support([candidate("night-19")], {cell().id: STEP}, STEP[-1].run, NO_HISTORY)
-    (without,) = with_support([candidate("night-19")], {}, STEP[-1].run, NO_HISTORY)
+    (supported,) = with_support([candidate("night-19")], {cell().id: STEP}, STEP[-1].run, NO_HISTORY, "cpu")
+    (without,) = with_support([candidate("night-19")], {}, STEP[-1].run, NO_HISTORY, "cpu")
     assert supported.series_p == slow_down_p(STEP, "night-19")
     assert without.series_p is None
 
