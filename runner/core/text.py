@@ -42,7 +42,11 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
-_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s'\"<>]*@")
+_CREDENTIALS = re.compile(
+    r"(?<=://)(?!USER@)[^/?#\s'\"<>]*@"
+    r"|(?<=ostgres://|tgresql://|psycopg://)(?!USER@)[^\s'\"<>@]*@"  # where a password may have / and ?
+)
+"""User and password of an address; ``USER`` is that of a hint."""
 
 
 def without_credentials(text: str) -> str:

@@ -2,10 +2,15 @@
 
 import re
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from runner.core.errors import Problem, UsageError
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
 
 VARIABLE = "MATRIX_RUNNER_HISTORY"
 """The environment variable with the URL, for a team's database."""
@@ -33,7 +38,7 @@ def database_url(reports: Path, option: str | None, environ: Mapping[str, str]) 
         raise UsageError(Problem("every user of this machine can read a password in --history", hint=hint))
     else:
         url = option
-    if sqlite_path(url) is None and not POSTGRESQL.match(url):
+    if sqlite_path(url) is None and server_url(url) is None:
         message = f"a history cannot be at {url_name(url)!r}: it is no URL of SQLite or PostgreSQL"
         raise UsageError(Problem(message, hint=FORMS))
     return url
@@ -49,33 +54,58 @@ def sqlite_path(url: str) -> Path | None:
     return Path(name) if name and name != url and "\0" not in name else None
 
 
+def server_url(url: str) -> "URL | None":
+    """Return the parts of a URL of PostgreSQL, as SQLAlchemy reads them when it connects; None if it is none."""
+    if not POSTGRESQL.match(url):
+        return None
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        return make_url(POSTGRESQL.sub("postgresql+psycopg://", url))
+    except (ArgumentError, ValueError):  # the port is no number
+        return None
+
+
 def url_name(url: str) -> str:
     """Return how messages name a database: the path of its file, or host and name without user, password and options.
 
-    >>> url_name("sqlite:///reports/history.db"), url_name("postgresql://ann:secret@db.example:5432/bench?sslmode=require")
+    >>> url_name("sqlite:///reports/history.db"), url_name("postgresql://ann:se?cret@db.example:5432/bench?sslmode=require")
     ('reports/history.db', 'postgresql://db.example:5432/bench')
     """
     path = sqlite_path(url)
     if path is not None:
         return str(path)
-    scheme, separator, rest = url.partition("://")
-    address = rest.partition("?")[0].partition("#")[0].rpartition("@")[2]
-    return f"{scheme}{separator}{address}" if separator else "a text that is no URL"
+    parts = server_url(url)
+    if parts is None:
+        return "a URL that cannot be read" if "://" in url else "a text that is no URL"
+    host = f"[{parts.host}]" if ":" in (parts.host or "") else parts.host or ""
+    port = f":{parts.port}" if parts.port else ""
+    name = f"{host}{port}/{parts.database or ''}".rpartition("@")[2]  # before an @ may be a part of a password
+    return f"postgresql://{name}".rstrip("/")
+
+
+def has_several_at(parts: "URL") -> bool:
+    """Return whether an @ follows the one that ends user and password: probably a part of the password."""
+    return "@" in f"{parts.host}{parts.database}"
 
 
 def secrets_of(url: str) -> frozenset[str]:
-    """Return the passwords that a URL holds, as it writes them and decoded.
+    """Return the passwords that a URL holds, as it writes them and decoded; all of a URL that cannot be read.
 
     >>> sorted(secrets_of("postgresql://ann:p%40ss@db/bench?password=other"))
     ['other', 'p%40ss', 'p@ss']
     """
     if sqlite_path(url) is not None or "://" not in url:
         return frozenset()
-    user_info = url.partition("://")[2].partition("?")[0].rpartition("@")[0]
-    written = user_info.partition(":")[2]
-    query = url.partition("?")[2]
-    options = {value for name, value in parse_qsl(query, keep_blank_values=True) if "password" in name.lower()}
-    return frozenset({written, unquote(written), *options} - {""})
+    rest = url.partition("://")[2]
+    parts = server_url(url)
+    if parts is None:
+        return frozenset({rest} if "@" in rest or "password" in rest.lower() else ())
+    password = str(parts.password or "")
+    written = rest.partition(":")[2].partition("@")[0]
+    values = [value for name, value in parts.normalized_query.items() if "password" in name.lower()]
+    return frozenset({password, *([written] if unquote(written) == password else []), *chain(*values)} - {""})
 
 
 def without_secrets(text: str, url: str) -> str:

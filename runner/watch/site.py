@@ -63,7 +63,7 @@ def write_site(
             continue
         _copy(run, folder / "runs" / run.id)
     rebuild_missing(reports, url, margin, note, stored_entries(reports, margin))
-    with History.open(url) as database:
+    with History.open(url, only_reads=True) as database:
         for name, content in site(_trends(database), summaries, _newest(database), margin):
             save(folder / name, content)
     note(f"{counted(len(summaries), 'run')} in {folder}")
