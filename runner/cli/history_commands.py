@@ -83,7 +83,9 @@ def rebuild(
 def prune(
     reports: Reports = Path("reports"),
     history: HistoryUrl = None,
-    days: Annotated[int, typer.Option("--days", min=0, help="days of which every run stays")] = 90,
+    days: Annotated[
+        int | None, typer.Option("--days", min=0, help="days of which every run stays; 90 by default")
+    ] = None,
     folders: Annotated[bool, typer.Option("--folders", help="remove the folders of these runs, too")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed")] = False,
     traceback: Traceback = False,
@@ -99,7 +101,8 @@ def prune(
     from runner.watch.series.show import existing
 
     with History.open(existing(history_url(reports, history)), only_reads=dry_run) as opened:
-        policy = Policy(now=datetime.now(UTC), days=days, dry_run=True)
+        now = datetime.now(UTC)
+        policy = Policy(now=now, days=pruning.checked_days(opened, now, days), dry_run=True)
         pruned = pruning.prune(reports, opened, policy)
         # The folders first: without its row, nothing would name a folder that stays.
         removed = pruning.remove_folders(reports, pruned.removed if folders and not dry_run else ())

@@ -20,7 +20,8 @@ TABLES = frozenset({"runs", "cells", "builds", "measurements", "changes", "level
 """The first tables."""
 SEVERAL_BOARDS = "boards"
 MADE_BY_OTHERS = text(
-    "SELECT name FROM sqlite_master WHERE type = 'trigger' OR sql LIKE 'CREATE VIRTUAL %' UNION ALL "
+    "SELECT name FROM sqlite_master WHERE type = 'trigger' OR (type = 'table' AND (rootpage = 0 OR "
+    "sql LIKE '%virtual%')) UNION ALL "
     "SELECT x.name FROM sqlite_master m, pragma_table_xinfo(m.name) x WHERE m.type = 'table' AND x.hidden != 0"
 )
 """What this program never makes in a file of SQLite, and what could compute for ever where it is read or written."""

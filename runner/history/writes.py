@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 from sqlalchemy import Connection, Row, delete, insert, select
 
 from runner.core.bounds import MAX_SHOWN, mistake, time_with_offset
@@ -38,9 +39,17 @@ def checked(entry: RunEntry) -> RunEntry:
     try:
         entry = ENTRY.validate_python(entry)
     except ValidationError as error:
-        reason = mistake(error.errors(include_url=False)[0])
+        reason = _reason(entry, error.errors(include_url=False)[0])
         raise EntryError(Problem(f"run {_shown(entry)} was not added to the history: {reason}")) from error
     return replace(entry, at=in_utc(entry.at))
+
+
+def _reason(entry: RunEntry, error: ErrorDetails) -> str:
+    """Return what is wrong with an entry; a cell has its name."""
+    match error["loc"]:
+        case ("cells", int(number), *rest) if rest:
+            return f"{printable(str(entry.cells[number].cell))}: {mistake(error, '.'.join(map(str, rest)))}"
+    return mistake(error)
 
 
 def _shown(entry: RunEntry) -> str:

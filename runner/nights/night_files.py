@@ -9,7 +9,7 @@ from runner.core.json import Document, parse_object
 from runner.history.entries import Kind
 from runner.nights.night import KIND, NIGHT, Night
 from runner.store.documents import NewerVersionError, save, upgrade
-from runner.store.run import NIGHTS, Run
+from runner.store.run import NIGHTS, Run, is_ahead
 from runner.store.shapes import value_of
 
 MAX_BYTES = 64 << 20
@@ -27,8 +27,12 @@ def night_path(reports: Path, run: str) -> Path:
 
 
 def night_names(reports: Path) -> list[str]:
-    """Return the names of the files of nights without their ending, which are runs, sorted."""
-    return sorted(path.stem for path in nights_folder(reports).glob("[!.]*.json"))
+    """Return the names of the files of nights without their ending, which are runs, oldest first.
+
+    Those that are named after a time in the future come first: for years they would be the last night.
+    """
+    names = sorted(path.stem for path in nights_folder(reports).glob("[!.]*.json"))
+    return sorted(names, key=lambda name: not is_ahead(name))
 
 
 def night_of(run: Run) -> Path:

@@ -1,7 +1,7 @@
 """Writes a static site: what changed, the trends of the history, and the page of each stored run."""
 
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,11 @@ from runner.report.formatting import counted
 from runner.report.page_templates import page_of_site
 from runner.report.run_summary import NAME, RunSummary, read_summary
 from runner.report.site import site
-from runner.report.trends import Trend, changes_together, trends_of
+from runner.report.trends import Trend, changes_together, instant, trends_of
 from runner.session.remember import history_url
 from runner.session.results import has_records, write_report
 from runner.store.documents import MAX_BYTES, save, unreadable
-from runner.store.run import Run, runs
+from runner.store.run import CLOCK_ERROR, Run, runs
 from runner.watch.imports import stored_entries
 from runner.watch.series.rebuild import rebuild_missing
 
@@ -30,7 +30,13 @@ COPIED = ("index.html", "report.md", "plan.json")
 
 
 def write_site(
-    reports: Path, folder: Path, margin: float, note: Callable[[str], None], history: str | None = None
+    reports: Path,
+    folder: Path,
+    margin: float,
+    note: Callable[[str], None],
+    history: str | None = None,
+    *,
+    now: datetime | None = None,
 ) -> Path:
     """Write the site; return the path of its index.
 
@@ -42,6 +48,7 @@ def write_site(
         margin: the change that counts as none, for runs whose report has to be written first.
         note: prints a line for people.
         history: the URL of the history, as ``--history`` gives it.
+        now: by default, what the clock shows; runs of the future are not taken for the newest.
 
     Raises:
         UsageError: there is neither a run nor a history, or the site cannot be written.
@@ -64,26 +71,35 @@ def write_site(
         _copy(run, folder / "runs" / run.id)
     rebuild_missing(reports, url, margin, note, stored_entries(reports, margin))
     with History.open(url, only_reads=True) as database:
-        for name, content in site(_trends(database), summaries, _newest(database), margin):
+        past = _past(database, now or datetime.now(UTC), note)
+        newest = max((instant(row.at) for row in past), default=None)
+        for name, content in site(_trends(database, past), summaries, newest, margin):
             save(folder / name, content)
     note(f"{counted(len(summaries), 'run')} in {folder}")
     return folder / "index.html"
 
 
-def _trends(history: "History") -> Iterator[Trend]:
+def _past(history: "History", now: datetime, note: Callable[[str], None]) -> Sequence[RunRow]:
+    """Return the runs of a history that do not lie in the future; all of them where all do."""
+    stored = history.runs()
+    past = [row for row in stored if instant(row.at) <= now + CLOCK_ERROR]
+    if len(past) < len(stored):
+        note(f"{counted(len(stored) - len(past), 'run')} of the history in the future, not taken for the newest")
+    return past or stored
+
+
+def _trends(history: "History", past: Sequence[RunRow]) -> Iterator[Trend]:
     """Yield the trends of a history, with accepted levels and the regressions that stand.
 
     The history is read twice: a night's change points depend on all cells, and no more than one trend is held.
     """
     changes = changes_together(trends_of(history.all_series(), {}, {}))
-    return trends_of(history.all_series(), history.levels(), _regressions(history), changes)
+    return trends_of(history.all_series(), history.levels(), _regressions(history, past), changes)
 
 
-def _regressions(history: "History") -> dict[tuple[str, str, str], ChangeEntry]:
+def _regressions(history: "History", past: Sequence[RunRow]) -> dict[tuple[str, str, str], ChangeEntry]:
     """Return (cell, device, host) -> the confirmed change of the last night of the device that still stands."""
-    last = {
-        (series_device(row.backend, row.device_name), row.host): row.run for row in history.runs() if _is_night(row)
-    }
+    last = {(series_device(row.backend, row.device_name), row.host): row.run for row in past if _is_night(row)}
     return {
         (change.cell, device, host): change
         for (device, host), run in last.items()
@@ -94,11 +110,6 @@ def _regressions(history: "History") -> dict[tuple[str, str, str], ChangeEntry]:
 
 def _is_night(row: RunRow) -> bool:
     return row.kind == "night" or row.changes > 0
-
-
-def _newest(history: "History") -> datetime | None:
-    """Return when the newest run started; None without a run."""
-    return max((datetime.fromisoformat(row.at) for row in history.runs()), default=None)
 
 
 def _summary(run: Run, margin: float) -> RunSummary:

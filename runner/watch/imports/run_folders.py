@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from runner.analysis.analyse import analyse_run
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
+from runner.core.text import path_text
 from runner.history.entries import RunEntry
 from runner.session.results import warn_unreadable
 from runner.session.run_entry import run_entry
@@ -95,9 +96,9 @@ def _enter(incoming: Path, reports: Path, margin: float, source: Path) -> Read:
         except RunnerError as error:
             notes.append(f"run {folder.name} is left out: {error.problems[0].message}".replace(f"{incoming}/", ""))
             continue
-        entries.append(replace(entry, source=str(target.absolute())))
+        entries.append(replace(entry, source=path_text(target)))
     if not entries:
-        raise damaged(source, "; ".join(notes))
+        raise damaged(source, "; ".join(notes) or "its plan.json is a link, and no link is followed")
     return Read(tuple(entries), tuple(notes))
 
 

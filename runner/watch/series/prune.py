@@ -3,15 +3,38 @@
 import shutil
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from runner.core.errors import Problem, RunnerError, UsageError, file_problem
 from runner.history.database import History
 from runner.history.entries import RunRow
-from runner.history.retention import Policy, Pruned
+from runner.history.retention import DAYS, Policy, Pruned
 from runner.nights.anchors_file import anchor_runs
 from runner.report.formatting import counted
 from runner.watch.series.rebuild import stored_runs
+
+MONTH = timedelta(days=31)
+
+
+def checked_days(history: History, now: datetime, days: int | None) -> int:
+    """Return the days of which every run stays; without a choice, only a clock that agrees with the history counts.
+
+    Args:
+        history: an open history.
+        now: what the clock shows.
+        days: the choice of a person; None without.
+
+    Raises:
+        UsageError: without a choice, the newest run lies more than a month back: the clock may be ahead.
+    """
+    if days is not None:
+        return days
+    newest = max((datetime.fromisoformat(run.at) for run in history.runs()), default=now)
+    if now - newest > MONTH:
+        message = f"the newest run of {history.name} is of {newest:%Y-%m-%d}, and the clock shows {now:%Y-%m-%d}"
+        raise UsageError(Problem(message, hint=f"if the clock is right, say so with --days {DAYS}"))
+    return DAYS
 
 
 def prune(reports: Path, history: History, policy: Policy) -> Pruned:

@@ -12,6 +12,7 @@ from runner.history.database import History
 from runner.history.entries import SeriesPoint
 from runner.history.location import sqlite_path
 from runner.report.history_text import SHOWN, CellSeries, list_text, trend_text
+from runner.store.samples import csv_text
 
 LEVEL_FIELDS = ("run", "at", "reason", "person")
 
@@ -50,7 +51,7 @@ class ShownTrends:
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(("cell", *SeriesPoint._fields))
-        writer.writerows((trend.cell, *point) for trend in self.trends for point in trend.points)
+        writer.writerows(map(_csv_value, (trend.cell, *point)) for trend in self.trends for point in trend.points)
         return stream.getvalue()
 
 
@@ -103,6 +104,10 @@ def _nothing(history: History, pattern: str, device: str) -> Problem:
     similar = get_close_matches(pattern, names, n=3, cutoff=0.3) or names[:3]
     hint = f"write the id of a cell, an environment, or a glob: the history has {', '.join(similar)}"
     return Problem(f"the history {history.name} has no cell {pattern!r}", hint=hint)
+
+
+def _csv_value(value: object) -> object:
+    return csv_text(value) if isinstance(value, str) else value
 
 
 def _trend_json(trend: CellSeries) -> dict[str, Any]:
