@@ -2,6 +2,7 @@
 
 import ast
 import os
+import string
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -15,6 +16,9 @@ from runner.matrix.model_file.source import MAX_SOURCE_BYTES, PythonSource, pars
 MAX_BYTES = 16 << 20
 """All files together: they are sent to each server, 4/3 as long in base64."""
 MAX_FILES = 1000
+MAX_MARKS = 500_000
+"""Line ends, commas, brackets and operators of all Python files: a syntax tree has a node or two for each, of 1 KB."""
+NO_MARKS = (string.ascii_letters + string.digits + "_ \t\r").encode() + bytes(range(128, 256))
 FRAMEWORK_PACKAGES = frozenset({"torch", "tensorflow", "keras", "jax", "jaxlib", "theano", "lasagne", "numpy"})
 NEVER_TAKEN = FRAMEWORK_PACKAGES | sys.stdlib_module_names
 """Modules of these names beside a model file do not travel: they would hide those of Python and of the environment."""
@@ -52,13 +56,26 @@ class Folder:
         self.files: dict[str, bytes] = {}
         self.sources: dict[str, PythonSource] = {}
         self.problems: list[Problem] = []
-        self.entry = self._add_source(entry.name, content)
+        self._marks = 0
+        try:
+            self.entry = self._add_source(entry.name, content)
+        except FileMistakeError as mistake:
+            message, hint = mistake.args
+            raise MatrixError(Problem(message, hint=hint)) from mistake
         waiting = [self.entry]
-        while waiting:
-            waiting += self._add_imports(waiting.pop())
+        try:
+            while waiting:
+                waiting += self._add_imports(waiting.pop())
+        except FileMistakeError as mistake:  # whatever else it imports is not read
+            self.problems.append(self.entry.problem(None, *mistake.args))
 
     def _add_source(self, name: str, content: bytes | None = None) -> PythonSource:
-        """Read a Python file; raises MatrixError where it cannot be read, is too large, or is not Python."""
+        """Read a Python file.
+
+        Raises:
+            MatrixError: it cannot be read, is too large, or is not Python.
+            FileMistakeError: it is too large together with the files that were read before.
+        """
         path = self.path / name
         try:
             content = read_bounded(path, MAX_SOURCE_BYTES) if content is None else content
@@ -66,9 +83,21 @@ class Folder:
             raise MatrixError(Problem(f"there is no {path}", hint="name a model file, or its folder")) from None
         except OSError as error:
             raise MatrixError(file_problem(error, path, "read")) from error
+        self._count(content)
         source = parse_source(content, name, str(path))
         self.files[name], self.sources[name] = content, source
         return source
+
+    def _count(self, content: bytes) -> None:
+        """Count a Python file before it is parsed; raises FileMistakeError where it is too much."""
+        hint = "import less, or install what it imports in the environments"
+        if len(self.files) >= MAX_FILES:
+            raise FileMistakeError(f"it imports more than {MAX_FILES:,} files of its folder", hint)
+        if sum(map(len, self.files.values())) + len(content) > MAX_BYTES:
+            raise FileMistakeError(f"what it imports of its folder has more than {units.memory(MAX_BYTES)}", hint)
+        self._marks += len(content.translate(None, NO_MARKS))
+        if self._marks > MAX_MARKS:
+            raise FileMistakeError(f"its Python files have more than {MAX_MARKS:,} lines and operators", hint)
 
     def _add_imports(self, source: PythonSource) -> list[PythonSource]:
         """Read the modules that a file imports and that were not read before; return them."""
