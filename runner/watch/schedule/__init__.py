@@ -17,7 +17,7 @@ Form = Literal["systemd", "cron", "github", "gitlab"]
 GITHUB_FILE, GITLAB_FILE = ".github/workflows/nightly.yml", ".gitlab-ci.yml"
 UNITS = "~/.config/systemd/user"
 REPORTS = ' --reports "$HOME/.local/share/matrix-runner/{name}/reports"'
-_REFUSED = re.compile(r"[\0-\37\177-\x9f\u2028\u2029\ud800-\udfff]")
+_REFUSED = re.compile(r"[\0-\37\177-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 """Line ends of YAML, of shells and of systemd, all other control characters, and bytes of a path that are no UTF-8."""
 
 
