@@ -11,7 +11,7 @@ from runner.core.files import read_bounded
 from runner.history.entries import ChangeEntry, RunRow, series_device
 from runner.history.location import sqlite_path
 from runner.report.formatting import counted
-from runner.report.page_templates import page_of_site
+from runner.report.page_templates import is_harmless, page_of_site
 from runner.report.run_summary import NAME, RunSummary, read_summary
 from runner.report.site import site
 from runner.report.trends import Trend, changes_together, instant, trends_of
@@ -25,7 +25,8 @@ from runner.watch.series.rebuild import rebuild_missing
 if TYPE_CHECKING:
     from runner.history.database import History
 
-COPIED = ("index.html", "report.md", "plan.json")
+PAGE = "index.html"
+COPIED = (PAGE, "report.md", "plan.json")
 """Files of a run that the site has, too; samples and logs stay in the run's folder."""
 
 
@@ -113,8 +114,8 @@ def _is_night(row: RunRow) -> bool:
 
 
 def _summary(run: Run, margin: float) -> RunSummary:
-    """Return the summary of a run; its report is written first if it has none, or one of an older program."""
-    if not ((run.path / NAME).exists() and (run.path / "index.html").exists()):
+    """Return the summary of a run; its report is written first if it has none, or one of another program."""
+    if not ((run.path / NAME).exists() and _has_harmless_page(run)):
         write_report(analyse_run(run, margin), run)
     try:
         return read_summary(run.path)
@@ -123,12 +124,20 @@ def _summary(run: Run, margin: float) -> RunSummary:
         return read_summary(run.path)
 
 
+def _has_harmless_page(run: Run) -> bool:
+    """Return whether the page of a run can be published: somebody else may have put it into the folder."""
+    try:
+        return is_harmless(read_bounded(run.path / PAGE, MAX_BYTES).decode(errors="replace"))
+    except OSError:
+        return False
+
+
 def _copy(run: Run, folder: Path) -> None:
     for name in COPIED:
         try:
             content = read_bounded(run.path / name, MAX_BYTES)
         except OSError as error:
             raise unreadable(run.path / name, error) from error
-        if name == "index.html":
+        if name == PAGE:
             content = page_of_site(content.decode(errors="replace")).encode()
         save(folder / name, content)

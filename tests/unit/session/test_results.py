@@ -9,13 +9,14 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse, analyse_run
 from runner.analysis.compare import compare
+from runner.core.errors import DamagedRunWarning
 from runner.session.check import check, review
-from runner.session.results import run_answer, write_report
+from runner.session.results import find_run, run_answer, write_report
 from runner.session.run_entry import run_entry
 from runner.stats.intervals import MARGIN
 from runner.store.run import Run
 from tests.support.changed_runs import change_header
-from tests.support.fake_runs import realistic
+from tests.support.fake_runs import cell, make, realistic, rounds
 
 
 def counting(method: Callable[..., object], calls: Counter[str]) -> Callable[..., object]:
