@@ -268,6 +268,24 @@ def test_a_second_build_has_the_lock_of_the_first_with_another_content(tmp_path:
         lock_again(of_index, locks, folder, "cpu", locks / "other.txt")
 
 
+def test_a_name_that_a_search_did_not_build_is_forgotten(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 3)
+    state.built = ["../../elsewhere"]
+    state.save()
+    Measuring.remove(cast("Measuring", SimpleNamespace(state=state)), {}, set())
+    assert read_state(state.path / FILE).built == []
+
+
+def test_a_stored_ratio_is_positive(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 3)
+    searched(state, (1.0, 1.1, 1.1))
+    document = json.loads((state.path / FILE).read_text())
+    document["steps"][0]["ratio"] = -1.0
+    (state.path / FILE).write_text(json.dumps(document))
+    with pytest.raises(RecordError, match=r"steps\.0\.ratio"):
+        read_state(state.path / FILE)
+
+
 def test_gradual_changes_stop_at_the_comparisons_of_all_neighbours(tmp_path: Path) -> None:
     times = tuple(1.1 ** (position / 32) for position in range(33))
     result, measuring = searched(state_in(tmp_path, 33), times)
