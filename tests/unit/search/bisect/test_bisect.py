@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -16,6 +18,7 @@ from runner.releases.candidates import ReleaseCandidate
 from runner.report.formatting import DASH
 from runner.search import bisect as workflow
 from runner.search.bisect.forecast import comparisons
+from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.question import Ends, requested, split_cell, with_other_settings
 from runner.search.bisect.rebuilt import lock_again, rebuilt
 from runner.search.bisect.result import Bisection, entry
