@@ -54,8 +54,8 @@ def checked(values: Iterable[T], rows: Rows, history: str) -> Iterator[T]:
             continue
         yield value_of_shape
     if left_out:
-        of = f"{left_out} of the {rows.name} in the history {history}"
-        warnings.warn(f"{of} are left out, as damaged: {reason}", DamagedRunWarning, stacklevel=2)
+        sentence = f"damaged {rows.name} in the history {history} are left out ({left_out}): {reason}"
+        warnings.warn(sentence, DamagedRunWarning, stacklevel=2)
 
 
 def _reason(value: object, error: ErrorDetails) -> str:

@@ -231,6 +231,13 @@ def test_a_damaged_run_does_not_keep_the_others_out(tmp_path: Path) -> None:
     assert any(damaged.id in note for _, note in result.notes)
 
 
+def test_a_run_whose_times_are_none_is_left_outside(tmp_path: Path) -> None:
+    run = make(tmp_path / "other", rounds(cell(), [5e-324] * 3), host="gpu-box")
+    (problem,) = imported(tmp_path / "reports", run.path).failures
+    assert "seconds: it should be greater than" in problem.message
+    assert not (tmp_path / "reports/imports/runs").exists()
+
+
 def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunnerError):
