@@ -1,7 +1,7 @@
 """Locks on files between processes, by ``flock(2)``. A lock ends with the process that holds it, however that ends.
 
-``exclusive`` waits for its turn, ``shared`` lets others hold the lock likewise, ``changing`` waits while others change a
-file, ``try_exclusive`` and ``hold`` never wait, and ``is_held`` only looks.
+``exclusive`` waits for its turn, ``shared`` lets others hold the lock likewise, ``changing`` waits while others change
+a file, ``try_exclusive`` and ``hold`` never wait, and ``is_held`` only looks.
 """
 
 import errno

@@ -70,8 +70,8 @@ def server_url(url: str) -> "URL | None":
 def url_name(url: str) -> str:
     """Return how messages name a database: the path of its file, or host and name without user, password and options.
 
-    >>> url_name("sqlite:///reports/history.db"), url_name("postgresql://ann:se?cret@db.example:5432/bench?sslmode=require")
-    ('reports/history.db', 'postgresql://db.example:5432/bench')
+    >>> url_name("sqlite:///reports/history.db"), url_name("postgresql://ann:se?cret@db:5432/bench?sslmode=require")
+    ('reports/history.db', 'postgresql://db:5432/bench')
     """
     path = sqlite_path(url)
     if path is not None:

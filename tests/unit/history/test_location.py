@@ -83,7 +83,7 @@ def test_the_parts_of_an_address_are_those_that_are_connected_to() -> None:
     assert secrets_of(url) == {"se?cr/et"}
     assert url_name("postgresql://[::1]:5432/bench") == "postgresql://[::1]:5432/bench"
     assert url_name("postgresql://ann/x:se?cret@db/bench") == "postgresql://db/bench"
-    assert without_credentials(f"cannot open {url}") == "cannot open postgresql://****@db.example:5432/bench?sslmode=require"
+    assert without_credentials(f"at {url}") == "at postgresql://****@db.example:5432/bench?sslmode=require"
 
 
 def test_the_form_of_an_address_is_a_hint_as_it_is() -> None:
