@@ -18,6 +18,11 @@ FILE = "history.db"
 SQLITE = "sqlite:///"
 POSTGRESQL = re.compile(r"postgres(ql)?(\+psycopg)?://")
 FORMS = f"write {SQLITE}FILE or postgresql://USER@HOST/DATABASE"
+WRITTEN = (
+    f"{FORMS}, the port as a number, and / : @ in a user as %2F %3A %40; "
+    f"a password belongs into ~/.pgpass, or with the URL into the variable {VARIABLE}"
+)
+_SCHEME = re.compile(r"[A-Za-z0-9+.-]+://")
 
 
 def database_url(reports: Path, option: str | None, environ: Mapping[str, str]) -> str:
@@ -29,18 +34,18 @@ def database_url(reports: Path, option: str | None, environ: Mapping[str, str]) 
         environ: the environment variables.
 
     Raises:
-        UsageError: the option holds a password, which every user of the machine could read; or no such database exists.
+        UsageError: the option holds a password, which every user of the machine could read; or the URL is of another
+            database, or cannot be read.
     """
-    if option is None:
-        url = environ.get(VARIABLE) or f"{SQLITE}{reports / FILE}"
-    elif secrets_of(option):
-        hint = f"put the URL into the variable {VARIABLE}, or the password into ~/.pgpass"
-        raise UsageError(Problem("every user of this machine can read a password in --history", hint=hint))
-    else:
-        url = option
-    if sqlite_path(url) is None and server_url(url) is None:
+    url = (environ.get(VARIABLE) or f"{SQLITE}{reports / FILE}") if option is None else option
+    if sqlite_path(url) is None and not POSTGRESQL.match(url):
         message = f"a history cannot be at {url_name(url)!r}: it is no URL of SQLite or PostgreSQL"
         raise UsageError(Problem(message, hint=FORMS))
+    if sqlite_path(url) is None and server_url(url) is None:
+        raise UsageError(Problem(f"the URL of the history, {url_name(url)}, cannot be read", hint=WRITTEN))
+    if option is not None and secrets_of(option):
+        hint = f"put the URL into the variable {VARIABLE}, or the password into ~/.pgpass"
+        raise UsageError(Problem("every user of this machine can read a password in --history", hint=hint))
     return url
 
 
@@ -55,16 +60,20 @@ def sqlite_path(url: str) -> Path | None:
 
 
 def server_url(url: str) -> "URL | None":
-    """Return the parts of a URL of PostgreSQL, as SQLAlchemy reads them when it connects; None if it is none."""
+    """Return the parts of a URL of PostgreSQL, as SQLAlchemy reads them when it connects; None if it is none.
+
+    An ``@`` that ends no user may follow a password that would be taken for a database or an option: that is no URL.
+    """
     if not POSTGRESQL.match(url):
         return None
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
     try:
-        return make_url(POSTGRESQL.sub("postgresql+psycopg://", url))
+        parts = make_url(POSTGRESQL.sub("postgresql+psycopg://", url))
     except (ArgumentError, ValueError):  # the port is no number
         return None
+    return None if "@" in url and parts.username is None else parts
 
 
 def url_name(url: str) -> str:
@@ -78,7 +87,8 @@ def url_name(url: str) -> str:
         return str(path)
     parts = server_url(url)
     if parts is None:
-        return "a URL that cannot be read" if "://" in url else "a text that is no URL"
+        scheme = _SCHEME.match(url)
+        return f"{scheme[0]}****" if scheme else "a text that is no URL"
     host = f"[{parts.host}]" if ":" in (parts.host or "") else parts.host or ""
     port = f":{parts.port}" if parts.port else ""
     name = f"{host}{port}/{parts.database or ''}".rpartition("@")[2]  # before an @ may be a part of a password

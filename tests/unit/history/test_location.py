@@ -82,8 +82,19 @@ def test_the_parts_of_an_address_are_those_that_are_connected_to() -> None:
     assert url_name(url) == "postgresql://db.example:5432/bench"
     assert secrets_of(url) == {"se?cr/et"}
     assert url_name("postgresql://[::1]:5432/bench") == "postgresql://[::1]:5432/bench"
-    assert url_name("postgresql://ann/x:se?cret@db/bench") == "postgresql://db/bench"
     assert without_credentials(f"at {url}") == "at postgresql://****@db.example:5432/bench?sslmode=require"
+
+
+@pytest.mark.parametrize("url", ["postgresql://ann/x:se?cret@db/bench", "postgresql://db/bench?user=ann@corp"])
+def test_an_address_with_an_at_sign_that_ends_no_user_is_refused_and_hidden(url: str) -> None:
+    assert url_name(url) == "postgresql://****"
+    for option, environ in ((url, {}), (None, {VARIABLE: url})):
+        with pytest.raises(UsageError) as refused:
+            database_url(REPORTS, option, environ)
+        shown = str(refused.value)
+        assert not any(part in shown for part in ("cret", "se?", "ann/", "ann@", "bench"))
+    assert "%40" in shown
+    assert without_secrets(f"cannot connect to {url}", url) == "cannot connect to postgresql://****"
 
 
 def test_the_form_of_an_address_is_a_hint_as_it_is() -> None:

@@ -32,8 +32,9 @@ BAD = (
 )
 
 
-def opened(tmp_path: Path, *changes: Any, is_loose: bool = False) -> History:
-    write(tmp_path / "history.db", [[table, 0, column, value] for table, column, value in changes], is_loose=is_loose)
+def opened(tmp_path: Path, *changes: Any, row: int = 0, is_loose: bool = False) -> History:
+    whole = [[table, row, column, value] for table, column, value in changes]
+    write(tmp_path / "history.db", whole, is_loose=is_loose)
     return History.open(f"sqlite:///{tmp_path / 'history.db'}")
 
 
@@ -43,7 +44,8 @@ def points(history: History) -> list[tuple[str, str, float]]:
 
 @pytest.mark.parametrize("change", BAD, ids=[f"{column}-{value}" for _, column, value in BAD])
 def test_a_bad_row_is_said_and_left_out(change: tuple[str, str, Any], tmp_path: Path) -> None:
-    whole = points(opened(tmp_path))
+    with opened(tmp_path) as history:
+        whole = points(history)
     with opened(tmp_path, change) as history, pytest.warns(DamagedRunWarning, match=r"are left out \(\d+\): ") as said:
         read = points(history)
     assert set(read) < set(whole)
@@ -63,7 +65,7 @@ def test_bad_runs_are_not_pruned_and_the_others_are(tmp_path: Path) -> None:
     policy = Policy(now=NOW, days=5, dry_run=True)
     with opened(tmp_path) as history:
         names = [run.run for run in history.prune(policy).removed]
-    with opened(tmp_path, ("runs", "at", 7)) as history, pytest.warns(DamagedRunWarning, match="at"):
+    with opened(tmp_path, ("runs", "at", "7"), row=2) as history, pytest.warns(DamagedRunWarning, match="at: it should"):
         left = [run.run for run in history.prune(policy).removed]
     assert set(left) < set(names)
 
@@ -77,7 +79,8 @@ def test_a_bad_level_and_a_bad_change_are_left_out(tmp_path: Path) -> None:
 
 
 def test_names_that_are_none_are_left_out_of_the_lists(tmp_path: Path) -> None:
-    with opened(tmp_path, ("cells", "cell", 7), ("runs", "series_device", 7), is_loose=True) as history:
+    bad = (("cells", "cell", {"hex": "ff"}), ("runs", "series_device", {"hex": "ff"}))
+    with opened(tmp_path, *bad, row=3, is_loose=True) as history:
         with pytest.warns(DamagedRunWarning, match="cells"):
             assert all(isinstance(name, str) for name in history.cells())
         with pytest.warns(DamagedRunWarning, match="devices"):
