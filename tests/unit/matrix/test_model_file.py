@@ -244,8 +244,9 @@ def test_files_are_counted_before_they_are_parsed(tmp_path: Path, monkeypatch: p
     (tmp_path / "a.py").write_text("a;" * 300_000)
     (tmp_path / "b.py").write_text("raise SystemExit(" * 3)  # no Python: it would be another message
     monkeypatch.setattr(files, "MAX_MARKS", 300_010)
-    assert "more than 300,010 lines and operators" in message_of(tmp_path, f"import a, b\n{TORCH}")
-    assert "more than 300,010 lines" in message_of(tmp_path, "a;" * 300_020)
+    assert "more than 300,010 words and signs" in message_of(tmp_path, f"import a, b\n{TORCH}")
+    for many in ("a;" * 300_020, f"x = {'a and ' * 300_020}a"):
+        assert "more than 300,010 words" in message_of(tmp_path, many)
     for number in range(20):
         (tmp_path / f"m{number}.py").write_text("x = 1\n")
     modules = ", ".join(f"m{number}" for number in range(20))
@@ -254,7 +255,7 @@ def test_files_are_counted_before_they_are_parsed(tmp_path: Path, monkeypatch: p
     assert message.count("imports more than 10 files of its folder") == 1
     monkeypatch.setattr(files, "MAX_FILES", 1000)
     monkeypatch.setattr(files, "MAX_BYTES", 250)
-    assert "what it imports of its folder has more than" in message_of(tmp_path, f"import {modules}\n{TORCH}")
+    assert "the files of the network have" in message_of(tmp_path, f"import {modules}\n{TORCH}")
 
 
 @pytest.mark.parametrize("encoding", ["punycode", "undefined", "idna", "unicode_escape", "hex", "no-such"])
