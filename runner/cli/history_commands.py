@@ -83,9 +83,7 @@ def rebuild(
 def prune(
     reports: Reports = Path("reports"),
     history: HistoryUrl = None,
-    days: Annotated[
-        int | None, typer.Option("--days", min=0, help="days of which every run stays; 90 by default")
-    ] = None,
+    days: Annotated[int, typer.Option("--days", min=0, help="days of which every run stays")] = 90,
     folders: Annotated[bool, typer.Option("--folders", help="remove the folders of these runs, too")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed")] = False,
     traceback: Traceback = False,
@@ -101,8 +99,7 @@ def prune(
     from runner.watch.series.show import existing
 
     with History.open(existing(history_url(reports, history)), only_reads=dry_run) as opened:
-        now = datetime.now(UTC)
-        policy = Policy(now=now, days=pruning.checked_days(opened, now, days), dry_run=True)
+        policy = Policy(now=pruning.counted_from(opened, datetime.now(UTC)), days=days, dry_run=True)
         pruned = pruning.prune(reports, opened, policy)
         # The folders first: without its row, nothing would name a folder that stays.
         removed = pruning.remove_folders(reports, pruned.removed if folders and not dry_run else ())

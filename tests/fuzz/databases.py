@@ -21,7 +21,7 @@ from runner.history.entries import RunEntry
 from runner.history.retention import Policy
 from runner.watch.imports.figures import Origin, run_of
 from runner.watch.nightly.series import level_changes
-from runner.watch.series.prune import checked_days, prune, pruned_text
+from runner.watch.series.prune import counted_from, prune, pruned_text
 from runner.watch.series.rebuild import rebuild
 from runner.watch.series.show import shown
 from runner.watch.site import write_site
@@ -121,8 +121,8 @@ def pruned(folder: Path) -> None:
     """Remove old runs, first only in words."""
     for dry_run in (True, False):
         with History.open(_url(folder)) as history:
-            days = 5 if dry_run else checked_days(history, NOW, None)
-            removed = prune(folder, history, Policy(now=NOW, days=days, dry_run=dry_run))
+            policy = Policy(now=counted_from(history, NOW), days=5 if dry_run else 90, dry_run=dry_run)
+            removed = prune(folder, history, policy)
         pruned_text(removed, "history.db", 0, dry_run=dry_run)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from runner.core.errors import Problem, RunnerError, UsageError, file_problem
 from runner.history.database import History
 from runner.history.entries import RunRow
-from runner.history.retention import DAYS, Policy, Pruned
+from runner.history.retention import Policy, Pruned
 from runner.nights.anchors_file import anchor_runs
 from runner.report.formatting import counted
 from runner.watch.series.rebuild import stored_runs
@@ -17,24 +17,16 @@ from runner.watch.series.rebuild import stored_runs
 MONTH = timedelta(days=31)
 
 
-def checked_days(history: History, now: datetime, days: int | None) -> int:
-    """Return the days of which every run stays; without a choice, only a clock that agrees with the history counts.
+def counted_from(history: History, clock: datetime) -> datetime:
+    """Return the time from which ``Policy.days`` are counted: the clock's, or a month after the newest run.
+
+    A clock that is ahead would remove what a right one keeps.
 
     Args:
         history: an open history.
-        now: what the clock shows.
-        days: the choice of a person; None without.
-
-    Raises:
-        UsageError: without a choice, the newest run lies more than a month back: the clock may be ahead.
+        clock: what the clock shows.
     """
-    if days is not None:
-        return days
-    newest = max((datetime.fromisoformat(run.at) for run in history.runs()), default=now)
-    if now - newest > MONTH:
-        message = f"the newest run of {history.name} is of {newest:%Y-%m-%d}, and the clock shows {now:%Y-%m-%d}"
-        raise UsageError(Problem(message, hint=f"if the clock is right, say so with --days {DAYS}"))
-    return DAYS
+    return min([clock, *(datetime.fromisoformat(run.at) + MONTH for run in history.runs()[-1:])])
 
 
 def prune(reports: Path, history: History, policy: Policy) -> Pruned:

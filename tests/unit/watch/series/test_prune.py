@@ -3,21 +3,23 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
-from runner.core.errors import UsageError
 from runner.history.database import History
-from runner.watch.series.prune import checked_days
+from runner.history.retention import Policy
+from runner.watch.series.prune import counted_from, prune
 from tests.support.histories import night
 
+RIGHT, AHEAD = datetime(2026, 4, 20, tzinfo=UTC), datetime(2036, 4, 20, tzinfo=UTC)
 
-def test_a_clock_that_is_far_ahead_of_the_newest_run_needs_a_choice(tmp_path: Path) -> None:
+
+def test_a_clock_that_is_years_ahead_removes_no_more_than_one_of_a_month_later(tmp_path: Path) -> None:
     with History.open(f"sqlite:///{tmp_path}/history.db") as history:
-        later = datetime(2026, 2, 20, tzinfo=UTC)
-        assert checked_days(history, later, None) == 90, "an empty history has no newest run"
-        history.add(night(1))
-        assert checked_days(history, datetime(2026, 1, 20, tzinfo=UTC), None) == 90
-        with pytest.raises(UsageError, match="the newest run .* is of 2026-01-02, and the clock shows 2026-02-20"):
-            checked_days(history, later, None)
-        assert checked_days(history, later, 90) == 90
-        assert checked_days(history, later, 0) == 0
+        assert counted_from(history, AHEAD) == AHEAD, "an empty history has no newest run"
+        for number in range(28 * 4):
+            history.add(night(number))
+        newest = datetime(2026, 4, 28, 2, 30, tzinfo=UTC)
+        assert counted_from(history, RIGHT) == RIGHT
+        assert (counted_from(history, AHEAD) - newest).days == 31
+        policy = Policy(now=counted_from(history, AHEAD), days=90, dry_run=True)
+        removed = prune(tmp_path, history, policy).removed
+    assert removed
+    assert max(run.at for run in removed) < "2026-03-01"
