@@ -43,15 +43,15 @@ def sqlite_engine(path: Path, *, only_reads: bool = False) -> Engine:
         only_reads: nothing will be written, so it may be a file of another user.
 
     Raises:
-        HistoryError: the folder cannot be made, or this user may not write the file.
+        HistoryError: the folder cannot be made or looked into, or this user may not write the file.
     """
-    if only_reads and path.exists() and not _may_write(path):
-        return _engine_of_reader(path)
     try:
+        if only_reads and path.exists() and not _may_write(path):
+            return _engine_of_reader(path)
         path.parent.mkdir(parents=True, exist_ok=True)
+        _refuse_files_of_others(path)
     except OSError as error:
-        raise HistoryError(file_problem(error, path.parent)) from error
-    _refuse_files_of_others(path)
+        raise HistoryError(file_problem(error, path, "read" if only_reads else "written")) from error
     engine = create_engine(URL.create("sqlite", database=str(path)))
     _prepare(engine, *FOR_ALL, *FOR_WRITERS)
     return engine
@@ -65,11 +65,8 @@ def refuse_change(engine: Engine) -> None:
 
 
 def _engine_of_reader(path: Path) -> Engine:
-    try:
-        has_writer = any(wal.stat().st_size for wal in _beside(path, "-wal"))
-        state = _state(path)
-    except OSError as error:
-        raise HistoryError(file_problem(error, path, "read")) from error
+    has_writer = any(wal.stat().st_size for wal in _beside(path, "-wal"))
+    state = _state(path)
     options = "readonly_shm=1" if has_writer else "immutable=1"
     address = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&{options}"
     engine = create_engine(

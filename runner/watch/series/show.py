@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from runner.core.errors import NothingSelectedError, Problem, UsageError
+from runner.core.errors import NothingSelectedError, Problem, UsageError, file_problem
 from runner.history.database import History
 from runner.history.entries import SeriesPoint
 from runner.history.location import sqlite_path
@@ -84,10 +84,14 @@ def existing(url: str) -> str:
     """Return the URL of a history that exists.
 
     Raises:
-        UsageError: it is a file that does not exist.
+        UsageError: it is a file that does not exist, or in a folder that cannot be looked into.
     """
     path: Path | None = sqlite_path(url)
-    if path is not None and not path.exists():
+    try:
+        is_missing = path is not None and not path.exists()
+    except OSError as error:
+        raise UsageError(file_problem(error, path, "read")) from error
+    if is_missing:
         hint = "`runner history rebuild` makes it of the stored runs; every `runner run` adds to it"
         raise UsageError(Problem(f"there is no history {path}", hint=hint))
     return url

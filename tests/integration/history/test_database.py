@@ -178,9 +178,11 @@ def test_numbers_that_are_none_are_left_out(history: History, url: str) -> None:
     history.add(night(2))
     value = "CAST('NaN' AS double precision)" if url.startswith("postgresql") else "9e999"
     first = "(SELECT id FROM runs WHERE run = '20260102-023000-ab12')"
-    with writing(engine_of(url), url) as connection:
+    engine = engine_of(url)
+    with writing(engine, url) as connection:
         connection.execute(text(f"UPDATE measurements SET seconds = {value} WHERE run_id = {first}"))
         connection.execute(text(f"UPDATE runs SET at = 'last night' WHERE id = {first}"))
+    engine.dispose()
     with pytest.warns(DamagedRunWarning, match=r"damaged measurements .* \(1\)"):
         assert [point.run for point in history.series(CELL)] == [night(2).run]
     with pytest.warns(DamagedRunWarning, match="damaged runs"):
@@ -197,9 +199,11 @@ def test_an_entry_that_no_database_holds_ends_nothing(history: History) -> None:
 
 
 def test_a_view_in_place_of_a_table_is_refused(url: str) -> None:
-    with History.open(url), writing(engine_of(url), url) as connection:
+    engine = engine_of(url)
+    with History.open(url), writing(engine, url) as connection:
         connection.execute(text("DROP TABLE levels"))
         connection.execute(text("CREATE VIEW levels AS SELECT * FROM changes"))
+    engine.dispose()
     with pytest.raises(HistoryError, match="is the database of another program"):
         History.open(url)
 
