@@ -65,7 +65,7 @@ def refuse_change(engine: Engine) -> None:
 
 
 def _engine_of_reader(path: Path) -> Engine:
-    has_writer = any(wal.stat().st_size for wal in _beside(path, "-wal"))
+    has_writer = any(wal.stat().st_size for wal in _extra_files(path, "-wal"))
     state = _state(path)
     options = "readonly_shm=1" if has_writer else "immutable=1"
     address = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&{options}"
@@ -102,14 +102,14 @@ def _refuse_files_of_others(path: Path) -> None:
     if path.is_file() and not _may_write(path):
         message = f"the history {path} cannot be written: this user may not write it, or not in its folder"
         raise HistoryError(Problem(message, hint=OTHER_FOLDER))
-    for each in _beside(path, "-wal", "-shm"):
+    for each in _extra_files(path, "-wal", "-shm"):
         if not os.access(each, os.W_OK):
             message = f"the history {path} cannot be written: {each} is of another user, who has read it"
             hint = f"while no program uses the history, remove {each}"
             raise HistoryError(Problem(message, hint=hint))
 
 
-def _beside(path: Path, *ends: str) -> Iterator[Path]:
+def _extra_files(path: Path, *ends: str) -> Iterator[Path]:
     """Yield the files that SQLite made beside a file."""
     return (each for end in ends if (each := Path(f"{path}{end}")).exists())
 

@@ -73,7 +73,7 @@ def add_run(connection: Connection, entry: RunEntry) -> bool:
     return True
 
 
-def _replaces(entry: RunEntry, stored: Row[tuple[int, str, str, int, int]]) -> bool:
+def _replaces(entry: RunEntry, stored: Row[*tuple[Any, ...]]) -> bool:
     """Return whether an entry replaces what is stored of its run.
 
     A copy of a run never replaces the run itself, and the run always replaces a copy: who sent that knows less of it.

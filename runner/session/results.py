@@ -71,9 +71,9 @@ def has_records(run: Run) -> bool:
 
 def warn_ahead(stored: Sequence[Run]) -> None:
     """Warn of runs whose names are times in the future, where the newest run is looked for."""
-    ahead = [run.id for run in stored if is_ahead(run.id)]
-    if ahead:
-        names = f"{ahead[0]} and {len(ahead) - 1} more" if len(ahead) > 1 else ahead[0]
+    future = [run.id for run in stored if is_ahead(run.id)]
+    if future:
+        names = f"{future[0]} and {len(future) - 1} more" if len(future) > 1 else future[0]
         advice = "remove what was measured under a wrong clock, or set the clock"
         sentence = f"run {names}: named after a time in the future, and not taken for the newest; {advice}"
         warnings.warn(sentence, DamagedRunWarning, stacklevel=2)

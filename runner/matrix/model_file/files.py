@@ -171,9 +171,9 @@ class Folder:
             raise FileMistakeError(f"{name} cannot be read: {error.strerror}", hint) from error
         self.check_size()
 
-    def check_size(self, hint: str = "use a part of the data, or draw it in the class", further: int = 0) -> None:
-        """Raise FileMistakeError where the files, and further bytes, are too large together."""
-        total = sum(map(len, self.files.values())) + further
+    def check_size(self, hint: str = "use a part of the data, or draw it in the class", extra: int = 0) -> None:
+        """Raise FileMistakeError where the files, and extra bytes, are too large together."""
+        total = sum(map(len, self.files.values())) + extra
         if total > MAX_BYTES:
             message = f"the files of the network have {units.memory(total)} or more together; "
             raise FileMistakeError(f"{message}{units.memory(MAX_BYTES)} are allowed", hint)

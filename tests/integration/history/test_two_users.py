@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as 
 def folder(tmp_path: Path) -> Iterator[Path]:
     with History.open(f"sqlite:///{tmp_path}/history.db"):  # so that the fork has to import nothing
         pass
-    with tempfile.TemporaryDirectory(dir="/tmp") as name:  # noqa: S108  the folder of the tests is only this user's
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:  # that of the tests is only this user's
         yield Path(name)
 
 
@@ -35,11 +35,13 @@ def another_user(path: Path, *, only_reads: bool = True) -> Iterator[Callable[[]
     """Yield a function with which another user reads a history: the number of its runs, or the message of the error."""
     fork = get_context("fork")
     here, there = fork.Pipe()
-    process = fork.Process(target=_answer, args=(there, f"sqlite:///{path}", only_reads), daemon=True)
+    process = fork.Process(
+        target=_answer, args=(there, f"sqlite:///{path}"), kwargs={"only_reads": only_reads}, daemon=True
+    )
     process.start()
 
     def runs() -> int | str:
-        here.send(True)
+        here.send("read")
         assert here.poll(60), "the other user does not answer"
         answer: int | str = here.recv()
         return answer
@@ -47,11 +49,11 @@ def another_user(path: Path, *, only_reads: bool = True) -> Iterator[Callable[[]
     try:
         yield runs
     finally:
-        here.send(False)
+        here.send("")
         process.join(60)
 
 
-def _answer(there: Connection, url: str, only_reads: bool) -> None:
+def _answer(there: Connection, url: str, *, only_reads: bool) -> None:
     os.setgroups([])
     os.setgid(NOBODY)
     os.setuid(NOBODY)

@@ -72,9 +72,9 @@ def test_a_file_is_changed_by_one_at_a_time(tmp_path: Path) -> None:
 def test_a_lock_on_a_file_that_is_never_released_is_a_sentence(tmp_path: Path) -> None:
     path, times = tmp_path / "anchors.json", iter(range(0, 1000, 10))
     message = r"anchors.json was not changed: another process holds .*\.anchors\.json\.lock"
-    with changing(path), pytest.raises(RunnerError, match=message):
-        with changing(path, clock=lambda: float(next(times)), pause=lambda _: None):
-            pass
+    waiting = changing(path, clock=lambda: float(next(times)), pause=lambda _: None)
+    with changing(path), pytest.raises(RunnerError, match=message), waiting:
+        pass
     with changing(path):
         pass
 

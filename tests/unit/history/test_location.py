@@ -93,7 +93,7 @@ def test_an_address_with_an_at_sign_that_ends_no_user_is_refused_and_hidden(url:
             database_url(REPORTS, option, environ)
         shown = str(refused.value)
         assert not any(part in shown for part in ("cret", "se?", "ann/", "ann@", "bench"))
-    assert "%40" in shown
+        assert "%40" in shown
     assert without_secrets(f"cannot connect to {url}", url) == "cannot connect to postgresql://****"
 
 

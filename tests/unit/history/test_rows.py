@@ -33,8 +33,8 @@ BAD = (
 
 
 def opened(tmp_path: Path, *changes: Any, row: int = 0, is_loose: bool = False) -> History:
-    whole = [[table, row, column, value] for table, column, value in changes]
-    write(tmp_path / "history.db", whole, is_loose=is_loose)
+    of_row = [[table, row, column, value] for table, column, value in changes]
+    write(tmp_path / "history.db", of_row, is_loose=is_loose)
     return History.open(f"sqlite:///{tmp_path / 'history.db'}")
 
 
@@ -45,12 +45,15 @@ def points(history: History) -> list[tuple[str, str, float]]:
 @pytest.mark.parametrize("change", BAD, ids=[f"{column}-{value}" for _, column, value in BAD])
 def test_a_bad_row_is_said_and_left_out(change: tuple[str, str, Any], tmp_path: Path) -> None:
     with opened(tmp_path) as history:
-        whole = points(history)
-    with opened(tmp_path, change) as history, pytest.warns(DamagedRunWarning, match=r"are left out \(\d+\): ") as said:
+        stored = points(history)
+    with (
+        opened(tmp_path, change) as history,
+        pytest.warns(DamagedRunWarning, match=r"are left out \(\d+\): ") as warned,
+    ):
         read = points(history)
-    assert set(read) < set(whole)
-    assert str(tmp_path / "history.db") in str(said[0].message)
-    assert change[1] in str(said[0].message)
+    assert set(read) < set(stored)
+    assert str(tmp_path / "history.db") in str(warned[0].message)
+    assert change[1] in str(warned[0].message)
 
 
 def test_a_history_without_bad_rows_says_nothing(tmp_path: Path) -> None:
@@ -65,7 +68,8 @@ def test_bad_runs_are_not_pruned_and_the_others_are(tmp_path: Path) -> None:
     policy = Policy(now=NOW, days=5, dry_run=True)
     with opened(tmp_path) as history:
         names = [run.run for run in history.prune(policy).removed]
-    with opened(tmp_path, ("runs", "at", "7"), row=2) as history, pytest.warns(DamagedRunWarning, match="at: it should"):
+    bad = ("runs", "at", "7")
+    with opened(tmp_path, bad, row=2) as history, pytest.warns(DamagedRunWarning, match="at: it should"):
         left = [run.run for run in history.prune(policy).removed]
     assert set(left) < set(names)
 

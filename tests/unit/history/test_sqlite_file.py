@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import HistoryError
-from runner.history import sqlite_file
 from runner.history.database import History
 from runner.history.sqlite_file import hint_of
 from tests.support.histories import CELL, night
@@ -32,9 +31,7 @@ def of_another_user(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def forbid(monkeypatch: pytest.MonkeyPatch, is_forbidden: Callable[[str], bool]) -> None:
     access = os.access
-    monkeypatch.setattr(
-        sqlite_file.os, "access", lambda name, mode: not is_forbidden(str(name)) and access(name, mode)
-    )
+    monkeypatch.setattr(os, "access", lambda name, mode: not is_forbidden(str(name)) and access(name, mode))
 
 
 def names(path: Path) -> list[str]:
@@ -94,7 +91,7 @@ def test_hints_name_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert hint_of("database is locked", path) == "another program is writing: try again"
     assert "of yours" in hint_of("disk I/O error", path)
     full = os.statvfs_result((4096, 4096, 100, 0, 0, 100, 10, 10, 0, 255))
-    monkeypatch.setattr(sqlite_file.os, "statvfs", lambda _: full)
+    monkeypatch.setattr(os, "statvfs", lambda _: full)
     assert hint_of("disk I/O error", path) == "make room"
 
 

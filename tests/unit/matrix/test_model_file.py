@@ -267,9 +267,7 @@ def test_an_encoding_that_fails_is_a_sentence(encoding: str, tmp_path: Path) -> 
 
 
 def test_a_size_has_no_surrogate(tmp_path: Path) -> None:
-    assert "the size 'name' cannot be this" in message_of(
-        tmp_path, f'CASES = {{"a": {{"name": "x\\ud800"}}}}\n{TORCH}'
-    )
+    assert "the size 'name' cannot be this" in message_of(tmp_path, f'CASES = {{"a": {{"name": "x\\ud800"}}}}\n{TORCH}')
 
 
 def test_a_file_that_is_nested_too_deep_is_a_sentence(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import io
 import json
 import os
 import tarfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -137,12 +137,16 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypa
 def test_a_long_name_takes_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = foreign_run(tmp_path / "other")
     long = (member("a/" * 250_000 + f"runs/{run.id}/plan.json"), member("/".join(["20261120-104500-aaaa"] * 500)))
-    joined: list[int] = []
-    path_of = archives.PurePosixPath
-    monkeypatch.setattr(archives, "PurePosixPath", lambda name: joined.append(len(name)) or path_of(name))
+    split: list[int] = []
+
+    def path_of(name: str) -> PurePosixPath:
+        split.append(len(name))
+        return PurePosixPath(name)
+
+    monkeypatch.setattr("runner.watch.imports.archives.PurePosixPath", path_of)
     result = imported(tmp_path / "reports", packed(run, tmp_path / "a.tar.gz", extra=long))
     assert len(result.runs) == 1
-    assert max(joined) < 1025
+    assert max(split) < 1025
     assert any("2 of its members are left out" in note for _, note in result.notes)
 
 
