@@ -48,7 +48,7 @@ def show(
     from runner.session.remember import history_url
     from runner.watch.series.show import existing, shown
 
-    with History.open(existing(history_url(reports, history))) as opened:
+    with History.open(existing(history_url(reports, history)), only_reads=True) as opened:
         result = shown(opened, pattern, device=device or "", last=last)
     if format == "csv":
         console.emit(result.csv(), output)
@@ -98,8 +98,8 @@ def prune(
     from runner.watch.series import prune as pruning
     from runner.watch.series.show import existing
 
-    with History.open(existing(history_url(reports, history))) as opened:
-        policy = Policy(now=datetime.now(UTC), days=days, dry_run=True)
+    with History.open(existing(history_url(reports, history)), only_reads=dry_run) as opened:
+        policy = Policy(now=pruning.counted_from(opened, datetime.now(UTC)), days=days, dry_run=True)
         pruned = pruning.prune(reports, opened, policy)
         # The folders first: without its row, nothing would name a folder that stays.
         removed = pruning.remove_folders(reports, pruned.removed if folders and not dry_run else ())

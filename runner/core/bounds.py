@@ -4,9 +4,11 @@ Such a dataclass is the value and the check in one: pydantic reads it strictly, 
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 LARGEST = 2**53
@@ -15,6 +17,15 @@ LARGEST = 2**53
 STRICT = ConfigDict(strict=True)
 """The ``__pydantic_config__`` of a stored dataclass: no value is converted, and newer programs' fields are ignored."""
 
+LEAST_SECONDS, MOST_SECONDS = 1e-12, 1e9
+"""Times outside of this are no times of a step in seconds: a picosecond, and thirty years."""
+MAX_TEXT = 1 << 16
+"""Letters of a stored text; the longest are paths."""
+FIRST_YEAR, LAST_YEAR = 1970, 9998
+"""Years of a stored time: a week before or after it is still a date."""
+MAX_SHOWN = 40
+"""Characters of a value in a message."""
+
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e300, le=1e300)]
 Seconds = Annotated[float, Field(allow_inf_nan=False, gt=0, le=1e100)]
 Integer = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
@@ -22,6 +33,58 @@ Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
 RoundNumber = Annotated[int, Field(ge=0, le=10**9)]
 CellId = Annotated[str, Field(min_length=1, max_length=4096)]
+StepSeconds = Annotated[float, Field(allow_inf_nan=False, ge=LEAST_SECONDS, le=MOST_SECONDS)]
+Ratio = Annotated[float, Field(allow_inf_nan=False, ge=1e-100, le=1e100)]  # an interval of two rounds may be huge
+Text = Annotated[str, Field(max_length=MAX_TEXT, pattern=r"^[^\x00]*$")]  # PostgreSQL has no NUL
+Name = Annotated[Text, Field(min_length=1)]
+
+
+def time_with_offset(text: str) -> datetime:
+    """Return a time that is written in ISO 8601 with an offset, in UTC.
+
+    Raises:
+        ValueError: it is no time, it has no offset, or its year is none that a clock shows.
+    """
+    message = "a time should be written as 2026-11-20T02:30:00Z"
+    try:
+        time = datetime.fromisoformat(text)
+        in_utc = time.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(message) from error
+    if time.tzinfo is None or not FIRST_YEAR <= in_utc.year <= LAST_YEAR:
+        raise ValueError(message)
+    return in_utc
+
+
+def _checked_time(text: str) -> str:
+    time_with_offset(text)
+    return text
+
+
+Instant = Annotated[str, AfterValidator(_checked_time)]
+"""A time in ISO 8601 with an offset."""
+
+
+def mistake(error: ErrorDetails, field: str = "") -> str:
+    """Return what is wrong with a field: its name, what it should be, and what it is.
+
+    Args:
+        error: of pydantic.
+        field: its name; by default that of the error.
+    """
+    names = [str(part) for part in error["loc"] if str(part).isidentifier() or str(part).isdigit()]
+    field = field or ".".join(names) or "the file"
+    if error["type"] == "missing":
+        return f"{field} is missing"
+    _, should, rest = error["msg"].partition(" should ")
+    return f"{field}: {f'it should {rest}' if should else error['msg']}, not {_shown(error['input'])}"
+
+
+def _shown(value: object) -> str:
+    """Return the start of a value as ASCII, without control characters."""
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "a list"
+    return ascii(value)[:MAX_SHOWN]
 
 
 def open_dict(name: str, types: Mapping[str, Any]) -> Any:  # noqa: ANN401  a type

@@ -1,7 +1,7 @@
 """Locks on files between processes, by ``flock(2)``. A lock ends with the process that holds it, however that ends.
 
-``exclusive`` waits for its turn, ``shared`` lets others hold the lock likewise, ``try_exclusive`` and ``hold`` never
-wait, and ``is_held`` only looks.
+``exclusive`` waits for its turn, ``shared`` lets others hold the lock likewise, ``changing`` waits while others change
+a file, ``try_exclusive`` and ``hold`` never wait, and ``is_held`` only looks.
 """
 
 import errno
@@ -19,6 +19,9 @@ from runner.core.errors import Problem, RecordError, RunnerError, UsageError
 from runner.core.text import printable
 
 WAIT_SECONDS = 0.2
+CHANGE_SECONDS = 30.0
+"""How long a file may be changed by others; each takes milliseconds."""
+CHANGE_PAUSE = 0.01
 MAX_HOLDER = 200  # letters that are read of the process that holds a lock
 WAIT_OR_END = "wait until that process ends, or end it"
 NOT_REGULAR = "it is not a regular file"
@@ -71,6 +74,34 @@ def try_exclusive(path: Path) -> Iterator[bool]:
 
 
 @contextmanager
+def changing(
+    file: Path,
+    lock: Path | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], object] = time.sleep,
+) -> Iterator[None]:
+    """Hold the lock on a file for the length of the block, which reads the file and replaces it; wait for others.
+
+    Args:
+        file: what is replaced; its folder is created.
+        lock: the lock file; by default a hidden one beside it.
+        clock: seconds since any moment.
+        pause: waits the seconds it is given.
+
+    Raises:
+        RunnerError: the lock file cannot be created, or another process has held it for CHANGE_SECONDS.
+    """
+    path = lock or file.with_name(f".{file.name}.lock")
+    begin = clock()
+    with _open(path, "use a folder that you may write to") as stream:
+        while not _try_lock(stream, fcntl.LOCK_EX):
+            if clock() - begin > CHANGE_SECONDS:
+                raise RunnerError(Problem(f"{file} was not changed: another process holds {path}", hint=WAIT_OR_END))
+            pause(CHANGE_PAUSE)
+        yield
+
+
+@contextmanager
 def hold(path: Path, name: str, refusal: type[RunnerError] = UsageError, hint: str = WAIT_OR_END) -> Iterator[None]:
     """Hold a lock for the length of the block, or fail at once and name the process that holds it.
 
@@ -113,12 +144,11 @@ def _write(lock: TextIO, text: str) -> None:
         os.pwrite(lock.fileno(), text.encode(), 0)
 
 
-def _open(path: Path) -> TextIO:
+def _open(path: Path, hint: str = "set XDG_CACHE_HOME to a folder that you may write to") -> TextIO:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return _open_regular(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
-        hint = "set XDG_CACHE_HOME to a folder that you may write to"
         raise RunnerError(Problem(f"cannot create the lock {path}: {error.strerror}", hint=hint)) from error
 
 

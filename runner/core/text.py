@@ -1,6 +1,7 @@
 """Text from outside, made safe to print: what a server, an engine or a file wrote must not control a terminal."""
 
 import re
+from pathlib import Path
 
 REASON_LENGTH = 500
 """Characters of a reason that is kept and shown."""
@@ -42,7 +43,20 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
-_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s'\"<>]*@")
+def path_text(path: Path) -> str:
+    r"""Return an absolute path as text that can be stored: bytes that are no UTF-8 become escapes.
+
+    >>> path_text(Path("/srv/caf\udce9"))
+    '/srv/caf\\udce9'
+    """
+    return str(path.absolute()).encode(errors="backslashreplace").decode()
+
+
+_CREDENTIALS = re.compile(
+    r"(?<=://)(?!USER@)[^/?#\s'\"<>]*@"
+    r"|(?<=ostgres://|tgresql://|psycopg://)(?!USER@)[^\s'\"<>@]*@"  # where a password may have / and ?
+)
+"""User and password of an address; ``USER`` is that of a hint."""
 
 
 def without_credentials(text: str) -> str:

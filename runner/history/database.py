@@ -1,19 +1,19 @@
 """The history: the cells of every stored run, in one database."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
 from itertools import groupby
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection, Engine, RowMapping, Select, func, select
 from sqlalchemy.orm import aliased
 
 from runner.core.errors import HistoryError, Problem
 from runner.core.model.cells import environment_of
-from runner.history import writes
+from runner.history import rows, writes
 from runner.history.engine import engine_of, reading, writing
 from runner.history.entries import Acceptance, ChangeEntry, RunEntry, RunRow, SeriesPoint
 from runner.history.location import url_name
@@ -21,6 +21,7 @@ from runner.history.retention import Policy, Pruned, removable
 from runner.history.schema import BoardTable, BuildTable, CellTable, ChangeTable, LevelTable, MeasurementTable, RunTable
 from runner.history.upgrade import upgrade
 
+T = TypeVar("T")
 MAX_NAMED = 500
 """Cells that a query names; of more, it reads every cell, and the others are left out afterwards."""
 
@@ -37,16 +38,17 @@ class History:
         self._url = url
 
     @classmethod
-    def open(cls, url: str) -> Self:
+    def open(cls, url: str, *, only_reads: bool = False) -> Self:
         """Open a history; create or upgrade its tables where that is necessary.
 
         Args:
             url: ``sqlite:///FILE``, or ``postgresql://USER@HOST/DATABASE``.
+            only_reads: nothing will be written, so it may be a file that only another user may write.
 
         Raises:
             HistoryError: it cannot be opened, or a newer program wrote it.
         """
-        engine = engine_of(url)
+        engine = engine_of(url, only_reads=only_reads)
         try:
             upgrade(engine, url)
         except BaseException:
@@ -97,8 +99,8 @@ class History:
         """
         query = _narrowed(_points().where(CellTable.cell == cell), device, backend)
         with self._reading() as connection:
-            rows = connection.execute(query.order_by(RunTable.at, RunTable.run)).all()
-        return tuple(SeriesPoint._make(row[1:]) for row in rows)
+            stored = connection.execute(query.order_by(RunTable.at, RunTable.run)).all()
+        return tuple(point for _, point in self._checked(map(_point, stored), rows.POINTS))
 
     def all_series(
         self, pattern: str = "*", *, device: str = "", backend: str = ""
@@ -119,10 +121,11 @@ class History:
         query = query.order_by(MeasurementTable.cell_id, SERIES_DEVICE, RunTable.at, RunTable.run)
         wanted_names = frozenset(names)
         with self._reading() as connection:
-            rows = connection.execute(query.execution_options(yield_per=5000))
-            for (cell, of), group in groupby(rows, key=lambda row: (row[0], row[4])):
+            stored = connection.execute(query.execution_options(yield_per=5000))
+            points = self._checked(map(_point, stored), rows.POINTS)
+            for (cell, of), group in groupby(points, key=lambda each: (each[0], each[1].device)):
                 if cell in wanted_names:
-                    yield of, cell, tuple(SeriesPoint._make(row[1:]) for row in group)
+                    yield of, cell, tuple(point for _, point in group)
 
     def cells(self, pattern: str = "*") -> tuple[str, ...]:
         """Return the ids of the cells that have been measured, sorted.
@@ -133,18 +136,18 @@ class History:
         measured = select(MeasurementTable.cell_id).where(MeasurementTable.cell_id == CellTable.id).exists()
         with self._reading() as connection:
             names = connection.execute(select(CellTable.cell).where(measured)).scalars().all()
-        return tuple(sorted(name for name in names if matches(name, pattern)))
+        return tuple(sorted(name for name in self._checked(names, rows.CELLS) if matches(name, pattern)))
 
     def devices(self) -> tuple[str, ...]:
         """Return the devices of all series, as ``entries.series_device`` names them, sorted."""
         query = select(SERIES_DEVICE).select_from(MeasurementTable).join(RunTable).outerjoin(BoardTable).distinct()
         with self._reading() as connection:
-            return tuple(sorted(connection.execute(query).scalars()))
+            return tuple(sorted(self._checked(connection.execute(query).scalars(), rows.DEVICES)))
 
     def runs(self) -> tuple[RunRow, ...]:
         """Return the runs, oldest first."""
         with self._reading() as connection:
-            return _runs(connection)
+            return self._runs(connection)
 
     def changes(self, run: str = "") -> tuple[tuple[str, ChangeEntry], ...]:
         """Return (run, change) of the changes of a night, or of all nights, oldest first."""
@@ -154,8 +157,10 @@ class History:
         if run:
             query = query.where(RunTable.run == run)
         with self._reading() as connection:
-            rows = connection.execute(query.order_by(RunTable.at, RunTable.run, ChangeTable.position)).mappings().all()
-        return tuple((row["night"], ChangeEntry(**_without(row, "night"))) for row in rows)
+            query = query.order_by(RunTable.at, RunTable.run, ChangeTable.position)
+            stored = connection.execute(query).mappings().all()
+        changes = ((row["night"], ChangeEntry(**_without(row, "night"))) for row in stored)
+        return tuple(self._checked(changes, rows.CHANGES))
 
     def levels(self, pattern: str = "*") -> dict[tuple[str, str], tuple[Acceptance, ...]]:
         """Return (cell, device) -> its accepted levels, oldest first, for the cells that match; the last one counts."""
@@ -163,13 +168,13 @@ class History:
         columns = (CellTable.cell, *(getattr(LevelTable, name) for name in names))
         query = select(*columns).select_from(LevelTable).join(CellTable).order_by(LevelTable.at, LevelTable.id)
         with self._reading() as connection:
-            rows = connection.execute(query).mappings().all()
+            stored = connection.execute(query).mappings().all()
         levels: dict[tuple[str, str], tuple[Acceptance, ...]] = {}
-        for row in rows:
-            if matches(row["cell"], pattern):
-                level = Acceptance(cells=(row["cell"],), **_without(row, "cell"))
-                key = row["cell"], level.device
-                levels[key] = (*levels.get(key, ()), level)
+        read = (Acceptance(cells=(row["cell"],), **_without(row, "cell")) for row in stored)
+        for level in self._checked(read, rows.LEVELS):
+            (cell,) = level.cells
+            if matches(cell, pattern):
+                levels[cell, level.device] = (*levels.get((cell, level.device), ()), level)
         return levels
 
     def accept(self, *acceptances: Acceptance) -> int:
@@ -186,7 +191,7 @@ class History:
         Accepted runs stay, and so do the runs that confirmed a regression, and those they were compared with.
         """
         with self._reading() if policy.dry_run else self._writing() as connection:
-            runs = _runs(connection)
+            runs = self._runs(connection)
             removed = removable(runs, policy, _evidence(connection))
             if removed and not policy.dry_run:
                 writes.remove_runs(connection, [run.run for run in removed])
@@ -208,6 +213,14 @@ class History:
             raise HistoryError(Problem(f"{self.name} was pruned, but not made smaller: {error}")) from error
         finally:
             connection.close()
+
+    def _checked(self, values: Iterable[T], of: rows.Rows) -> Iterator[T]:
+        return rows.checked(values, of, self.name)
+
+    def _runs(self, connection: Connection) -> tuple[RunRow, ...]:
+        columns = (getattr(RunTable, name) for name in RunRow._fields)
+        stored = connection.execute(select(*columns).order_by(RunTable.at, RunTable.run)).all()
+        return tuple(self._checked(map(RunRow._make, stored), rows.RUNS))
 
     def _reading(self) -> AbstractContextManager[Connection]:
         return reading(self._engine, self._url)
@@ -249,9 +262,8 @@ def _narrowed(query: Select[*tuple[Any, ...]], device: str, backend: str) -> Sel
     return query.where(RunTable.backend == backend) if backend else query
 
 
-def _runs(connection: Connection) -> tuple[RunRow, ...]:
-    columns = (getattr(RunTable, name) for name in RunRow._fields)
-    return tuple(map(RunRow._make, connection.execute(select(*columns).order_by(RunTable.at, RunTable.run)).all()))
+def _point(row: Sequence[Any]) -> tuple[Any, SeriesPoint]:
+    return row[0], SeriesPoint._make(row[1:])
 
 
 def _evidence(connection: Connection) -> frozenset[str]:

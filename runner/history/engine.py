@@ -8,78 +8,48 @@ References:
     why SQLAlchemy begins the transactions and not the sqlite3 module.
 """
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from runner.core.errors import HistoryError, Problem, file_problem
-from runner.history.location import FORMS, POSTGRESQL, sqlite_path, url_name, without_secrets
+from runner.history.location import FORMS, has_several_at, server_url, sqlite_path, url_name, without_secrets
+from runner.history.sqlite_file import WAIT_SECONDS, WRITES, hint_of, refuse_change, sqlite_engine
 
-WAIT_SECONDS = 60.0
-"""How long a writer waits for another; adding the largest run takes about a second."""
 CONNECT_SECONDS = 10
 """How long a server may take to answer."""
 LOCK_KEY = 0x6D617472_69780020
 """The key of PostgreSQL's advisory lock; any number that no other program of that database uses."""
-WRITES = "history_writes"
-SQLITE_PRAGMAS = (
-    f"PRAGMA busy_timeout = {WAIT_SECONDS * 1000:.0f}",
-    "PRAGMA journal_mode = WAL",
-    "PRAGMA synchronous = FULL",
-    "PRAGMA foreign_keys = ON",
-)
 
 
-def engine_of(url: str) -> Engine:
+def engine_of(url: str, *, only_reads: bool = False) -> Engine:
     """Return the engine of a URL; nothing is connected yet.
 
+    Args:
+        url: see ``History.open``.
+        only_reads: nothing will be written.
+
     Raises:
-        HistoryError: the URL is not valid, its driver is not installed, or the folder of its file cannot be made.
+        HistoryError: the URL is not valid, its driver is not installed, or its file cannot be written.
     """
     path = sqlite_path(url)
-    return _sqlite(path) if path is not None else _postgresql(url)
-
-
-def _sqlite(path: Path) -> Engine:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HistoryError(file_problem(error, path.parent)) from error
-    engine = create_engine(URL.create("sqlite", database=str(path)))
-
-    @event.listens_for(engine, "connect")
-    def connected(connection: sqlite3.Connection, _record: object) -> None:
-        connection.isolation_level = None  # the sqlite3 module begins no transactions
-        for pragma in SQLITE_PRAGMAS:
-            connection.execute(pragma)
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get(WRITES)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-    return engine
+    return sqlite_engine(path, only_reads=only_reads) if path is not None else _postgresql(url)
 
 
 def _postgresql(url: str) -> Engine:
-    if url.partition("?")[0].count("@") > 1:  # the driver would take a part of the password for the host
+    parts = server_url(url)
+    if parts is None:
+        raise HistoryError(Problem(f"a history cannot be at {url_name(url)!r}", hint=FORMS))
+    if has_several_at(parts):  # the driver would take a part of the password for the host
         raise HistoryError(Problem("the URL of the history has several @", hint="write @ in a password as %40"))
+    options = {"connect_timeout": CONNECT_SECONDS, "tcp_user_timeout": int(WAIT_SECONDS * 1000)}
     try:
-        parsed = make_url(POSTGRESQL.sub("postgresql+psycopg://", url))
-        options = {"connect_timeout": CONNECT_SECONDS, "tcp_user_timeout": int(WAIT_SECONDS * 1000)}
-        if parsed.get_backend_name() == "postgresql":
-            return create_engine(parsed, connect_args=options, pool_pre_ping=True, hide_parameters=True)
-    except (ArgumentError, NoSuchModuleError, ValueError):
-        pass
+        return create_engine(parts, connect_args=options, pool_pre_ping=True, hide_parameters=True)
     except ModuleNotFoundError:
         hint = "install it: pip install 'matrix-runner[postgresql]'"
         raise HistoryError(Problem("PostgreSQL needs the package psycopg", hint=hint)) from None
-    raise HistoryError(Problem(f"a history cannot be at {url_name(url)!r}", hint=FORMS))
 
 
 @contextmanager
@@ -87,6 +57,7 @@ def reading(engine: Engine, url: str) -> Iterator[Connection]:
     """Connect, and read in one transaction; raises HistoryError where the database cannot be read."""
     with _errors(url, "read"), engine.connect() as connection, connection.begin():
         yield connection
+        refuse_change(engine)
 
 
 @contextmanager
@@ -122,17 +93,7 @@ def _problem(error: SQLAlchemyError, url: str, action: str) -> Problem:
     cause = str(error.orig if isinstance(error, DBAPIError) else error)
     reason = without_secrets(" ".join(cause.split()), url)
     message = f"the history {url_name(url)} cannot be {action}: {reason}"
-    if sqlite_path(url) is None:
+    path = sqlite_path(url)
+    if path is None:
         return Problem(message, hint="check that the server runs and accepts this user; what was added before is kept")
-    return Problem(message, hint=_sqlite_hint(reason, url))
-
-
-def _sqlite_hint(reason: str, url: str) -> str:
-    name = url_name(url)
-    if "malformed" in reason or "not a database" in reason:
-        return f"remove {name}, {name}-wal and {name}-shm, then `runner history rebuild` makes it of the stored runs"
-    if "locked" in reason:
-        return "another program is writing: try again"
-    if "full" in reason:
-        return "make room"
-    return "use a folder of yours on a local disk, or name another database with --history"
+    return Problem(message, hint=hint_of(reason, path))

@@ -5,6 +5,14 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple
 
+from pydantic import ConfigDict
+
+from runner.core.bounds import Count, Instant, Name, Ratio, RoundNumber, StepSeconds, Text
+
+CHECKED = ConfigDict(strict=True, revalidate_instances="always")
+"""Entries are checked as they enter the history, and as they are read back: see ``rows``."""
+MAX_ROUNDS = 2**31 - 1
+"""The largest integer of PostgreSQL."""
 Kind = Literal["run", "night", "confirmation", "import"]
 """Where a run comes from: ``runner run``; the first run of ``runner nightly``; a run in turns that confirms the changes
 of a night; or a file of another program or machine."""
@@ -20,10 +28,12 @@ class BoardEntry:
         host: the name of the machine; ``driver`` the GPU's. Empty if unknown.
     """
 
-    device: str
-    device_name: str
-    host: str = ""
-    driver: str = ""
+    __pydantic_config__ = CHECKED
+
+    device: Text
+    device_name: Text
+    host: Text = ""
+    driver: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,20 +55,22 @@ class CellEntry:
         board: the board that measured it; None if the run has only one, which is then the run's device.
     """
 
-    cell: str
-    release: str
-    digest: str = ""
-    seconds: float
-    seconds_low: float | None = None
-    seconds_high: float | None = None
-    rounds: int
-    base: str = ""
-    base_release: str = ""
-    base_digest: str = ""
-    ratio: float | None = None
-    ratio_low: float | None = None
-    ratio_high: float | None = None
-    verdict: str = ""
+    __pydantic_config__ = CHECKED
+
+    cell: Name
+    release: Text
+    digest: Text = ""
+    seconds: StepSeconds
+    seconds_low: StepSeconds | None = None
+    seconds_high: StepSeconds | None = None
+    rounds: RoundNumber
+    base: Text = ""
+    base_release: Text = ""
+    base_digest: Text = ""
+    ratio: Ratio | None = None
+    ratio_low: Ratio | None = None
+    ratio_high: Ratio | None = None
+    verdict: Text = ""
     board: BoardEntry | None = None
 
 
@@ -79,17 +91,19 @@ class ChangeEntry:
         digest: what pinned the content of tonight's environment; empty if unknown.
     """
 
-    cell: str
-    before: str
-    against: str = "baseline"
-    state: str = ""
-    verdict: str = ""
-    ratio: float | None = None
-    ratio_low: float | None = None
-    ratio_high: float | None = None
-    rounds: int = 0
-    confirmed_in: str = ""
-    digest: str = ""
+    __pydantic_config__ = CHECKED
+
+    cell: Name
+    before: Text
+    against: Text = "baseline"
+    state: Text = ""
+    verdict: Text = ""
+    ratio: Ratio | None = None
+    ratio_low: Ratio | None = None
+    ratio_high: Ratio | None = None
+    rounds: RoundNumber = 0
+    confirmed_in: Text = ""
+    digest: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,16 +124,18 @@ class RunEntry:
         changes: of a night.
     """
 
-    run: str
-    at: str
+    __pydantic_config__ = CHECKED
+
+    run: Name
+    at: Instant
     kind: Kind
-    device: str
-    device_name: str
-    backend: str
-    host: str = ""
-    driver: str = ""
-    harness: str = ""
-    source: str = ""
+    device: Text
+    device_name: Text
+    backend: Text
+    host: Text = ""
+    driver: Text = ""
+    harness: Text = ""
+    source: Text = ""
     cells: tuple[CellEntry, ...]
     changes: tuple[ChangeEntry, ...] = ()
 
@@ -139,8 +155,11 @@ class RunEntry:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """How much there is of the run: the rounds of all its cells, and the number of its changes."""
-        return sum(cell.rounds for cell in self.cells), len(self.changes)
+        """How much there is of the run: the rounds of all its cells, and the number of its changes.
+
+        More rounds than the column of PostgreSQL holds are all one.
+        """
+        return min(sum(cell.rounds for cell in self.cells), MAX_ROUNDS), len(self.changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,12 +175,14 @@ class Acceptance:
         person: the login name.
     """
 
-    device: str
-    run: str
-    cells: tuple[str, ...]
-    at: str
-    reason: str
-    person: str
+    __pydantic_config__ = CHECKED
+
+    device: Text
+    run: Name
+    cells: tuple[Name, ...]
+    at: Instant
+    reason: Text
+    person: Text
 
 
 class SeriesPoint(NamedTuple):
@@ -171,44 +192,44 @@ class SeriesPoint(NamedTuple):
     and host and driver, are those of the board of the cell, or else of the run.
     """
 
-    run: str
-    at: str
+    run: Name
+    at: Instant
     kind: Kind
-    device: str
-    host: str
-    harness: str
-    driver: str
-    release: str
-    digest: str
-    seconds: float
-    seconds_low: float | None
-    seconds_high: float | None
-    rounds: int
-    base: str
-    base_release: str
-    base_digest: str
-    ratio: float | None
-    ratio_low: float | None
-    ratio_high: float | None
-    verdict: str
-    device_uuid: str = ""
+    device: Text
+    host: Text
+    harness: Text
+    driver: Text
+    release: Text
+    digest: Text
+    seconds: StepSeconds
+    seconds_low: StepSeconds | None
+    seconds_high: StepSeconds | None
+    rounds: RoundNumber
+    base: Text
+    base_release: Text
+    base_digest: Text
+    ratio: Ratio | None
+    ratio_low: Ratio | None
+    ratio_high: Ratio | None
+    verdict: Text
+    device_uuid: Text = ""
 
 
 class RunRow(NamedTuple):
     """A run of the history without its cells; ``cells`` and ``changes`` are their numbers."""
 
-    run: str
-    at: str
+    run: Name
+    at: Instant
     kind: Kind
-    device: str
-    device_name: str
-    backend: str
-    host: str
-    driver: str
-    harness: str
-    source: str
-    cells: int
-    changes: int
+    device: Text
+    device_name: Text
+    backend: Text
+    host: Text
+    driver: Text
+    harness: Text
+    source: Text
+    cells: Count
+    changes: Count
 
 
 def series_device(backend: str, device_name: str) -> str:

@@ -16,7 +16,7 @@ class Policy:
     """What stays.
 
     Attributes:
-        now: the time, with an offset.
+        now: the time from which the days are counted, with an offset.
         days: every run of so many days stays; of each week before, the newest of each kind, device and host.
         keep: ids of runs that stay anyway, such as anchors.
         dry_run: only say what would be removed.

@@ -16,6 +16,15 @@ REVISION = "0002"
 """The newest migration. A database that has it is used as it is, without loading Alembic."""
 KNOWN = frozenset({"0001", "0002"})
 """All migrations."""
+TABLES = frozenset({"runs", "cells", "builds", "measurements", "changes", "levels"})
+"""The first tables."""
+SEVERAL_BOARDS = "boards"
+MADE_BY_OTHERS = text(
+    "SELECT name FROM sqlite_master WHERE type = 'trigger' OR (type = 'table' AND (rootpage = 0 OR "
+    "sql LIKE '%virtual%')) UNION ALL "
+    "SELECT x.name FROM sqlite_master m, pragma_table_xinfo(m.name) x WHERE m.type = 'table' AND x.hidden != 0"
+)
+"""What this program never makes in a file of SQLite, and what could compute for ever where it is read or written."""
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -49,12 +58,20 @@ def _revision(connection: Connection, url: str) -> str:
     """Return the migration that a database has; empty for an empty database."""
     tables = set(inspect(connection).get_table_names())
     if "alembic_version" not in tables:
-        if tables & {"runs", "cells", "builds", "measurements", "changes", "levels", "boards"}:
-            hint = "name a database of its own with --history"
-            raise HistoryError(Problem(f"{url_name(url)} is the database of another program", hint=hint))
+        if tables & {*TABLES, SEVERAL_BOARDS}:
+            raise _of_another_program(url)
         return ""
     revision = str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar() or "")
     if revision and revision not in KNOWN:
         hint = "update this program, or name another database with --history"
         raise HistoryError(Problem(f"a newer version of this program wrote the history {url_name(url)}", hint=hint))
+    expected = {*TABLES, SEVERAL_BOARDS} if revision == REVISION else TABLES if revision else set[str]()
+    is_file = connection.dialect.name == "sqlite"
+    if not tables >= expected or (is_file and connection.execute(MADE_BY_OTHERS).first()):  # views are no tables
+        raise _of_another_program(url)
     return revision
+
+
+def _of_another_program(url: str) -> HistoryError:
+    hint = "name a database of its own with --history"
+    return HistoryError(Problem(f"{url_name(url)} is the database of another program", hint=hint))

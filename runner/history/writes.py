@@ -1,14 +1,16 @@
 """What a transaction of a writer does; no other writer is active meanwhile, so it may look before it inserts."""
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, delete, insert, select
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+from sqlalchemy import Connection, Row, delete, insert, select
 
+from runner.core.bounds import MAX_SHOWN, mistake, time_with_offset
 from runner.core.errors import HistoryError, Problem
+from runner.core.text import printable
 from runner.history.entries import Acceptance, BoardEntry, CellEntry, RunEntry, series_device
 from runner.history.schema import BoardTable, BuildTable, CellTable, ChangeTable, LevelTable, MeasurementTable, RunTable
 
@@ -17,6 +19,8 @@ BATCH = 500
 T = TypeVar("T")
 Build = tuple[str, str]
 """The release and the digest of an environment."""
+ENTRY = TypeAdapter(RunEntry)
+LEVELS = TypeAdapter(list[Acceptance])
 
 
 class EntryError(HistoryError):
@@ -27,47 +31,60 @@ def checked(entry: RunEntry) -> RunEntry:
     """Return an entry with its time in UTC.
 
     Raises:
-        EntryError: its time cannot be read, it has a cell twice, or a time or a ratio that is no positive number.
+        EntryError: it has a cell twice; or a value that is none, such as a time of 0 seconds, see ``entries``.
     """
     names = [cell.cell for cell in entry.cells]
     if len(set(names)) < len(names):
-        raise EntryError(Problem(f"run {entry.run} was not added to the history: it has a cell twice"))
-    for cell in entry.cells:
-        numbers = (cell.seconds, cell.seconds_low, cell.seconds_high, cell.ratio, cell.ratio_low, cell.ratio_high)
-        if not all(number is None or (number > 0 and math.isfinite(number)) for number in numbers):
-            reason = f"{cell.cell} has a time or a ratio that is no positive number"
-            raise EntryError(Problem(f"run {entry.run} was not added to the history: {reason}"))
-    return replace(entry, at=in_utc(entry.at, f"run {entry.run}"))
-
-
-def in_utc(at: str, what: str) -> str:
-    """Return a time as the history keeps it, ``2026-11-20T02:30:00Z``, so that text sorts as time does.
-
-    Raises:
-        EntryError: it is no time, or it has no offset.
-    """
+        raise EntryError(Problem(f"run {_shown(entry)} was not added to the history: it has a cell twice"))
     try:
-        time = datetime.fromisoformat(at)
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
-        hint = "a time is written as 2026-11-20T02:30:00Z"
-        raise EntryError(Problem(f"{what} was not added to the history: it is of {at!r}", hint=hint))
-    return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        entry = ENTRY.validate_python(entry)
+    except ValidationError as error:
+        reason = _reason(entry, error.errors(include_url=False)[0])
+        raise EntryError(Problem(f"run {_shown(entry)} was not added to the history: {reason}")) from error
+    return replace(entry, at=in_utc(entry.at))
+
+
+def _reason(entry: RunEntry, error: ErrorDetails) -> str:
+    """Return what is wrong with an entry; a cell has its name."""
+    match error["loc"]:
+        case ("cells", int(number), *rest) if rest:
+            return f"{printable(str(entry.cells[number].cell))}: {mistake(error, '.'.join(map(str, rest)))}"
+    return mistake(error)
+
+
+def _shown(entry: RunEntry) -> str:
+    return printable(str(entry.run), MAX_SHOWN)
+
+
+def in_utc(at: str) -> str:
+    """Return a time as the history keeps it, ``2026-11-20T02:30:00Z``, so that text sorts as time does."""
+    return f"{time_with_offset(at):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def add_run(connection: Connection, entry: RunEntry) -> bool:
     """Add a run that was checked, or replace it; return whether anything changed."""
-    stored = connection.execute(
-        select(RunTable.id, RunTable.content, RunTable.rounds, RunTable.changes).where(RunTable.run == entry.run)
-    ).one_or_none()
+    columns = (RunTable.id, RunTable.content, RunTable.kind, RunTable.rounds, RunTable.changes)
+    stored = connection.execute(select(*columns).where(RunTable.run == entry.run)).one_or_none()
     if stored is not None:
-        rounds, changes = entry.extent
-        if stored.content == entry.digest or rounds < stored.rounds or changes < stored.changes:
+        if not _replaces(entry, stored):
             return False
         _delete(connection, [stored.id])
     _insert(connection, entry)
     return True
+
+
+def _replaces(entry: RunEntry, stored: Row[*tuple[Any, ...]]) -> bool:
+    """Return whether an entry replaces what is stored of its run.
+
+    A copy of a run never replaces the run itself, and the run always replaces a copy: who sent that knows less of it.
+    """
+    if (entry.kind == "import") != (stored.kind == "import"):
+        return entry.kind != "import"
+    if stored.content == entry.digest:
+        return False
+    extent = (stored.rounds, stored.changes)
+    is_damaged = not all(isinstance(number, int) for number in extent)
+    return is_damaged or all(new >= old for new, old in zip(entry.extent, extent, strict=True))
 
 
 def _insert(connection: Connection, entry: RunEntry) -> None:
@@ -114,7 +131,16 @@ def _measurement(
 
 
 def add_levels(connection: Connection, acceptances: Sequence[Acceptance]) -> int:
-    """Add the accepted levels that are not stored, one for each cell; return their number."""
+    """Add the accepted levels that are not stored, one for each cell; return their number.
+
+    Raises:
+        EntryError: a level has a value that is none, such as a time without an offset.
+    """
+    try:
+        acceptances = LEVELS.validate_python(list(acceptances))
+    except ValidationError as error:
+        reason = mistake(error.errors(include_url=False)[0])
+        raise EntryError(Problem(f"a level was not added to the history: {reason}")) from error
     cells = _cell_ids(connection, [cell for acceptance in acceptances for cell in acceptance.cells])
     keys = (LevelTable.cell_id, LevelTable.device, LevelTable.run, LevelTable.at)
     stored = {tuple(row) for row in connection.execute(select(*keys))}
@@ -122,7 +148,7 @@ def add_levels(connection: Connection, acceptances: Sequence[Acceptance]) -> int
     for acceptance in acceptances:
         row = {name: value for name, value in asdict(acceptance).items() if name != "cells"}
         for cell in acceptance.cells:
-            at = in_utc(acceptance.at, f"the level of {cell}")
+            at = in_utc(acceptance.at)
             rows[cells[cell], acceptance.device, acceptance.run, at] = {**row, "at": at, "cell_id": cells[cell]}
     new = [row for key, row in rows.items() if key not in stored]
     if new:

@@ -15,6 +15,7 @@ from pydantic import ConfigDict, TypeAdapter
 from runner.core.errors import Problem, RecordError, RunnerError
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
+from runner.core.locks import changing
 from runner.core.model.cells import environment_of
 from runner.history.entries import Acceptance, series_device
 from runner.store.documents import NewerVersionError, newest, save, upgrade
@@ -60,11 +61,7 @@ def read_anchors(reports: Path, device: str) -> dict[str, CellAnchor]:
 
 
 def write_anchors(
-    reports: Path,
-    device: str,
-    anchors: Mapping[str, CellAnchor],
-    acceptance: Acceptance | None = None,
-    read: Mapping[str, CellAnchor] | None = None,
+    reports: Path, device: str, anchors: Mapping[str, CellAnchor], read: Mapping[str, CellAnchor] | None = None
 ) -> None:
     """Replace the anchors of a device; those of other devices stay, and so do acceptances.
 
@@ -72,9 +69,34 @@ def write_anchors(
         reports: the folder that holds the runs.
         device: as ``device_of`` names it.
         anchors: id of a cell -> its anchor.
-        acceptance: what a person accepts at the same time; it is added to the others.
         read: the anchors that ``anchors`` were derived from: what a person has accepted since then stays.
+
+    Raises:
+        RunnerError: the file is damaged, or cannot be written.
     """
+    with changing(reports / FILE):
+        _replace(reports, device, anchors, None, read)
+
+
+def accept_anchors(reports: Path, acceptance: Acceptance) -> None:
+    """Make the run of an acceptance the anchor of its cells; all else stays.
+
+    Raises:
+        RunnerError: the file is damaged, or cannot be written.
+    """
+    with changing(reports / FILE):
+        anchors = read_anchors(reports, acceptance.device)
+        anchors |= dict.fromkeys(acceptance.cells, CellAnchor(acceptance.run, accepted=True))
+        _replace(reports, acceptance.device, anchors, acceptance, None)
+
+
+def _replace(
+    reports: Path,
+    device: str,
+    anchors: Mapping[str, CellAnchor],
+    acceptance: Acceptance | None,
+    read: Mapping[str, CellAnchor] | None,
+) -> None:
     stored = _stored(reports)
     current = stored.devices.get(device, {}) if read is not None else {}
     accepted = {

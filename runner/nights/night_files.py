@@ -9,7 +9,7 @@ from runner.core.json import Document, parse_object
 from runner.history.entries import Kind
 from runner.nights.night import KIND, NIGHT, Night
 from runner.store.documents import NewerVersionError, save, upgrade
-from runner.store.run import NIGHTS, Run
+from runner.store.run import NIGHTS, Run, is_ahead
 from runner.store.shapes import value_of
 
 MAX_BYTES = 64 << 20
@@ -27,8 +27,12 @@ def night_path(reports: Path, run: str) -> Path:
 
 
 def night_names(reports: Path) -> list[str]:
-    """Return the names of the files of nights without their ending, which are runs, sorted."""
-    return sorted(path.stem for path in nights_folder(reports).glob("[!.]*.json"))
+    """Return the names of the files of nights without their ending, which are runs, oldest first.
+
+    Those that are named after a time in the future come first: for years they would be the last night.
+    """
+    names = sorted(path.stem for path in nights_folder(reports).glob("[!.]*.json"))
+    return sorted(names, key=lambda name: not is_ahead(name))
 
 
 def night_of(run: Run) -> Path:
@@ -49,8 +53,19 @@ def run_kind(run: Run) -> Kind:
 
 
 def write_night(night: Night, reports: Path) -> Path:
-    """Write a night, replacing its file as a whole; return the path."""
+    """Write a night, replacing its file as a whole; return the path.
+
+    Raises:
+        NewerVersionError: a newer program wrote the file, and knows more of the night.
+        RecordError: it cannot be written.
+    """
     path = night_path(reports, night.run)
+    try:
+        upgrade(_document(path), path, KIND)
+    except NewerVersionError:
+        raise
+    except (RecordError, OSError):  # it is missing, or damaged
+        pass
     save(path, json.dumps(night.json(), indent=1, allow_nan=False) + "\n")
     return path
 
@@ -73,12 +88,15 @@ def read_night(path: Path) -> Night:
         RecordError: the file cannot be read, or is no night.
     """
     try:
-        document = {"version": 1, **parse_object(read_bounded(path, MAX_BYTES), path, 1), "run": path.stem}
-        return value_of(_upgraded(document, path), NIGHT)
+        return value_of(_upgraded(_document(path), path), NIGHT)
     except OSError as error:
         raise RecordError(Problem(f"{path} cannot be read: {error.strerror or error}")) from error
     except ValueError as error:
         raise RecordError(Problem(f"{path} is damaged: {error}")) from error
+
+
+def _document(path: Path) -> Document:
+    return {"version": 1, **parse_object(read_bounded(path, MAX_BYTES), path, 1), "run": path.stem}
 
 
 def _upgraded(document: Document, path: Path) -> Document:

@@ -17,6 +17,7 @@ from runner.backends.lock_file import LOCK_BYTES
 from runner.core.bounds import STRICT
 from runner.core.errors import RecordError, RunnerError
 from runner.core.files import read_bounded
+from runner.core.locks import changing
 from runner.store.documents import newest, read_value, save
 
 FOLDER = "locks"
@@ -83,12 +84,18 @@ def current_lock(reports: Path, folder: str, matrix_lock: Path | None) -> Path |
 
 
 def use(reports: Path, folder: str, release: str, matrix_lock: Path | None) -> None:
-    """Have nights use the lock of a release instead of the matrix's; an empty release has them use the matrix's."""
-    stored = {name: of for name, of in _stored(reports).items() if name != folder}
-    if release:
-        stored[folder] = UsedRelease(release, lock_hash(matrix_lock))
-    document = {"version": newest(KIND), **asdict(CurrentLocks(stored))}
-    save(reports / FOLDER / FILE, json.dumps(document, indent=1) + "\n")
+    """Have nights use the lock of a release instead of the matrix's; an empty release has them use the matrix's.
+
+    Raises:
+        RunnerError: ``current.json`` is damaged, or cannot be written.
+    """
+    path = reports / FOLDER / FILE
+    with changing(path):
+        stored = {name: of for name, of in _stored(reports).items() if name != folder}
+        if release:
+            stored[folder] = UsedRelease(release, lock_hash(matrix_lock))
+        document = {"version": newest(KIND), **asdict(CurrentLocks(stored))}
+        save(path, json.dumps(document, indent=1) + "\n")
 
 
 def lock_hash(lock: Path | None) -> str:

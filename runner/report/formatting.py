@@ -122,7 +122,8 @@ def few(items: Sequence[str], limit: int = 4) -> str:
 def date(run: str) -> str:
     """Return the time in a run's id, ``2026-11-20 10:45 UTC``; empty if the id has none."""
     day, _, clock = run[:15].partition("-")
-    if not (day.isdigit() and clock.isdigit() and len(day) == 8 and len(clock) == 6):
+    digits = f"{day}{clock}"
+    if not (digits.isascii() and digits.isdigit() and len(day) == 8 and len(clock) == 6):
         return ""
     return f"{day[:4]}-{day[4:6]}-{day[6:]} {clock[:2]}:{clock[2:4]} UTC"
 

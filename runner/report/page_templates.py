@@ -37,6 +37,15 @@ IN_FOLDER, END_IN_FOLDER = "<!--in-folder-->", "<!--/in-folder-->"
 """Comments around links to files that only the folder of a run has; a page escapes text that looks like them."""
 _IN_FOLDER = re.compile(f"{IN_FOLDER}.*?{END_IN_FOLDER}", re.DOTALL)
 
+POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:"
+"""What a page may load: nothing. Its own script has its hash."""
+_START = re.compile(
+    r'\s*<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    r'<meta name="viewport" content="[^"<>]*">\n<meta http-equiv="Content-Security-Policy" content="([^"<>]*)">\n'
+)
+METAS = 3
+"""Elements at the start of a page that could change what it may load; a further one could lead to another page."""
+
 HUES = {"torch": 14, "torch7": 330, "tensorflow": 38, "keras": 350, "theano": 265, "jax": 190, "numpy": 150}
 OTHER_HUE = 90
 LIGHT = (58, 34)
@@ -61,6 +70,21 @@ def page_of_site(page: str) -> str:
     return _IN_FOLDER.sub("", page)
 
 
+def is_harmless(page: str) -> bool:
+    """Return whether a page starts as those of this program do, so that it can run no script and load nothing."""
+    start = _START.match(page)
+    policies = (POLICY, f"{POLICY}; script-src '{script_of_pages()[1]}'")
+    return start is not None and start[1] in policies and page.lower().count("<meta") == METAS
+
+
+@functools.cache
+def script_of_pages() -> tuple[str, str]:
+    """Return the script of a page, and its hash for the policy."""
+    script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return script, f"sha256-{digest}"
+
+
 def template(
     name: str,
     releases: Mapping[str, EnvironmentRelease],
@@ -79,8 +103,7 @@ def template(
     """
     of_releases = colours(releases)
     positions = {release: index for index, release in enumerate(of_releases)}
-    script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    script, script_hash = script_of_pages()
     of_page: dict[str, Any] = {
         "colours": of_releases,
         "lines": lines,
@@ -89,7 +112,7 @@ def template(
         "shown_timelines": SHOWN_TIMELINES,
         "max_timelines": MAX_TIMELINES,
         "timeline_picture": lambda line: Markup(picture(line)),  # noqa: S704  it escapes its names
-        "script_hash": f"sha256-{digest}" if axis_scale else "",
+        "script_hash": script_hash if axis_scale else "",
         "swatch": lambda environment: _swatch(positions.get(environment)),
         "release_name": lambda environment: releases[environment].name if environment in releases else environment,
         "shown_failures": SHOWN_FAILURES,
@@ -142,6 +165,7 @@ def environment() -> jinja2.Environment:
         end_in_folder=Markup(END_IN_FOLDER),  # noqa: S704  a constant
         errors=ERRORS + NETWORKS,
         in_folder=Markup(IN_FOLDER),  # noqa: S704  a constant
+        policy=Markup(POLICY),  # noqa: S704  a constant
         mean_note=formatting.sentence(comparison_notes.MEAN),
         mean_sentences=wording.mean_sentences,
         speedup_range=wording.speedup_range,

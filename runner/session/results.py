@@ -32,7 +32,7 @@ from runner.report.page import arrange
 from runner.stats.intervals import MARGIN
 from runner.store.documents import save
 from runner.store.profile_files import read_profiles
-from runner.store.run import Run, runs
+from runner.store.run import Run, is_ahead, runs
 
 
 def find_run(reports: Path, name: str | None) -> Run:
@@ -48,6 +48,8 @@ def find_run(reports: Path, name: str | None) -> Run:
         stored = runs(reports)
     except OSError as error:
         raise UsageError(file_problem(error, reports, "read")) from error
+    if name is None:
+        warn_ahead(stored)
     for run in stored:
         if run.id == name or (name is None and has_records(run)):
             return run
@@ -65,6 +67,16 @@ def has_records(run: Run) -> bool:
     except RecordError as error:
         warn_unreadable(run, error)
         return False
+
+
+def warn_ahead(stored: Sequence[Run]) -> None:
+    """Warn of runs whose names are times in the future, where the newest run is looked for."""
+    future = [run.id for run in stored if is_ahead(run.id)]
+    if future:
+        names = f"{future[0]} and {len(future) - 1} more" if len(future) > 1 else future[0]
+        advice = "remove what was measured under a wrong clock, or set the clock"
+        sentence = f"run {names}: named after a time in the future, and not taken for the newest; {advice}"
+        warnings.warn(sentence, DamagedRunWarning, stacklevel=2)
 
 
 def warn_unreadable(run: Run, error: RunnerError) -> None:

@@ -19,12 +19,13 @@ from runner.analysis.time_intervals import Ends, time_intervals
 from runner.core.errors import Problem, RecordError
 from runner.core.model import Cell
 from runner.core.model.cells import is_control
+from runner.core.text import path_text
 from runner.history.entries import BoardEntry, CellEntry, ChangeEntry, RunEntry
 from runner.nights.night import NightChange
 from runner.nights.night_files import night_of, read_night, run_kind
 from runner.store.run import Run
 
-RUN_ID = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-")
+RUN_ID = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-", re.ASCII)
 
 
 def run_entry(analysis: Analysis, run: Run) -> RunEntry:
@@ -48,7 +49,7 @@ def run_entry(analysis: Analysis, run: Run) -> RunEntry:
         **(_devices(boards.values()) if measured_elsewhere(results) else _device(results)),
         backend=_text(header, "backend"),
         harness=_text(header, "harness"),
-        source=str(run.path.absolute()),
+        source=path_text(run.path),
         cells=tuple(replace(cell, board=boards.get(cell.cell)) for cell in _cells(analysis)),
         changes=tuple(map(change_entry, read_night(night_of(run)).changes)) if kind == "night" else (),
     )

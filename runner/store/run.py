@@ -9,12 +9,13 @@ has the checksum of the file.
 
 import errno
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,10 @@ from runner.store.records import StoredRecord, decode, record_of, stored
 LOCK = ".lock"
 NIGHTS = "nights"
 """The folder in the reports that holds a file for each night, and the runs that confirmed its changes."""
+START = re.compile(r"[0-9]{8}-[0-9]{6}-")
+"""How the id of a run begins, see ``new_id``."""
+CLOCK_ERROR = timedelta(hours=1)
+"""How far the clocks of hosts that share a folder may be apart."""
 MAX_RECORD_BYTES = 64 << 20
 """The largest record: three million samples."""
 
@@ -283,8 +288,28 @@ def _names_path(path: Path) -> Iterator[None]:
         raise
 
 
-def runs(reports: Path) -> list[Run]:
+def is_ahead(name: str, now: datetime | None = None) -> bool:
+    """Return whether the id of a run names a time in the future: the clock was wrong when it was measured, or is now.
+
+    >>> is_ahead("20360101-000000-ab12", datetime(2026, 11, 20, tzinfo=UTC))
+    True
+
+    Args:
+        name: of the run.
+        now: by default, what the clock shows.
+    """
+    limit = (now or datetime.now(UTC)).astimezone(UTC) + CLOCK_ERROR
+    return bool(START.match(name)) and name[:15] > f"{limit:%Y%m%d-%H%M%S}"
+
+
+def runs(reports: Path, now: datetime | None = None) -> list[Run]:
     """Return the runs in a reports folder, newest first; a folder without a plan that can be read is ignored.
+
+    Those that are named after a time in the future come last: for years they would be the newest.
+
+    Args:
+        reports: the folder that has them in ``runs``.
+        now: by default, what the clock shows.
 
     Raises:
         UsageError: the folder cannot be read.
@@ -300,4 +325,5 @@ def runs(reports: Path) -> list[Run]:
     for path in paths:
         with suppress(OSError):
             times[path] = (path / PLAN).stat().st_mtime_ns
-    return [Run(path) for path in sorted(times, key=lambda path: (path.name[:15], times[path]), reverse=True)]
+    newest = sorted(times, key=lambda path: (path.name[:15], times[path]), reverse=True)
+    return [Run(path) for path in sorted(newest, key=lambda path: is_ahead(path.name, now))]

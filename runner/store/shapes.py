@@ -10,15 +10,14 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails, to_json
+from pydantic_core import to_json
 
-from runner.core.bounds import LARGEST
+from runner.core.bounds import LARGEST, mistake
 from runner.core.json import Document
 
 Value = TypeVar("Value")
 
 MAX_DEPTH = 100
-MAX_SHOWN = 40  # characters of a value in a message
 UNBOUNDED = f"it holds a number beyond {LARGEST:.0e}, or is nested more than {MAX_DEPTH} deep"
 
 
@@ -33,7 +32,7 @@ def checked(document: Document, shape: TypeAdapter[Any]) -> Document:
     try:
         document_of_shape: Document = shape.validate_python(document)
     except ValidationError as error:
-        raise ValueError(_sentence(error.errors(include_url=False)[0])) from error
+        raise ValueError(mistake(error.errors(include_url=False)[0])) from error
     return document_of_shape
 
 
@@ -64,21 +63,4 @@ def json_value(content: bytes, shape: TypeAdapter[Value]) -> Value:
     try:
         return shape.validate_json(content)
     except ValidationError as error:
-        raise ValueError(_sentence(error.errors(include_url=False)[0])) from error
-
-
-def _sentence(error: ErrorDetails) -> str:
-    """Return what is wrong with a field: its name, what it should be, and what it is."""
-    names = [str(part) for part in error["loc"] if str(part).isidentifier() or str(part).isdigit()]
-    field = ".".join(names) or "the file"
-    if error["type"] == "missing":
-        return f"{field} is missing"
-    _, should, rest = error["msg"].partition(" should ")
-    return f"{field}: {f'it should {rest}' if should else error['msg']}, not {_shown(error['input'])}"
-
-
-def _shown(value: object) -> str:
-    """Return the start of a value as ASCII, without control characters."""
-    if isinstance(value, (dict, list)):
-        return "an object" if isinstance(value, dict) else "a list"
-    return ascii(value)[:MAX_SHOWN]
+        raise ValueError(mistake(error.errors(include_url=False)[0])) from error

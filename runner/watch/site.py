@@ -1,7 +1,7 @@
 """Writes a static site: what changed, the trends of the history, and the page of each stored run."""
 
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,26 +11,33 @@ from runner.core.files import read_bounded
 from runner.history.entries import ChangeEntry, RunRow, series_device
 from runner.history.location import sqlite_path
 from runner.report.formatting import counted
-from runner.report.page_templates import page_of_site
+from runner.report.page_templates import is_harmless, page_of_site
 from runner.report.run_summary import NAME, RunSummary, read_summary
 from runner.report.site import site
-from runner.report.trends import Trend, changes_together, trends_of
+from runner.report.trends import Trend, changes_together, instant, trends_of
 from runner.session.remember import history_url
 from runner.session.results import has_records, write_report
 from runner.store.documents import MAX_BYTES, save, unreadable
-from runner.store.run import Run, runs
+from runner.store.run import CLOCK_ERROR, Run, runs
 from runner.watch.imports import stored_entries
 from runner.watch.series.rebuild import rebuild_missing
 
 if TYPE_CHECKING:
     from runner.history.database import History
 
-COPIED = ("index.html", "report.md", "plan.json")
+PAGE = "index.html"
+COPIED = (PAGE, "report.md", "plan.json")
 """Files of a run that the site has, too; samples and logs stay in the run's folder."""
 
 
 def write_site(
-    reports: Path, folder: Path, margin: float, note: Callable[[str], None], history: str | None = None
+    reports: Path,
+    folder: Path,
+    margin: float,
+    note: Callable[[str], None],
+    history: str | None = None,
+    *,
+    now: datetime | None = None,
 ) -> Path:
     """Write the site; return the path of its index.
 
@@ -42,6 +49,7 @@ def write_site(
         margin: the change that counts as none, for runs whose report has to be written first.
         note: prints a line for people.
         history: the URL of the history, as ``--history`` gives it.
+        now: by default, what the clock shows; runs of the future are not taken for the newest.
 
     Raises:
         UsageError: there is neither a run nor a history, or the site cannot be written.
@@ -63,27 +71,36 @@ def write_site(
             continue
         _copy(run, folder / "runs" / run.id)
     rebuild_missing(reports, url, margin, note, stored_entries(reports, margin))
-    with History.open(url) as database:
-        for name, content in site(_trends(database), summaries, _newest(database), margin):
+    with History.open(url, only_reads=True) as database:
+        past = _past(database, now or datetime.now(UTC), note)
+        newest = max((instant(row.at) for row in past), default=None)
+        for name, content in site(_trends(database, past), summaries, newest, margin):
             save(folder / name, content)
     note(f"{counted(len(summaries), 'run')} in {folder}")
     return folder / "index.html"
 
 
-def _trends(history: "History") -> Iterator[Trend]:
+def _past(history: "History", now: datetime, note: Callable[[str], None]) -> Sequence[RunRow]:
+    """Return the runs of a history that do not lie in the future; all of them where all do."""
+    stored = history.runs()
+    past = [row for row in stored if instant(row.at) <= now + CLOCK_ERROR]
+    if len(past) < len(stored):
+        note(f"{counted(len(stored) - len(past), 'run')} of the history in the future, not taken for the newest")
+    return past or stored
+
+
+def _trends(history: "History", past: Sequence[RunRow]) -> Iterator[Trend]:
     """Yield the trends of a history, with accepted levels and the regressions that stand.
 
     The history is read twice: a night's change points depend on all cells, and no more than one trend is held.
     """
     changes = changes_together(trends_of(history.all_series(), {}, {}))
-    return trends_of(history.all_series(), history.levels(), _regressions(history), changes)
+    return trends_of(history.all_series(), history.levels(), _regressions(history, past), changes)
 
 
-def _regressions(history: "History") -> dict[tuple[str, str, str], ChangeEntry]:
+def _regressions(history: "History", past: Sequence[RunRow]) -> dict[tuple[str, str, str], ChangeEntry]:
     """Return (cell, device, host) -> the confirmed change of the last night of the device that still stands."""
-    last = {
-        (series_device(row.backend, row.device_name), row.host): row.run for row in history.runs() if _is_night(row)
-    }
+    last = {(series_device(row.backend, row.device_name), row.host): row.run for row in past if _is_night(row)}
     return {
         (change.cell, device, host): change
         for (device, host), run in last.items()
@@ -96,14 +113,9 @@ def _is_night(row: RunRow) -> bool:
     return row.kind == "night" or row.changes > 0
 
 
-def _newest(history: "History") -> datetime | None:
-    """Return when the newest run started; None without a run."""
-    return max((datetime.fromisoformat(row.at) for row in history.runs()), default=None)
-
-
 def _summary(run: Run, margin: float) -> RunSummary:
-    """Return the summary of a run; its report is written first if it has none, or one of an older program."""
-    if not ((run.path / NAME).exists() and (run.path / "index.html").exists()):
+    """Return the summary of a run; its report is written first if it has none, or one of another program."""
+    if not ((run.path / NAME).exists() and _has_harmless_page(run)):
         write_report(analyse_run(run, margin), run)
     try:
         return read_summary(run.path)
@@ -112,12 +124,20 @@ def _summary(run: Run, margin: float) -> RunSummary:
         return read_summary(run.path)
 
 
+def _has_harmless_page(run: Run) -> bool:
+    """Return whether the page of a run can be published: somebody else may have put it into the folder."""
+    try:
+        return is_harmless(read_bounded(run.path / PAGE, MAX_BYTES).decode(errors="replace"))
+    except OSError:
+        return False
+
+
 def _copy(run: Run, folder: Path) -> None:
     for name in COPIED:
         try:
             content = read_bounded(run.path / name, MAX_BYTES)
         except OSError as error:
             raise unreadable(run.path / name, error) from error
-        if name == "index.html":
+        if name == PAGE:
             content = page_of_site(content.decode(errors="replace")).encode()
         save(folder / name, content)

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from runner.core.model import SKIP_CODES
 from runner.matrix import WORKLOADS
-from tests.fuzz import examples, plans, wire
+from tests.fuzz import databases, examples, plans, wire
 from tests.fuzz.draws import Draws
 from tests.fuzz.edits import Edit, draw_bytes, draw_edit, edited
 from tests.fuzz.folders import stored_files
 from tests.fuzz.limits import ROOT
-from tests.fuzz.values import RAW, TEXTS, to_json
+from tests.fuzz.values import NUMBERS, RAW, TEXTS, to_json
 from tests.fuzz.views import VIEWS
 
 
@@ -240,6 +240,36 @@ def session(draws: Draws) -> dict[str, Any]:
     return {"changes": changes, "view": draws.pick([view for view in VIEWS if view not in {"nightly", "resume"}])}
 
 
+BYTES: tuple[Any, ...] = tuple(
+    {kind: digits}
+    for kind in ("hex", "text")
+    for digits in ("", "00", "ff", "c328", "2d31", "6100", "eda080", "41" * 9)
+)
+"""Bytes, and texts that are not UTF-8."""
+TIMES = (
+    *("", "x", "2026", "2026-02-30T00:00:00Z", "2026-01-01T00:00:00", "2026-01-01T00:00:00+14:00"),
+    *("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2036-01-01T00:00:00Z", "1970-01-01T00:00:00Z"),
+    *("2026-W01-1T00:00Z", "٢٠٢٦-01-01T00:00:00Z"),
+)
+
+
+def database(draws: Draws) -> dict[str, Any]:
+    """Return changes to the rows of a history, and what is shown of it."""
+    names = databases.tables()
+    is_loose = draws.chance(1, 2)
+    changes = [_change_of_row(draws, names) for _ in range(1 + draws.below(4))]
+    if is_loose and draws.chance(1, 6):
+        changes.append([draws.pick(list(names)), draws.below(12), "twice", None])
+    return {"view": draws.pick(list(databases.VIEWS)), "is_loose": is_loose, "changes": changes}
+
+
+def _change_of_row(draws: Draws, names: Mapping[str, Sequence[str]]) -> list[Any]:
+    table = draws.pick(("measurements", "measurements", "measurements", "runs", "runs", *names))
+    column = draws.pick(names[table])
+    values = draws.pick((NUMBERS, NUMBERS, TEXTS, BYTES, (None, True), TIMES if column == "at" else NUMBERS))
+    return [table, draws.below(12), column, draws.pick(values)]
+
+
 GENERATORS: Mapping[str, Callable[[Draws], Any]] = {
     "matrix": matrix,
     "planning": planning,
@@ -248,6 +278,7 @@ GENERATORS: Mapping[str, Callable[[Draws], Any]] = {
     "folder": folder,
     "wire": conversation,
     "session": session,
+    "database": database,
 }
 """Target -> the generator of its inputs."""
 

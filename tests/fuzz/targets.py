@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.fuzz.databases import run_database
 from tests.fuzz.folders import run_folder
 from tests.fuzz.plans import run_machine, run_matrix, run_planning
 from tests.fuzz.runs import run_session
@@ -18,6 +19,7 @@ TARGETS: dict[str, Callable[[Any], None]] = {
     "folder": run_folder,
     "wire": run_wire,
     "session": run_session,
+    "database": run_database,
 }
 CORPORA = Path(__file__).parent / "corpora"
 

@@ -16,7 +16,16 @@ from tests.fuzz.strategies import GENERATORS, inputs
 from tests.fuzz.targets import TARGETS, corpus, from_bytes
 from tests.fuzz.values import RAW, to_json
 
-EXAMPLES = {"matrix": 150, "planning": 25, "machine": 60, "document": 100, "folder": 60, "wire": 400, "session": 20}
+EXAMPLES = {
+    "matrix": 150,
+    "planning": 25,
+    "machine": 60,
+    "document": 100,
+    "folder": 60,
+    "wire": 400,
+    "session": 20,
+    "database": 60,
+}
 """Target -> new inputs; some seconds for each target on a slow machine."""
 KEPT = [(target, name, value) for target in TARGETS for name, value in corpus(target)]
 

@@ -4,9 +4,10 @@
 ``runner build --push`` writes it. Every host that has the file pulls these images instead of building its own.
 """
 
-import threading
+import os
 from collections.abc import Mapping
 from contextlib import closing, suppress
+from hashlib import sha256
 from pathlib import Path
 
 from docker.errors import APIError
@@ -20,7 +21,9 @@ from runner.backends.docker.options import Recipe
 from runner.backends.docker.refusals import refusal
 from runner.core.errors import EngineError, Problem, ProvisionError, UsageError, file_problem
 from runner.core.files import write_whole
+from runner.core.locks import changing
 from runner.core.outages import is_passing_error
+from runner.core.paths import cache_folder
 from runner.core.text import REASON_LENGTH, printable
 
 SILENT_SECONDS = 300
@@ -43,7 +46,8 @@ class TeamImages:
             UsageError: the file cannot be read, is not TOML, or names something else than ``repository@digest``.
         """
         self._path = path
-        self._writing = threading.Lock()
+        name = sha256(os.fsencode(path.absolute())).hexdigest()[:12]
+        self._lock = cache_folder(os.environ) / f"images-{name}.lock"  # a folder of a project gets no further file
         self._images = self._read()
 
     def _read(self) -> dict[str, str]:
@@ -70,8 +74,9 @@ class TeamImages:
 
         Raises:
             ProvisionError: the file cannot be written.
+            RunnerError: another process changes it, and does not end.
         """
-        with self._writing:
+        with changing(self._path, self._lock):
             self._images = {**self._read(), recipe.registry_tag(architecture): image}
             lines = (f'"{name}" = "{value}"\n' for name, value in sorted(self._images.items()))
             try:

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import string
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -15,6 +16,10 @@ from runner.matrix.model_file.source import MAX_SOURCE_BYTES, PythonSource, pars
 MAX_BYTES = 16 << 20
 """All files together: they are sent to each server, 4/3 as long in base64."""
 MAX_FILES = 1000
+MAX_MARKS = 500_000
+"""Words and signs of all Python files, about 2.5 MB of usual code. A syntax tree takes up to 1.8 KB for each (1 MiB of
+``a;`` on Python 3.11; ``a,`` 1.4 KB, ``a<`` 0.8 KB, ``a and`` 0.3 KB), so that all of them take at most 0.9 GB."""
+PARTS_OF_WORDS = (string.ascii_letters + string.digits + "_").encode() + bytes(range(128, 256))
 FRAMEWORK_PACKAGES = frozenset({"torch", "tensorflow", "keras", "jax", "jaxlib", "theano", "lasagne", "numpy"})
 NEVER_TAKEN = FRAMEWORK_PACKAGES | sys.stdlib_module_names
 """Modules of these names beside a model file do not travel: they would hide those of Python and of the environment."""
@@ -52,13 +57,26 @@ class Folder:
         self.files: dict[str, bytes] = {}
         self.sources: dict[str, PythonSource] = {}
         self.problems: list[Problem] = []
-        self.entry = self._add_source(entry.name, content)
+        self._marks = 0
+        try:
+            self.entry = self._add_source(entry.name, content)
+        except FileMistakeError as mistake:
+            message, hint = mistake.args
+            raise MatrixError(Problem(message, hint=hint)) from mistake
         waiting = [self.entry]
-        while waiting:
-            waiting += self._add_imports(waiting.pop())
+        try:
+            while waiting:
+                waiting += self._add_imports(waiting.pop())
+        except FileMistakeError as mistake:  # whatever else it imports is not read
+            self.problems.append(self.entry.problem(None, *mistake.args))
 
     def _add_source(self, name: str, content: bytes | None = None) -> PythonSource:
-        """Read a Python file; raises MatrixError where it cannot be read, is too large, or is not Python."""
+        """Read a Python file.
+
+        Raises:
+            MatrixError: it cannot be read, is too large, or is not Python.
+            FileMistakeError: it is too large together with the files that were read before.
+        """
         path = self.path / name
         try:
             content = read_bounded(path, MAX_SOURCE_BYTES) if content is None else content
@@ -66,9 +84,20 @@ class Folder:
             raise MatrixError(Problem(f"there is no {path}", hint="name a model file, or its folder")) from None
         except OSError as error:
             raise MatrixError(file_problem(error, path, "read")) from error
+        self._count(content)
         source = parse_source(content, name, str(path))
         self.files[name], self.sources[name] = content, source
         return source
+
+    def _count(self, content: bytes) -> None:
+        """Count a Python file before it is parsed; raises FileMistakeError where it is too much."""
+        hint = "import less, or install what it imports in the environments"
+        if len(self.files) >= MAX_FILES:
+            raise FileMistakeError(f"it imports more than {MAX_FILES:,} files of its folder", hint)
+        self.check_size(hint, len(content))
+        self._marks += len(b" ".join(content.split()).translate(None, PARTS_OF_WORDS))
+        if self._marks > MAX_MARKS:
+            raise FileMistakeError(f"its Python files have more than {MAX_MARKS:,} words and signs", hint)
 
     def _add_imports(self, source: PythonSource) -> list[PythonSource]:
         """Read the modules that a file imports and that were not read before; return them."""
@@ -142,12 +171,11 @@ class Folder:
             raise FileMistakeError(f"{name} cannot be read: {error.strerror}", hint) from error
         self.check_size()
 
-    def check_size(self) -> None:
-        """Raise FileMistakeError where the files are too large together."""
-        total = sum(map(len, self.files.values()))
+    def check_size(self, hint: str = "use a part of the data, or draw it in the class", extra: int = 0) -> None:
+        """Raise FileMistakeError where the files, and extra bytes, are too large together."""
+        total = sum(map(len, self.files.values())) + extra
         if total > MAX_BYTES:
             message = f"the files of the network have {units.memory(total)} or more together; "
-            hint = "use a part of the data, or draw it in the class"
             raise FileMistakeError(f"{message}{units.memory(MAX_BYTES)} are allowed", hint)
 
 

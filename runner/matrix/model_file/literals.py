@@ -16,6 +16,7 @@ GIVEN = ("random", "device", "precision", "weights")
 """What the program gives a class besides the sizes of the case."""
 CASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 """Names of cases are parts of the names of files."""
+_SURROGATE = re.compile("[\ud800-\udfff]")  # no file can hold one, so the stored plan would be another
 LARGEST_NUMBER = 1 << 53  # beyond, JSON readers may round
 WRITE_OUT = "write the value out: the file is read without running it"
 PRECISIONS = get_args(Precision)
@@ -152,7 +153,9 @@ def _is_size(value: object) -> bool:
         return all(map(_is_size, value))
     if isinstance(value, int):
         return abs(value) <= LARGEST_NUMBER
-    return isinstance(value, str) or (isinstance(value, float) and math.isfinite(value))
+    if isinstance(value, str):
+        return _SURROGATE.search(value) is None
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def _as_json(value: Any) -> Any:  # noqa: ANN401 - a size

@@ -67,7 +67,7 @@ def parse_source(content: bytes, name: str, path: str) -> PythonSource:
     """
     try:
         text = importlib.util.decode_source(content)
-    except (UnicodeDecodeError, LookupError, SyntaxError) as error:
+    except (ValueError, LookupError, SyntaxError) as error:  # an encoding may raise any UnicodeError
         message = f"{path} is not text that Python reads: {printable(str(error), 200)}"
         raise MatrixError(Problem(message, Where(path, 1, 1), "save it as UTF-8")) from error
     places = SourceText(path, text.translate(_YAML_LINE_ENDS))

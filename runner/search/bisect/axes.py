@@ -7,10 +7,13 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
 
 from runner.backends.lock_file import read_lock
+from runner.core.bounds import MAX_SHOWN
 from runner.core.errors import OutageError, Problem, ProvisionError, UsageError
 from runner.core.model import Device
+from runner.core.text import printable
 from runner.matrix import Matrix
 from runner.matrix.environments import cuda_key
 from runner.matrix.select import release_key
@@ -81,6 +84,8 @@ class Axes:
             return variants[entry["name"]]
         if not entry["template"]:
             return replace(template, release=entry["release"])
+        if not _is_version(entry["release"]):  # it becomes a requirement
+            raise UsageError(Problem(f"{printable(entry['release'], MAX_SHOWN)!r} in the stored search is no version"))
         if question.axis == "cudnn":
             return made_from(template, self._cudnn_package(template), entry["release"], self.device)
         return self._made(question, template, entry["release"])
@@ -273,6 +278,14 @@ class Axes:
 def _named(question: Question) -> tuple[str, ...]:
     """Return the names that may be environments of the matrix: the ends, and the environment of the cell."""
     return question.good, question.bad, question.environment
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
 
 
 def _distance(order: Sequence[str], release: str, version: str) -> int:

@@ -157,9 +157,12 @@ class Measuring:
         raise RunnerError(Problem(f"nothing can be compared in run {measured.run.path}: {reason}"))
 
     def remove(self, candidates: Mapping[str, ReleaseCandidate], kept: set[str]) -> None:
-        """Remove what this search has built, without what is kept; a candidate that cannot be removed stays noted."""
+        """Remove what this search has built, without what is kept; a candidate that cannot be removed stays noted.
+
+        A noted name that is no candidate's, as in a state that somebody changed, is only forgotten.
+        """
         for name in [name for name in self.state.built if name not in kept]:
-            if self._removed(candidates[name]):
+            if name not in candidates or self._removed(candidates[name]):
                 self.state.built.remove(name)
                 self.state.save()
 

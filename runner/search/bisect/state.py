@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
-from runner.core.bounds import STRICT, Count, Number
+from runner.core.bounds import STRICT, Count, Number, Ratio
 from runner.core.errors import RecordError
 from runner.stats.bisection import Outcome
 from runner.store.documents import newest, read_value, save
@@ -80,9 +80,9 @@ class SearchStep:
     other: str
     outcome: Outcome
     verdict: str = ""
-    ratio: Number | None = None
-    ratio_low: Number | None = None
-    ratio_high: Number | None = None
+    ratio: Ratio | None = None
+    ratio_low: Ratio | None = None
+    ratio_high: Ratio | None = None
     rounds: Count = 0
     run: str = ""
     seconds: Number = 0.0

@@ -33,7 +33,10 @@ RUN_FILE = re.compile(
     r"|records/[A-Za-z0-9_.+@=~-]{1,250}\.json|logs/[A-Za-z0-9_.+@=~-]{1,250}\.log"
 )
 """The files of a run folder, without those that the program writes again."""
-RUN_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4,8}")
+RUN_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{4,8}")
+MAX_NAME = 1024
+"""Letters of the name of a member; reading longer ones would take minutes."""
+READ_AT_ONCE = 1 << 20
 
 
 @dataclass(slots=True)
@@ -137,6 +140,8 @@ def unpack(archive: Path, target: Path, budget: Budget) -> int:
                     continue
                 budget.take(member.size, f"{archive}: {name}")
                 _write(target / name, _content(members, member))
+            while stream.read(READ_AT_ONCE):  # up to the checksum behind the last member
+                pass
     except FileExistsError as error:
         raise damaged(archive, f"it has {Path(error.filename).name} twice") from error
     except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, OverflowError) as error:
@@ -154,13 +159,15 @@ def _content(members: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 def _name(member: tarfile.TarInfo) -> str | None:
     """Return ``runs/RUN/FILE`` or ``nights/RUN.json`` of a file of a run or a night; None for every other member."""
+    if not member.isreg() or len(member.name) > MAX_NAME:
+        return None
     parts = PurePosixPath(member.name).parts
-    if not member.isreg() or ".." in parts:
+    if ".." in parts:
         return None
     if parts[-2:-1] == ("nights",) and RUN_ID.fullmatch(parts[-1].removesuffix(".json")):
         return f"nights/{parts[-1]}"
-    for index, part in enumerate(parts):
-        rest = "/".join(parts[index + 1 :])
+    for index in range(max(len(parts) - 3, 0), len(parts)):  # a file of a run lies in its folder, or one below that
+        part, rest = parts[index], "/".join(parts[index + 1 :])
         if RUN_ID.fullmatch(part) and RUN_FILE.fullmatch(rest):
             return None if "nights" in parts[:index] else f"runs/{part}/{rest}"
     return None

@@ -19,7 +19,7 @@ from runner.core.errors import Problem, RecordError, Where, file_problem
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
 from runner.core.model import Cell
-from runner.core.text import printable
+from runner.core.text import path_text, printable
 from runner.history.entries import CellEntry
 from runner.store.shapes import checked
 from runner.watch.imports.figures import (
@@ -101,7 +101,7 @@ def read_table(path: Path, release: str = "") -> Read:
                     tool=tool,
                     device_name=device,
                     host=source,
-                    source=str(path.absolute()),
+                    source=path_text(path),
                 ),
             )
             for (tool, source, device, date), cells in groups.items()

@@ -16,14 +16,13 @@ from statistics import median
 
 from runner.analysis.time_intervals import median_interval
 from runner.catalog.published import PREFIX, SOURCES, figures_by_side, select_sides
+from runner.core.bounds import LEAST_SECONDS, MOST_SECONDS
 from runner.core.errors import Problem, RecordError
 from runner.core.model import Cell
 from runner.core.text import printable
 from runner.history.entries import CellEntry, RunEntry
 from runner.stats.intervals import CONFIDENCE
 
-LEAST_SECONDS, MOST_SECONDS = 1e-12, 1e9
-"""Times outside of this are no times of a step in seconds: a picosecond, and thirty years."""
 MAX_CELLS = 100_000
 """Cells of a run that are read."""
 MAX_PART = 120

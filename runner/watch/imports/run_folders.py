@@ -17,7 +17,9 @@ from pydantic import TypeAdapter
 
 from runner.analysis.analyse import analyse_run
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
+from runner.core.text import path_text
 from runner.history.entries import RunEntry
+from runner.history.writes import checked
 from runner.session.results import warn_unreadable
 from runner.session.run_entry import run_entry
 from runner.store.documents import JOURNAL, MAX_BYTES, newest, read_value, save
@@ -95,16 +97,21 @@ def _enter(incoming: Path, reports: Path, margin: float, source: Path) -> Read:
         except RunnerError as error:
             notes.append(f"run {folder.name} is left out: {error.problems[0].message}".replace(f"{incoming}/", ""))
             continue
-        entries.append(replace(entry, source=str(target.absolute())))
+        entries.append(replace(entry, source=path_text(target)))
     if not entries:
-        raise damaged(source, "; ".join(notes))
+        raise damaged(source, "; ".join(notes) or "its plan.json is a link, and no link is followed")
     return Read(tuple(entries), tuple(notes))
 
 
 def entry_of(run: Run, margin: float) -> RunEntry:
-    """Return a run of another machine as an entry; raises RecordError if it cannot be read."""
+    """Return a run of another machine as an entry.
+
+    Raises:
+        RecordError: it cannot be read.
+        EntryError: it has a value that is none, such as a time of 0 seconds.
+    """
     entry = run_entry(analyse_run(run, margin), run)
-    return replace(entry, kind="import", device_name=foreign_device(entry.device_name, entry.host))
+    return checked(replace(entry, kind="import", device_name=foreign_device(entry.device_name, entry.host)))
 
 
 def _move(folder: Path, reports: Path) -> Path:

@@ -22,7 +22,7 @@ from runner.nights.looks import OPEN_STATES, EarlierNights, Look, last_in_turns
 from runner.nights.night import NightChange
 from runner.report import formatting
 from runner.stats.slower_level import slower_level
-from runner.store.run import Run, runs
+from runner.store.run import Run, is_ahead, runs
 from runner.watch.nightly.baseline import Baseline, same_circumstances, side_of_run
 
 ANCHOR_EVERY = 3
@@ -92,7 +92,8 @@ def _pinned(
         if faster in stored:
             anchors.pins[cell.id] = CellAnchor(faster)
     unpinned = {cell.id for cell in cells} - anchors.pins.keys()
-    for run, names_of_run in _first_good_runs(reversed([*stored.values()]), header, unpinned, nights):
+    oldest_first = reversed([run for run in stored.values() if not is_ahead(run.id)])
+    for run, names_of_run in _first_good_runs(oldest_first, header, unpinned, nights):
         anchors.pins.update((name, CellAnchor(run)) for name in names_of_run)
     return anchors
 

@@ -18,6 +18,7 @@ from runner.nights.night import End, Night, NightChange, NightDifference, NightP
 from runner.nights.night_files import read_nights, write_night
 from runner.report.formatting import counted
 from runner.session.execution.failures import run_name
+from runner.store.documents import NewerVersionError
 from runner.store.run import Run
 
 ACTIVITY: dict[Stage, str] = {
@@ -118,7 +119,10 @@ def killed_nights(reports: Path, tonight: str) -> Iterator[tuple[str, str]]:
     for run, night in read_nights(reports).items():
         if night.state == "running" and run != tonight:
             note = f"night {run} was killed while it {ACTIVITY[night.stage]}; {left_by(reports, run, night.stage)}"
-            write_night(replace(night, state="killed", notes=(*night.notes, note)), reports)
+            try:
+                write_night(replace(night, state="killed", notes=(*night.notes, note)), reports)
+            except NewerVersionError:
+                continue  # what a newer program knows of it would be lost
             yield run, note
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from runner.core.errors import NightRunningError, UsageError, file_problem
 from runner.core.locks import hold
 from runner.nights.night_files import night_names, nights_folder
+from runner.store.run import CLOCK_ERROR, is_ahead
 
 LOCK = ".lock"
-_RUN = re.compile(r"(\d{8}-\d{6})-[0-9a-f]{4}")
+_RUN = re.compile(r"([0-9]{8}-[0-9]{6})-[0-9a-f]{4}")
 
 
 @contextmanager
@@ -45,7 +46,8 @@ def missed(reports: Path, at: tuple[int, int], now: datetime) -> tuple[bool, str
     """Return whether the night of a time of day was missed, and why not, as a sentence.
 
     It was missed if no night has started since that time of day was last. Without any night before, none was missed:
-    so a schedule that is new does not start by day (``Persistent=true`` of systemd.timer is the same).
+    so a schedule that is new does not start by day (``Persistent=true`` of systemd.timer is the same). Nights that are
+    named after a time in the future say nothing.
 
     Args:
         reports: the folder that holds the runs.
@@ -57,7 +59,7 @@ def missed(reports: Path, at: tuple[int, int], now: datetime) -> tuple[bool, str
         return False, f"{reports} has no night yet, so none was missed"
     due = now.replace(hour=at[0], minute=at[1], second=0, microsecond=0)
     due -= timedelta(days=1) if due > now else timedelta()
-    newest, run = nights[-1]
-    if newest >= due:
+    newest, run = max((night for night in nights if not is_ahead(night[1], now)), default=nights[0])
+    if due <= newest <= now + CLOCK_ERROR:
         return False, f"night {run} has started since {due:%H:%M}: none was missed"
     return True, ""

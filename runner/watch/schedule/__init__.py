@@ -17,7 +17,8 @@ Form = Literal["systemd", "cron", "github", "gitlab"]
 GITHUB_FILE, GITLAB_FILE = ".github/workflows/nightly.yml", ".gitlab-ci.yml"
 UNITS = "~/.config/systemd/user"
 REPORTS = ' --reports "$HOME/.local/share/matrix-runner/{name}/reports"'
-_LINE_END = re.compile(r"[\0-\37\177\x85\u2028\u2029]")  # and all other control characters
+_REFUSED = re.compile(r"[\0-\37\177-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+"""Line ends of YAML, of shells and of systemd, all other control characters, and bytes of a path that are no UTF-8."""
 
 
 def files(night: ScheduledNight, form: Form) -> dict[str, str]:
@@ -27,8 +28,9 @@ def files(night: ScheduledNight, form: Form) -> dict[str, str]:
         UsageError: the format cannot hold a path or a word.
     """
     for word in (*night.command, str(night.folder), *night.environment):
-        if _LINE_END.search(word):
-            raise UsageError(Problem(f"{word!r} holds a control character, which {form} cannot hold", hint="rename it"))
+        if _REFUSED.search(word):
+            message = f"{word!r} holds a control character or a byte that is no UTF-8, which {form} cannot hold"
+            raise UsageError(Problem(message, hint="rename it"))
     match form:
         case "systemd":
             kinds = ("service", "timer")

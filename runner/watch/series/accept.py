@@ -9,7 +9,7 @@ from runner.core.errors import HistoryError, NothingSelectedError, Problem, Usag
 from runner.core.model.cells import environment_of, is_control
 from runner.history.entries import Acceptance
 from runner.history.location import url_name
-from runner.nights.anchors_file import CellAnchor, device_of, read_anchors, write_anchors
+from runner.nights.anchors_file import accept_anchors, device_of
 from runner.session.results import find_run
 from runner.store.run import Run, runs
 
@@ -57,12 +57,10 @@ def accept(reports: Path, request: AcceptanceRequest) -> Acceptance:
     run = find_run(reports, request.run)
     accepted = _accepted_cells(reports, run, request.patterns)
     device = device_of(run.journal().header)
-    anchors = read_anchors(reports, device)
     acceptance = Acceptance(
         device=device, run=run.id, cells=accepted, at=request.at, reason=reason, person=request.person
     )
-    anchors |= dict.fromkeys(accepted, CellAnchor(run.id, accepted=True))
-    write_anchors(reports, device, anchors, acceptance)
+    accept_anchors(reports, acceptance)
     return acceptance
 
 

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from runner.core.errors import Problem, RunnerError, UsageError, file_problem
@@ -12,6 +13,20 @@ from runner.history.retention import Policy, Pruned
 from runner.nights.anchors_file import anchor_runs
 from runner.report.formatting import counted
 from runner.watch.series.rebuild import stored_runs
+
+MONTH = timedelta(days=31)
+
+
+def counted_from(history: History, clock: datetime) -> datetime:
+    """Return the time from which ``Policy.days`` are counted: the clock's, or a month after the newest run.
+
+    A clock that is ahead would remove what a right one keeps.
+
+    Args:
+        history: an open history.
+        clock: what the clock shows.
+    """
+    return min([clock, *(datetime.fromisoformat(run.at) + MONTH for run in history.runs()[-1:])])
 
 
 def prune(reports: Path, history: History, policy: Policy) -> Pruned:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from runner.analysis.analyse import analyse_run
 from runner.core.errors import RecordError
+from runner.core.text import path_text
 from runner.history.database import History
 from runner.history.entries import RunEntry
 from runner.history.location import sqlite_path
@@ -99,7 +100,7 @@ def rebuild(
             damaged.append(entry.run)
             continue
         changed, unchanged = changed + is_new, unchanged + (not is_new)
-    folder = f"{reports.absolute()}/"
+    folder = f"{path_text(reports)}/"
     gone = tuple(row.run for row in history.runs() if row.source.startswith(folder) and row.run not in seen)
     return Rebuilt(
         name=history.name,

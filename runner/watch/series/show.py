@@ -7,11 +7,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from runner.core.errors import NothingSelectedError, Problem, UsageError
+from runner.core.errors import NothingSelectedError, Problem, UsageError, file_problem
 from runner.history.database import History
 from runner.history.entries import SeriesPoint
 from runner.history.location import sqlite_path
 from runner.report.history_text import SHOWN, CellSeries, list_text, trend_text
+from runner.store.samples import csv_text
 
 LEVEL_FIELDS = ("run", "at", "reason", "person")
 
@@ -50,7 +51,7 @@ class ShownTrends:
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(("cell", *SeriesPoint._fields))
-        writer.writerows((trend.cell, *point) for trend in self.trends for point in trend.points)
+        writer.writerows(map(_csv_value, (trend.cell, *point)) for trend in self.trends for point in trend.points)
         return stream.getvalue()
 
 
@@ -83,10 +84,14 @@ def existing(url: str) -> str:
     """Return the URL of a history that exists.
 
     Raises:
-        UsageError: it is a file that does not exist.
+        UsageError: it is a file that does not exist, or in a folder that cannot be looked into.
     """
     path: Path | None = sqlite_path(url)
-    if path is not None and not path.exists():
+    try:
+        is_missing = path is not None and not path.exists()
+    except OSError as error:
+        raise UsageError(file_problem(error, path, "read")) from error
+    if is_missing:
         hint = "`runner history rebuild` makes it of the stored runs; every `runner run` adds to it"
         raise UsageError(Problem(f"there is no history {path}", hint=hint))
     return url
@@ -103,6 +108,10 @@ def _nothing(history: History, pattern: str, device: str) -> Problem:
     similar = get_close_matches(pattern, names, n=3, cutoff=0.3) or names[:3]
     hint = f"write the id of a cell, an environment, or a glob: the history has {', '.join(similar)}"
     return Problem(f"the history {history.name} has no cell {pattern!r}", hint=hint)
+
+
+def _csv_value(value: object) -> object:
+    return csv_text(value) if isinstance(value, str) else value
 
 
 def _trend_json(trend: CellSeries) -> dict[str, Any]:

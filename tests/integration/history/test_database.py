@@ -12,12 +12,13 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
-from runner.core.errors import HistoryError
+from runner.core.errors import DamagedRunWarning, HistoryError
 from runner.history import upgrade
 from runner.history.database import History
 from runner.history.engine import engine_of, reading, writing
 from runner.history.retention import Policy
 from runner.history.schema import Base
+from runner.history.writes import EntryError
 from tests.support.histories import (
     BASE,
     BOARDS,
@@ -170,6 +171,41 @@ def test_what_cannot_be_a_measurement_is_refused_as_a_whole(history: History) ->
             history.add(entry)
     assert history.runs() == ()
     assert history.cells() == ()
+
+
+def test_numbers_that_are_none_are_left_out(history: History, url: str) -> None:
+    history.add(night(1))
+    history.add(night(2))
+    value = "CAST('NaN' AS double precision)" if url.startswith("postgresql") else "9e999"
+    first = "(SELECT id FROM runs WHERE run = '20260102-023000-ab12')"
+    engine = engine_of(url)
+    with writing(engine, url) as connection:
+        connection.execute(text(f"UPDATE measurements SET seconds = {value} WHERE run_id = {first}"))
+        connection.execute(text(f"UPDATE runs SET at = 'last night' WHERE id = {first}"))
+    engine.dispose()
+    with pytest.warns(DamagedRunWarning, match=r"damaged measurements .* \(1\)"):
+        assert [point.run for point in history.series(CELL)] == [night(2).run]
+    with pytest.warns(DamagedRunWarning, match="damaged runs"):
+        assert [row.run for row in history.runs()] == [night(2).run]
+
+
+def test_an_entry_that_no_database_holds_ends_nothing(history: History) -> None:
+    for entry in (night(1, host="a\0b"), night(1, host="caf\udce9"), night(1, measured(rounds=10**12))):
+        with pytest.raises(EntryError, match=entry.run):
+            history.add(entry)
+    many = [measured(f"a/b/c/d{number}/e/f", rounds=10**9) for number in range(5)]
+    assert history.add(night(2, *many))
+    assert not history.add(night(2, *many))
+
+
+def test_a_view_in_place_of_a_table_is_refused(url: str) -> None:
+    engine = engine_of(url)
+    with History.open(url), writing(engine, url) as connection:
+        connection.execute(text("DROP TABLE levels"))
+        connection.execute(text("CREATE VIEW levels AS SELECT * FROM changes"))
+    engine.dispose()
+    with pytest.raises(HistoryError, match="is the database of another program"):
+        History.open(url)
 
 
 def test_a_level_is_kept_once_with_its_reason(history: History) -> None:

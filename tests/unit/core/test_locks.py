@@ -3,12 +3,13 @@
 import fcntl
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from runner.core.errors import RecordError, RunnerError, UsageError
-from runner.core.locks import exclusive, hold, is_held, shared, try_exclusive
+from runner.core.locks import changing, exclusive, hold, is_held, shared, try_exclusive
 
 
 def link_to_a_file(path: Path) -> None:
@@ -52,6 +53,29 @@ def test_a_lock_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / ".lock"
     path.touch(0o444)
     with pytest.raises(RecordError, match="Permission denied"), hold(path, "run x"):
+        pass
+
+
+def test_a_file_is_changed_by_one_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "sub" / "sum.json"
+
+    def add(number: int) -> None:
+        with changing(path):
+            before = int(path.read_text()) if path.exists() else 0
+            path.write_text(str(before + number))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(add, range(100)))
+    assert path.read_text() == str(sum(range(100)))
+
+
+def test_a_lock_on_a_file_that_is_never_released_is_a_sentence(tmp_path: Path) -> None:
+    path, times = tmp_path / "anchors.json", iter(range(0, 1000, 10))
+    message = r"anchors.json was not changed: another process holds .*\.anchors\.json\.lock"
+    waiting = changing(path, clock=lambda: float(next(times)), pause=lambda _: None)
+    with changing(path), pytest.raises(RunnerError, match=message), waiting:
+        pass
+    with changing(path):
         pass
 
 

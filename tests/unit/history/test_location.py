@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import HistoryError, UsageError
+from runner.core.text import without_credentials
 from runner.history.database import History
 from runner.history.location import VARIABLE, database_url, secrets_of, url_name, without_secrets
 from tests.support.histories import night
@@ -19,6 +20,9 @@ URLS = (
     f"postgresql://ann:{SECRET}@127.0.0.1:1/bench?unknown=1",
     f"postgresql://ann:{SECRET}@[::1/bench",
     f"postgresql://ann:a@b{SECRET}@127.0.0.1:1/bench",
+    f"postgresql://ann:se?{SECRET}@127.0.0.1:1/bench",
+    f"postgresql://ann:se/{SECRET}@127.0.0.1:1/bench",
+    f"postgresql://ann:se#{SECRET}@127.0.0.1:1/bench",
 )
 
 
@@ -29,7 +33,16 @@ def test_the_option_comes_before_the_variable_and_the_file_in_the_reports() -> N
     assert database_url(REPORTS, "sqlite:///here.db", team) == "sqlite:///here.db"
 
 
-@pytest.mark.parametrize("url", [f"postgresql://ann:{SECRET}@db/x", f"postgresql://db/x?password={SECRET}"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://ann:{SECRET}@db/x",
+        f"postgresql://db/x?password={SECRET}",
+        f"postgresql://ann:se?{SECRET}@db/x",
+        f"postgresql://ann:se/{SECRET}@db/x",
+        f"postgresql://ann:{SECRET}@db:port/x",
+    ],
+)
 def test_a_password_on_the_command_line_is_refused_without_naming_it(url: str) -> None:
     with pytest.raises(UsageError, match=VARIABLE) as refused:
         database_url(REPORTS, url, {})
@@ -62,6 +75,32 @@ def test_a_server_that_cannot_be_reached_is_a_sentence_without_the_password(url:
     assert SECRET not in shown
     assert SECRET not in url_name(url)
     assert refused.value.problems[0].hint
+
+
+def test_the_parts_of_an_address_are_those_that_are_connected_to() -> None:
+    url = "postgresql://ann:se?cr/et@db.example:5432/bench?sslmode=require"
+    assert url_name(url) == "postgresql://db.example:5432/bench"
+    assert secrets_of(url) == {"se?cr/et"}
+    assert url_name("postgresql://[::1]:5432/bench") == "postgresql://[::1]:5432/bench"
+    assert without_credentials(f"at {url}") == "at postgresql://****@db.example:5432/bench?sslmode=require"
+
+
+@pytest.mark.parametrize("url", ["postgresql://ann/x:se?cret@db/bench", "postgresql://db/bench?user=ann@corp"])
+def test_an_address_with_an_at_sign_that_ends_no_user_is_refused_and_hidden(url: str) -> None:
+    assert url_name(url) == "postgresql://****"
+    for option, environ in ((url, {}), (None, {VARIABLE: url})):
+        with pytest.raises(UsageError) as refused:
+            database_url(REPORTS, option, environ)
+        shown = str(refused.value)
+        assert not any(part in shown for part in ("cret", "se?", "ann/", "ann@", "bench"))
+        assert "%40" in shown
+    assert without_secrets(f"cannot connect to {url}", url) == "cannot connect to postgresql://****"
+
+
+def test_the_form_of_an_address_is_a_hint_as_it_is() -> None:
+    with pytest.raises(UsageError) as refused:
+        database_url(REPORTS, "mysql://ann@db/x", {})
+    assert refused.value.problems[0].hint == "write sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 
 
 def test_secrets_are_replaced_as_they_are_written_and_decoded() -> None:

@@ -240,6 +240,36 @@ def test_a_file_that_is_not_there_or_too_large(tmp_path: Path, monkeypatch: pyte
     assert "my_network.py cannot be read: it is larger than 100 bytes" in message_of(tmp_path, SOURCE)
 
 
+def test_files_are_counted_before_they_are_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.py").write_text("a;" * 300_000)
+    (tmp_path / "b.py").write_text("raise SystemExit(" * 3)  # no Python: it would be another message
+    monkeypatch.setattr(files, "MAX_MARKS", 300_010)
+    assert "more than 300,010 words and signs" in message_of(tmp_path, f"import a, b\n{TORCH}")
+    for many in ("a;" * 300_020, f"x = {'a and ' * 150_020}a"):
+        assert "more than 300,010 words" in message_of(tmp_path, many)
+    for number in range(20):
+        (tmp_path / f"m{number}.py").write_text("x = 1\n")
+    modules = ", ".join(f"m{number}" for number in range(20))
+    monkeypatch.setattr(files, "MAX_FILES", 10)
+    message = message_of(tmp_path, f"import {modules}\n{TORCH}")
+    assert message.count("imports more than 10 files of its folder") == 1
+    monkeypatch.setattr(files, "MAX_FILES", 1000)
+    monkeypatch.setattr(files, "MAX_BYTES", 250)
+    assert "the files of the network have" in message_of(tmp_path, f"import {modules}\n{TORCH}")
+
+
+@pytest.mark.parametrize("encoding", ["punycode", "undefined", "idna", "unicode_escape", "hex", "no-such"])
+def test_an_encoding_that_fails_is_a_sentence(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_bytes(f"# coding: {encoding}\nx = '\\ud800'\n# \xff-{'x' * 90}".encode("latin-1"))
+    with pytest.raises(MatrixError, match=r"model\.py"):
+        read_network(path)
+
+
+def test_a_size_has_no_surrogate(tmp_path: Path) -> None:
+    assert "the size 'name' cannot be this" in message_of(tmp_path, f'CASES = {{"a": {{"name": "x\\ud800"}}}}\n{TORCH}')
+
+
 def test_a_file_that_is_nested_too_deep_is_a_sentence(tmp_path: Path) -> None:
     deep = "if a:\n    pass\n" + "elif a:\n    pass\n" * 3000
     assert "nested too deep" in message_of(tmp_path, deep + TORCH)

@@ -12,7 +12,7 @@ from runner.nights.alert_entry import AlertEntry, alert_key
 from runner.nights.night import KIND, Night
 from runner.nights.night_files import night_path, read_night, read_nights, write_night
 from runner.session.run_entry import change_entry
-from runner.store.documents import newest
+from runner.store.documents import NewerVersionError, newest
 from runner.watch.alerts.overview import overview
 from runner.watch.nightly.night_record import killed_nights
 from tests.support.nights import BEFORE, change, many, night, run_of
@@ -55,6 +55,30 @@ def as_version_1(document: dict[str, Any]) -> dict[str, Any]:
     ]
     kept = {name: value for name, value in document.items() if name not in ("stage", "seconds", "alerts")}
     return {**kept, "version": 1, "changes": changes, "pairs": pairs}
+
+
+def test_the_night_of_a_newer_program_is_read_and_never_written(tmp_path: Path) -> None:
+    path, document = stored_document(tmp_path)
+    path.write_text(json.dumps({**document, "version": 99, "state": "running"}))
+    before = path.read_text()
+    assert read_night(path).run == a_night().run
+    assert list(killed_nights(tmp_path, "tonight")) == []
+    with pytest.raises(NewerVersionError):
+        write_night(a_night(), tmp_path)
+    assert path.read_text() == before
+
+
+def test_a_damaged_night_is_written_again(tmp_path: Path) -> None:
+    path, _ = stored_document(tmp_path)
+    path.write_text("{")
+    write_night(a_night(), tmp_path)
+    assert read_night(path).run == a_night().run
+
+
+def test_a_night_of_the_future_is_the_oldest(tmp_path: Path) -> None:
+    for name in ("20261120-023000-aaaa", "29361120-023000-bbbb"):
+        write_night(replace(a_night(), run=name), tmp_path)
+    assert list(read_nights(tmp_path)) == ["29361120-023000-bbbb", "20261120-023000-aaaa"]
 
 
 def test_a_night_is_read_as_it_was_written(tmp_path: Path) -> None:

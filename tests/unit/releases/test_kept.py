@@ -1,5 +1,6 @@
 """The locks of followed releases: which one nights use, and which are kept."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,17 @@ def test_nights_use_the_lock_of_the_matrix_until_a_release_is_built(tmp_path: Pa
     assert releases.current_lock(tmp_path, "jax", None) is None
     releases.use(tmp_path, FOLDER, "", matrix_lock)
     assert releases.current_lock(tmp_path, FOLDER, matrix_lock) is None
+
+
+def test_no_release_is_lost_where_several_nights_change_theirs_at_once(tmp_path: Path) -> None:
+    folders = [f"torch-{number}" for number in range(24)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda folder: releases.use(tmp_path, folder, "2.9.1", None), folders))
+    for folder in folders:
+        lock = releases.lock_of(tmp_path, folder, "2.9.1")
+        lock.parent.mkdir(parents=True)
+        lock.touch()
+        assert releases.current_lock(tmp_path, folder, None) == lock
 
 
 def test_a_lock_that_a_person_wrote_since_counts(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def run(tmp_path: Path) -> Run:
     records = []
     for number in (1, 2, 3):
         facts: dict[str, Any] = {"device_name": HOSTILE, "release": FORMULA, "driver": HOSTILE, "held_back": [HOSTILE]}
+        facts |= {"gradient_errors": {HOSTILE: 1e-6}, "output_errors": {HOSTILE: 1e-7}}
         records += [good(BASE, number, times(1e-3), **facts), good(OTHER, number, times(2e-3), **facts)]
         failing = cell("torch-2.x", implementation="lstm-cell-basic")
         records.append(bad(failing, number, "crash", HOSTILE, **facts))
@@ -125,6 +126,27 @@ def test_commands_print_what_an_environment_said_as_text(command: list[str], run
     assert shown.exception is None, shown.exception
     assert shown.stdout
     assert not CONTROLS.search(shown.output)
+
+
+def test_the_history_and_the_site_show_what_an_environment_said_as_text(run: Run, tmp_path: Path) -> None:
+    for command in (
+        ["history", "rebuild"],
+        ["history"],
+        ["history", BASE.id],
+        ["history", "--format", "csv"],
+        ["history", "prune", "--dry-run", "--days", "0"],
+        ["report", "--site", f"{tmp_path}/site"],
+    ):
+        shown = CliRunner().invoke(cli.app, [*command, "--reports", str(tmp_path)], standalone_mode=False)
+        assert shown.exception is None, (command, shown.exception)
+        assert not CONTROLS.search(shown.output), command
+        assert "\n=" not in shown.output
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) == 5, "index, run, device, two cells"
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert not CONTROLS.search(text), page
+        assert "<script>alert" not in text, page
 
 
 def test_notes_keep_colours_only(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

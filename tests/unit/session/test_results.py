@@ -9,13 +9,14 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse, analyse_run
 from runner.analysis.compare import compare
+from runner.core.errors import DamagedRunWarning
 from runner.session.check import check, review
-from runner.session.results import run_answer, write_report
+from runner.session.results import find_run, run_answer, write_report
 from runner.session.run_entry import run_entry
 from runner.stats.intervals import MARGIN
 from runner.store.run import Run
 from tests.support.changed_runs import change_header
-from tests.support.fake_runs import realistic
+from tests.support.fake_runs import cell, make, realistic, rounds
 
 
 def counting(method: Callable[..., object], calls: Counter[str]) -> Callable[..., object]:
@@ -41,6 +42,14 @@ def test_report_answer_check_and_history_read_a_run_once(tmp_path: Path, monkeyp
     assert review(analysis, run, tmp_path) == expected
     assert run_entry(analysis, run).cells
     assert reads == {"quick_records": 1, "journal": 1}
+
+
+def test_a_run_of_the_future_is_named_and_not_the_newest(tmp_path: Path) -> None:
+    now, future = make(tmp_path, rounds(cell(), [1.0])), make(tmp_path, rounds(cell(), [1.0]), later=5)
+    future.path.rename(future.path.with_name("29361120-104500-aaaa"))
+    with pytest.warns(DamagedRunWarning, match="run 29361120-104500-aaaa: named after a time in the future"):
+        assert find_run(tmp_path, None).id == now.id
+    assert find_run(tmp_path, "29361120-104500-aaaa").id == "29361120-104500-aaaa"
 
 
 def test_an_analysis_concludes_once_and_a_comparison_of_it_is_that_of_its_tables(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import math
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from runner.core.model import Cell, Record
 from runner.store import records as stored_records
 from runner.store.damage import DamagedRecord
 from runner.store.documents import upgrade
-from runner.store.run import Run, runs
+from runner.store.run import Run, is_ahead, runs
 from tests.support.changed_runs import CHECKSUM, reseal, unsealed
 from tests.support.fake_runs import NOW, bad, cell, facts, good, make, plan
 
@@ -38,6 +39,16 @@ def test_a_run_is_named_for_the_time_and_holds_what_it_was_given(tmp_path: Path)
     assert run.journal().header["seed"] == 3
     assert run.environments() == {"torch-2.x": {"framework": "torch"}}
     assert Run.open(run.path) == run
+
+
+def test_a_run_of_the_future_is_the_newest_only_where_all_are(tmp_path: Path) -> None:
+    for name in ("20261120-104500-aaaa", "20261121-104500-bbbb", "20361121-104500-cccc", "20371121-104500-dddd"):
+        make(tmp_path, [good(cell(), 0, [0.25])]).path.rename(tmp_path / "runs" / name)
+    names = [run.id[-4:] for run in runs(tmp_path, datetime(2026, 11, 21, 10, tzinfo=UTC))]
+    assert names == ["bbbb", "aaaa", "dddd", "cccc"], "clocks of hosts may be an hour apart"
+    assert [run.id[-4:] for run in runs(tmp_path, datetime(2040, 1, 1, tzinfo=UTC))] == ["dddd", "cccc", "bbbb", "aaaa"]
+    assert [run.id[-4:] for run in runs(tmp_path, datetime(2020, 1, 1, tzinfo=UTC))] == ["dddd", "cccc", "bbbb", "aaaa"]
+    assert not is_ahead("a-copy-of-a-run")
 
 
 def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:

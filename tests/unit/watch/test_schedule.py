@@ -99,9 +99,10 @@ def test_words_are_quoted_where_they_have_to_be() -> None:
 
 def test_what_a_format_cannot_hold_is_refused() -> None:
     for form in get_args(Form):
-        for sign in "\n\x85\u2028":  # YAML ends a line at each of them
-            with pytest.raises(UsageError, match="control character"):
-                files(job(f"/srv/a{sign}b"), form)
+        for sign in "\n\x85\u2028\x1b\x9b\ufeff\udcff":  # YAML ends a line at the first three
+            for refused in (job(f"/srv/a{sign}b"), job(words=("--corpus", sign)), job(PATH=f"/bin:{sign}")):
+                with pytest.raises(UsageError, match="control character"):
+                    files(refused, form)
     with pytest.raises(UsageError, match="cannot work in the folder"):
         files(job("/srv/a "), "systemd")
     with pytest.raises(UsageError, match="cron takes"):
@@ -155,11 +156,18 @@ SECRETS = {
     "MATRIX_RUNNER_ALERTS": "json://n0bodymayread@host",
     "MATRIX_RUNNER_HISTORY": "postgresql://ann:n0bodymayread@host/db",
 }
+HISTORIES = (
+    *("postgresql://ann:n0bodymayread@host/db", "postgresql://ann:se?n0bodymayread@host/db"),
+    *("postgresql://ann:se/n0bodymayread@host/db", "postgresql://ann:n0bodymayread@host:port/db"),
+    "postgresql://host/db?password=n0bodymayread",
+)
 
 
+@pytest.mark.parametrize("history", HISTORIES)
 @pytest.mark.parametrize("form", get_args(Form))
-def test_no_file_and_no_advice_has_a_secret_of_this_shell(form: Form) -> None:
-    secret = replace(job(), environ={"MATRIX_RUNNER_ALERTS_FILE": "/srv/alerts", **SECRETS})
+def test_no_file_and_no_advice_has_a_secret_of_this_shell(form: Form, history: str) -> None:
+    environ = {"MATRIX_RUNNER_ALERTS_FILE": "/srv/alerts", **SECRETS, "MATRIX_RUNNER_HISTORY": history}
+    secret = replace(job(), environ=environ)
     text = "\n".join(files(secret, form).values()) + advice(secret, form, None)
     assert "n0bodymayread" not in text
     assert "MATRIX_RUNNER_ALERTS" in text, "where it goes instead is there"

@@ -14,6 +14,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse
+from runner.history.database import History
 from runner.history.entries import Acceptance, ChangeEntry, SeriesPoint
 from runner.report import report
 from runner.report import site as pages
@@ -25,6 +26,7 @@ from runner.report.trends import MAX_POINTS, Trend, changes_together, trends_of
 from runner.stats.changes_of_tables import change_points_of
 from runner.watch.site import write_site
 from tests.support.fake_runs import bad, cell, good, make, realistic
+from tests.support.histories import night
 from tests.support.html import html_text
 
 CELL = "torch-2.x/nn-lstm/w/c/train/fp32"
@@ -313,6 +315,48 @@ def test_the_site_has_the_page_of_each_run_and_no_link_to_what_it_lacks(tmp_path
         assert (page.parent / "report.md").exists()
         of_run = tmp_path / "reports/runs" / page.parent.name / "index.html"
         assert {"samples.csv", "logs/"} <= set(re.findall(r'href="([^"#]+)"', of_run.read_text()))
+
+
+HOSTILE_PAGES = (
+    "<!doctype html><script>alert(1)</script>",
+    "<html><head><meta http-equiv=refresh content='0; url=https://evil'></head></html>",
+    "",
+)
+
+
+@pytest.mark.parametrize("page", [*HOSTILE_PAGES, "refresh", "policy"])
+def test_a_page_that_this_program_did_not_write_is_not_published(page: str, tmp_path: Path) -> None:
+    run = make(tmp_path / "reports", [good(cell(), number, [1.0, 1.0]) for number in range(3)])
+    published = tmp_path / "site/runs" / run.id / "index.html"
+    write_site(tmp_path / "reports", tmp_path / "site", 0.02, lambda _: None)
+    honest, of_run = published.read_text(), run.path / "index.html"
+    changed = {
+        "refresh": of_run.read_text().replace("<body>", '<body><META http-equiv="refresh" content="0; url=//evil">'),
+        "policy": of_run.read_text().replace("default-src 'none'", "default-src *"),
+    }.get(page, page)
+    assert changed != of_run.read_text()
+    of_run.write_text(changed)
+    write_site(tmp_path / "reports", tmp_path / "site", 0.02, lambda _: None)
+    assert published.read_text() == honest
+
+
+def test_a_page_of_this_program_is_published_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "reports", [good(cell(), number, [1.0, 1.0]) for number in range(3)])
+    write_site(tmp_path / "reports", tmp_path / "site", 0.02, lambda _: None)
+    monkeypatch.setattr("runner.watch.site.write_report", lambda *_: pytest.fail("it was written again"))
+    write_site(tmp_path / "reports", tmp_path / "site", 0.02, lambda _: None)
+
+
+def test_a_run_of_the_future_is_not_the_newest_week(tmp_path: Path) -> None:
+    with History.open(f"sqlite:///{tmp_path}/history.db") as history:
+        for number in range(3):
+            history.add(night(number))
+        history.add(night(4, at="2036-01-01T00:00:00Z"))
+    notes: list[str] = []
+    index = write_site(tmp_path, tmp_path / "site", 0.02, notes.append, now=datetime(2026, 1, 5, tzinfo=UTC))
+    assert notes[0] == "1 run of the history in the future, not taken for the newest"
+    week = html_text(index.read_text()).partition("this week")[2].partition("Trends by device")[0]
+    assert "From 2025-12-27 to" in week
 
 
 def test_a_folder_without_runs_is_an_error(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -16,6 +18,7 @@ from runner.releases.candidates import ReleaseCandidate
 from runner.report.formatting import DASH
 from runner.search import bisect as workflow
 from runner.search.bisect.forecast import comparisons
+from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.question import Ends, requested, split_cell, with_other_settings
 from runner.search.bisect.rebuilt import lock_again, rebuilt
 from runner.search.bisect.result import Bisection, entry
@@ -266,6 +269,24 @@ def test_a_second_build_has_the_lock_of_the_first_with_another_content(tmp_path:
     (locks / "torch-1.1.txt").unlink()
     with pytest.raises(ProvisionError, match="cannot be built a second time"):
         lock_again(of_index, locks, folder, "cpu", locks / "other.txt")
+
+
+def test_a_name_that_a_search_did_not_build_is_forgotten(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 3)
+    state.built = ["../../elsewhere"]
+    state.save()
+    Measuring.remove(cast("Measuring", SimpleNamespace(state=state)), {}, set())
+    assert read_state(state.path / FILE).built == []
+
+
+def test_a_stored_ratio_is_positive(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 3)
+    searched(state, (1.0, 1.1, 1.1))
+    document = json.loads((state.path / FILE).read_text())
+    document["steps"][0]["ratio"] = -1.0
+    (state.path / FILE).write_text(json.dumps(document))
+    with pytest.raises(RecordError, match=r"steps\.0\.ratio"):
+        read_state(state.path / FILE)
 
 
 def test_gradual_changes_stop_at_the_comparisons_of_all_neighbours(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.history.entries import Acceptance
-from runner.nights.anchors_file import CellAnchor, write_anchors
+from runner.nights.anchors_file import accept_anchors
 from runner.watch.alerts import overview
 from runner.watch.nightly.night_record import night_change
 from tests.support.fake_runs import make, rounds
@@ -20,8 +20,8 @@ DEVICE = "docker NVIDIA H200"
 def accept(reports: Path, run: str, reason: str) -> None:
     """Accept all cells of a run, as `runner history accept` does."""
     cells = tuple(of.id for of in CELLS)
-    acceptance = Acceptance(device=DEVICE, run=run, cells=cells, at="", reason=reason, person="ann")
-    write_anchors(reports, DEVICE, dict.fromkeys(cells, CellAnchor(run, accepted=True)), acceptance)
+    at = "2026-11-24T12:00:00Z"
+    accept_anchors(reports, Acceptance(device=DEVICE, run=run, cells=cells, at=at, reason=reason, person="ann"))
 
 
 def test_200_slower_cells_are_one_message_and_nights_do_not_repeat_it(tmp_path: Path) -> None:

@@ -370,6 +370,19 @@ def test_an_import_enters_once_and_survives_a_rebuild(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("empty", ["device", "source", "cell", "seconds"])
+def test_an_empty_column_does_not_keep_other_files_out(tmp_path: Path, empty: str) -> None:
+    row = {"cell": "sort", "seconds": "1e-6", "device": "AMD EPYC", "source": "bench1", "date": "2026-11-24"}
+    names = []
+    for name, values in (("bad", {**row, empty: ""}), ("good", row)):
+        path = tmp_path / f"{name}.csv"
+        path.write_text(f"{','.join(values)}\n{','.join(values.values())}\n")
+        names.append(str(path))
+    result = import_files(names, tmp_path / "reports", 0.02)
+    assert [(path, len(entry.cells)) for path, entry, _ in result.runs] == [(names[1], 1)]
+    assert f"{empty} is empty" in result.failures[0].message
+
+
 def test_figures_that_an_earlier_version_imported_are_still_read(tmp_path: Path) -> None:
     cell = {"cell": "imported/pyperf/_/sort/_/time", "release": "3.11.7", "seconds": 1e-6, "rounds": 6}
     run = {

@@ -5,7 +5,7 @@ import io
 import json
 import os
 import tarfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -134,6 +134,60 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypa
     assert not list((tmp_path / "reports/imports").rglob("*.json"))
 
 
+def test_a_long_name_takes_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = foreign_run(tmp_path / "other")
+    long = (member("a/" * 250_000 + f"runs/{run.id}/plan.json"), member("/".join(["20261120-104500-aaaa"] * 500)))
+    split: list[int] = []
+
+    def path_of(name: str) -> PurePosixPath:
+        split.append(len(name))
+        return PurePosixPath(name)
+
+    monkeypatch.setattr("runner.watch.imports.archives.PurePosixPath", path_of)
+    result = imported(tmp_path / "reports", packed(run, tmp_path / "a.tar.gz", extra=long))
+    assert len(result.runs) == 1
+    assert max(split) < 1025
+    assert any("2 of its members are left out" in note for _, note in result.notes)
+
+
+def test_a_wrong_checksum_behind_the_last_member_is_found(tmp_path: Path) -> None:
+    archive = packed(foreign_run(tmp_path / "other"), tmp_path / "a.tar.gz")
+    content = archive.read_bytes()
+    archive.write_bytes(content[:-8] + bytes([content[-8] ^ 1]) + content[-7:])
+    (problem,) = imported(tmp_path / "reports", archive).failures
+    assert "CRC" in problem.message
+    assert not list((tmp_path / "reports/imports").rglob("*.json"))
+
+
+def test_a_run_whose_plan_is_a_link_is_a_sentence(tmp_path: Path) -> None:
+    run = foreign_run(tmp_path / "other")
+    (run.path / "plan.json").rename(tmp_path / "plan.json")
+    (run.path / "plan.json").symlink_to(tmp_path / "plan.json")
+    (problem,) = imported(tmp_path / "reports", run.path).failures
+    assert problem.message.endswith("its plan.json is a link, and no link is followed")
+
+
+def test_digits_of_other_scripts_name_no_run(tmp_path: Path) -> None:
+    run = foreign_run(tmp_path / "other")
+    moved = Run(run.path.rename(run.path.with_name(run.id.translate(str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")))))
+    (problem,) = imported(tmp_path / "reports", moved.path).failures
+    assert "the name of its folder is no run's" in problem.message
+    (problem,) = imported(tmp_path / "reports", packed(moved, tmp_path / "a.tar.gz")).failures
+    assert "it holds no run folder" in problem.message
+
+
+def test_an_import_never_takes_the_place_of_a_run_of_the_team(tmp_path: Path) -> None:
+    run = foreign_run(tmp_path / "other")
+    url = f"sqlite:///{tmp_path}/team.db"
+    with History.open(url) as history:
+        rebuild(tmp_path / "other", history, 0.02, print, ())
+        before = history.runs()
+    result = import_files([str(run.path)], tmp_path / "reports", 0.02, history=url)
+    assert [is_new for _, _, is_new in result.runs] == [False]
+    with History.open(url) as history:
+        assert history.runs() == before
+
+
 def test_a_header_of_a_huge_size_takes_no_memory(tmp_path: Path) -> None:
     header = member("x", tarfile.REGTYPE)
     header.type, header.size = tarfile.XHDTYPE, 1 << 40
@@ -179,6 +233,13 @@ def test_a_damaged_run_does_not_keep_the_others_out(tmp_path: Path) -> None:
     result = imported(tmp_path / "reports", other)
     assert [entry.run for _, entry, _ in result.runs] == [good_run.id]
     assert any(damaged.id in note for _, note in result.notes)
+
+
+def test_a_run_whose_times_are_none_is_left_outside(tmp_path: Path) -> None:
+    run = make(tmp_path / "other", rounds(cell(), [5e-324] * 3), host="gpu-box")
+    (problem,) = imported(tmp_path / "reports", run.path).failures
+    assert "seconds: it should be greater than" in problem.message
+    assert not (tmp_path / "reports/imports/runs").exists()
 
 
 def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:

@@ -57,6 +57,19 @@ def test_a_night_is_missed_once(tmp_path: Path) -> None:
     assert missed(tmp_path, AT, at(23, 3))[0]
 
 
+def test_a_night_of_the_future_hides_no_missed_night(tmp_path: Path) -> None:
+    night(tmp_path, "20261119-023001-50a1")
+    night(tmp_path, "20361119-023001-50a1")
+    assert missed(tmp_path, AT, at(20, 9)) == (True, "")
+    night(tmp_path, "20261120-023001-50a1")
+    assert not missed(tmp_path, AT, at(20, 10))[0]
+
+
+def test_where_all_nights_are_of_the_future_one_was_missed(tmp_path: Path) -> None:
+    night(tmp_path, "20361119-023001-50a1")
+    assert missed(tmp_path, AT, at(20, 9)) == (True, "")
+
+
 def test_a_new_schedule_has_missed_nothing(tmp_path: Path) -> None:
     assert "no night yet" in missed(tmp_path, AT, at(20, 12))[1]
 

@@ -1,5 +1,6 @@
 """What a person accepts: the anchor of the cells that match, with the reason."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,13 @@ def test_a_run_of_several_hosts_is_no_baseline(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="was measured on several hosts"):
         accepted(tmp_path, "torch-2.x", run.id)
     assert not (tmp_path / "anchors.json").exists()
+
+
+def test_no_acceptance_is_lost_where_several_accept_at_once(tmp_path: Path) -> None:
+    ended(tmp_path, FUSED)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda number: accepted(tmp_path, "torch-2.x", None, f"reason {number}"), range(24)))
+    assert {each.reason for each in acceptances(tmp_path)} == {f"reason {number}" for number in range(24)}
 
 
 @pytest.mark.parametrize("reason", ["", " \n", "x" * 2001])

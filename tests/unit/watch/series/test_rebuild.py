@@ -1,6 +1,7 @@
 """What runs add to the history, and a rebuild makes again."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,6 +111,21 @@ def test_a_history_that_cannot_be_written_is_a_note(tmp_path: Path) -> None:
     assert not remember_run(run, MARGIN, "postgresql://ann:hunter2@127.0.0.1:1/bench", notes.append)
     assert len(notes) == 2
     assert all(run.id in note and "runner history rebuild" in note and "hunter2" not in note for note in notes)
+
+
+def test_runs_of_a_folder_whose_name_is_not_utf_8_enter(tmp_path: Path) -> None:
+    reports = tmp_path / "caf\udce9"
+    run = measured(reports)
+    notes: list[str] = []
+    assert remember_run(run, MARGIN, url_of(reports), notes.append)
+    assert notes == []
+    again = rebuilt(reports)
+    assert (again.unchanged, again.damaged, again.gone) == (1, (), ())
+    with History.open(url_of(reports)) as history:
+        (row,) = history.runs()
+    assert row.source == f"{tmp_path}/caf\\udce9/runs/{run.id}"
+    shutil.rmtree(run.path)
+    assert rebuilt(reports).gone == (run.id,)
 
 
 def test_accepted_levels_come_back(tmp_path: Path) -> None:

@@ -1,0 +1,103 @@
+"""Who may only read a history leaves nothing beside it, and who may not write it is told so."""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import HistoryError
+from runner.history.database import History
+from runner.history.sqlite_file import hint_of
+from tests.support.histories import CELL, night
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    stored = tmp_path / "history.db"
+    with History.open(f"sqlite:///{stored}") as history:
+        history.add(night(1))
+    return stored
+
+
+@pytest.fixture
+def of_another_user(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A history in a folder that this user may only read: root may write everywhere, so only the answer differs."""
+    forbid(monkeypatch, lambda name: name.startswith(str(path.parent)))
+    return path
+
+
+def forbid(monkeypatch: pytest.MonkeyPatch, is_forbidden: Callable[[str], bool]) -> None:
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda name, mode: not is_forbidden(str(name)) and access(name, mode))
+
+
+def names(path: Path) -> list[str]:
+    return sorted(each.name for each in path.parent.iterdir())
+
+
+def test_a_reader_creates_no_files(of_another_user: Path) -> None:
+    before = of_another_user.stat().st_mtime_ns, of_another_user.read_bytes()
+    with History.open(f"sqlite:///{of_another_user}", only_reads=True) as history:
+        assert len(history.series(CELL)) == len(history.runs()) == 1
+        assert names(of_another_user) == ["history.db"]
+    assert (of_another_user.stat().st_mtime_ns, of_another_user.read_bytes()) == before
+
+
+def test_a_reader_sees_what_an_open_writer_has_added(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with History.open(f"sqlite:///{path}") as writer:
+        writer.add(night(2))
+        forbid(monkeypatch, lambda name: name.startswith(str(path.parent)))
+        with History.open(f"sqlite:///{path}", only_reads=True) as history:
+            assert len(history.runs()) == 2
+        assert names(path) == ["history.db", "history.db-shm", "history.db-wal"]
+
+
+def test_a_history_that_is_written_meanwhile_is_read_again(of_another_user: Path) -> None:
+    with History.open(f"sqlite:///{of_another_user}", only_reads=True) as history:
+        assert history.runs()
+        with closing(sqlite3.connect(of_another_user)) as other:
+            other.execute("DELETE FROM changes")
+            other.execute("PRAGMA user_version = 7")
+            other.commit()
+        os.utime(of_another_user, ns=(1, 1))
+        with pytest.raises(HistoryError, match="was written while it was read") as error:
+            history.runs()
+    assert error.value.problems[0].hint == "try again"
+
+
+def test_a_writer_that_may_not_write_leaves_nothing_that_locks_others_out(of_another_user: Path) -> None:
+    with pytest.raises(HistoryError, match="this user may not write it"):
+        History.open(f"sqlite:///{of_another_user}")
+    assert names(of_another_user) == ["history.db"]
+
+
+@pytest.mark.parametrize("end", ["-shm", "-wal"])
+def test_a_file_that_a_reader_left_is_named(end: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = Path(f"{path}{end}")
+    left.touch()
+    forbid(monkeypatch, lambda name: name == str(left))
+    with pytest.raises(HistoryError, match=f"{left} is of another user") as error:
+        History.open(f"sqlite:///{path}")
+    assert error.value.problems[0].hint == f"while no program uses the history, remove {left}"
+
+
+def test_hints_name_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "history.db"
+    assert "remove" in hint_of("database disk image is malformed", path)
+    assert "remove" not in hint_of("file is not a database", path)
+    assert hint_of("database is locked", path) == "another program is writing: try again"
+    assert "of yours" in hint_of("disk I/O error", path)
+    full = os.statvfs_result((4096, 4096, 100, 0, 0, 100, 10, 10, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda _: full)
+    assert hint_of("disk I/O error", path) == "make room"
+
+
+def test_a_folder_whose_name_is_not_utf_8_has_a_history(tmp_path: Path) -> None:
+    path = tmp_path / "caf\udce9" / "history.db"
+    for only_reads in (False, True):
+        with History.open(f"sqlite:///{path}", only_reads=only_reads) as history:
+            assert history.add(night(1)) is not only_reads
+    assert path.stat().st_size
