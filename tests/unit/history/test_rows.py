@@ -152,6 +152,10 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
         [f"CREATE TRIGGER t BEFORE INSERT ON runs BEGIN SELECT * FROM ({ENDLESS}); END"],
         ["ALTER TABLE runs ADD COLUMN g GENERATED ALWAYS AS (printf('%.*c', 900000000, 'x'))"],
         ["DROP TABLE boards"],
+        ["UPDATE alembic_version SET version_num = ''"],
+        ["UPDATE alembic_version SET version_num = x'ff'"],
+        ["INSERT INTO alembic_version VALUES ('0001')"],
+        ["DELETE FROM alembic_version"],
     ],
 )
 def test_what_this_program_never_makes_is_the_database_of_another_one(statements: list[str], tmp_path: Path) -> None:
