@@ -80,7 +80,7 @@ def _errors(url: str, action: str) -> Iterator[None]:
     """Make a sentence of an error of the database; no password of the URL is in it or in its traceback."""
     try:
         yield
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, UnicodeError, OverflowError) as error:
         problem = _problem(error, url, action)
     except OSError as error:
         problem = file_problem(error, url_name(url), action)
@@ -89,8 +89,10 @@ def _errors(url: str, action: str) -> Iterator[None]:
     raise HistoryError(problem) from None  # the cause may show the connection's password
 
 
-def _problem(error: SQLAlchemyError, url: str, action: str) -> Problem:
+def _problem(error: Exception, url: str, action: str) -> Problem:
     cause = str(error.orig if isinstance(error, DBAPIError) else error)
+    if isinstance(error, (UnicodeError, OverflowError)):  # an id that was read from it cannot be written again
+        cause = f"it is malformed: {cause}"
     reason = without_secrets(" ".join(cause.split()), url)
     message = f"the history {url_name(url)} cannot be {action}: {reason}"
     path = sqlite_path(url)

@@ -1,7 +1,8 @@
 """Creates and upgrades the tables of the history with Alembic; the migrations are part of this package."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, inspect, text
 
@@ -57,15 +58,19 @@ def config(connection: Connection) -> "Config":
 def _revision(connection: Connection, url: str) -> str:
     """Return the migration that a database has; empty for an empty database."""
     tables = set(inspect(connection).get_table_names())
-    if "alembic_version" not in tables:
-        if tables & {*TABLES, SEVERAL_BOARDS}:
-            raise _of_another_program(url)
+    stored: Sequence[Any] = ()
+    if "alembic_version" in tables:
+        stored = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+    is_ours = not tables & {*TABLES, SEVERAL_BOARDS} if not stored else len(stored) == 1
+    if not is_ours or not all(isinstance(name, str) and name for name in stored):
+        raise _of_another_program(url)
+    if not stored:
         return ""
-    revision = str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar() or "")
-    if revision and revision not in KNOWN:
+    revision = str(stored[0])
+    if revision not in KNOWN:
         hint = "update this program, or name another database with --history"
         raise HistoryError(Problem(f"a newer version of this program wrote the history {url_name(url)}", hint=hint))
-    expected = {*TABLES, SEVERAL_BOARDS} if revision == REVISION else TABLES if revision else set[str]()
+    expected = {*TABLES, SEVERAL_BOARDS} if revision == REVISION else TABLES
     is_file = connection.dialect.name == "sqlite"
     if not tables >= expected or (is_file and connection.execute(MADE_BY_OTHERS).first()):  # views are no tables
         raise _of_another_program(url)

@@ -142,6 +142,15 @@ def test_a_damaged_row_of_a_run_is_replaced(tmp_path: Path) -> None:
         assert history.add(night(0, measured()))
 
 
+@pytest.mark.parametrize("value", [{"text": "ff"}, {"text": "eda080"}])
+def test_an_id_that_cannot_be_written_again_is_a_sentence(value: Any, tmp_path: Path) -> None:
+    entry = night(70, measured(release="2.9.1"), measured("a/b/c/d/e/f", release="1.0.0"))
+    damaged = opened(tmp_path, ("builds", "id", value), is_loose=True)
+    with damaged as history, pytest.raises(HistoryError, match="is malformed") as error:
+        history.add(entry)
+    assert "runner history rebuild" in str(error.value.problems[0].hint)
+
+
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT * FROM n"
 
 
@@ -152,6 +161,10 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
         [f"CREATE TRIGGER t BEFORE INSERT ON runs BEGIN SELECT * FROM ({ENDLESS}); END"],
         ["ALTER TABLE runs ADD COLUMN g GENERATED ALWAYS AS (printf('%.*c', 900000000, 'x'))"],
         ["DROP TABLE boards"],
+        ["UPDATE alembic_version SET version_num = ''"],
+        ["UPDATE alembic_version SET version_num = x'ff'"],
+        ["INSERT INTO alembic_version VALUES ('0001')"],
+        ["DELETE FROM alembic_version"],
     ],
 )
 def test_what_this_program_never_makes_is_the_database_of_another_one(statements: list[str], tmp_path: Path) -> None:
