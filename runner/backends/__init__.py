@@ -10,8 +10,9 @@ channel sends first.
 
 import functools
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,10 +42,12 @@ class Resources:
         cache: where environments and compiler caches are kept.
         python: the interpreter that the user named, for a backend that measures what is installed.
         framework: which of its frameworks to measure; None for the first that it can import.
+        registry: the repository of the matrix, whose images may be pulled; None without one.
     """
 
     dockerfiles: Path
     cache: Path
+    registry: str | None = None
     python: str | None = None
     framework: str | None = None
 
@@ -118,6 +121,22 @@ class Backend(Protocol):
         Raises:
             EngineError: the engine stopped answering.
         """
+
+    def keep(self, ready: Iterable[Provisioned]) -> AbstractContextManager[None]:
+        """Keep others from removing environments for the length of the block, in whatever checkout they are.
+
+        Raises:
+            EngineError: the engine stopped answering.
+        """
+        return nullcontext()
+
+    def others_need(self, ready: Provisioned) -> tuple[str, ...]:
+        """Return the other checkouts that built or used an environment, as ``uses.label`` names them.
+
+        Raises:
+            EngineError: the engine stopped answering.
+        """
+        return ()
 
     def cancel(self) -> None:
         """Make every running ``provision`` end soon, because the run is interrupted."""

@@ -243,6 +243,13 @@ class VenvBackend(Backend):
         return str(home / "bin" / "python")
 
     @override
+    def others_need(self, ready: Provisioned) -> tuple[str, ...]:
+        if self._checkout is None:
+            return ()
+        home = Path(ready.handle).parent.parent
+        return uses.Checkout(self._checkout).need(uses.noted_uses(self._cache, home.name)).others
+
+    @override
     def cancel(self) -> None:
         self.cancelled.set()
         for process in tuple(self.running):

@@ -120,6 +120,13 @@ def emit(text: str, output: Path | None) -> None:
         save(text.rstrip("\n") + "\n", output)
 
 
+def agrees(question: str) -> bool:
+    """Ask a person a question, and return whether they agree; without a terminal, nobody does."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    return typer.confirm(visible(question, colour=False), err=True)
+
+
 def emit_path(path: Path) -> None:
     """Print the path of a file; a terminal makes it a link, by OSC 8, the escape sequence for links."""
     shown = printable(str(path))

@@ -74,7 +74,10 @@ def clean(
     matrix: MatrixFile = Path("matrix.yaml"),
     reports: Reports = Path("reports"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed")] = False,
-    all: Annotated[bool, typer.Option("--all", help="also remove environments in use, here or elsewhere")] = False,
+    all: Annotated[bool, typer.Option("--all", help="also remove environments that the matrix needs")] = False,
+    others: Annotated[
+        bool, typer.Option("--others", help="with --all: also what other checkouts need; a terminal asks")
+    ] = False,
     traceback: Traceback = False,
 ) -> int:
     """Remove what dead runs, deleted environments and older code left behind."""
@@ -82,10 +85,20 @@ def clean(
     from runner.core.paths import cache_folder
     from runner.machine import clean
 
-    with clean.leftovers(matrix, cache_folder(os.environ), reports, everything=all) as survey:
+    if others and not all:
+        raise UsageError(Problem("--others is for --all", hint="add --all: without it, what others need stays"))
+    cache = cache_folder(os.environ)
+    with clean.leftovers(matrix, cache, reports, everything=all) as survey:
         console.emit(clean.listing(survey), None)
-        kept = () if dry_run else remove(survey.leftovers)
+        chosen, kept = survey.own, () if dry_run else remove(survey.own)
+    of_others = clean.of_others(survey.of_others)
+    if survey.of_others and (others or (not dry_run and console.agrees(f"remove {of_others} as well?"))):
+        with clean.leftovers(matrix, cache, reports, everything=True) as again:  # no runner waited for the answer
+            foreign = [leftover for leftover in again.of_others if leftover.name in {o.name for o in survey.of_others}]
+            chosen, kept = (*chosen, *foreign), (*kept, *(() if dry_run else remove(foreign)))
+    elif survey.of_others:
+        console.note(f"kept: {of_others}; --others removes them, too")
     for line in (*survey.notes, *(f"{leftover.name} was not removed: {reason}" for leftover, reason in kept)):
         console.note(line)
-    console.emit(clean.summary(survey, kept, dry=dry_run), None)
+    console.emit(clean.summary(chosen, kept, dry=dry_run), None)
     return 1 if kept else 0

@@ -129,7 +129,9 @@ def _problem(error: SQLAlchemyError, url: str, action: str) -> Problem:
 
 def _sqlite_hint(reason: str, url: str) -> str:
     name = url_name(url)
-    if "malformed" in reason or "not a database" in reason:
+    if "not a database" in reason:
+        return f"check the path: {name} is no history, and nothing of it was changed; name another with --history"
+    if "malformed" in reason:
         return f"remove {name}, {name}-wal and {name}-shm, then `runner history rebuild` makes it of the stored runs"
     if "locked" in reason:
         return "another program is writing: try again"

@@ -58,7 +58,7 @@ def perform(task: bytes, device: str, say: Callable[[str], None] = print) -> byt
         RunnerError: it cannot be carried out here; the message says why.
     """
     content = decode(task)
-    with tempfile.TemporaryDirectory(prefix="matrix-runner-") as folder, cache_in_use():
+    with tempfile.TemporaryDirectory(prefix="matrix-runner-") as folder, cache_in_use(say):
         match content:
             case Inquiry():
                 return encode(_offer(content, device, Path(folder)))

@@ -9,16 +9,17 @@ import re
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.backends import interpreters
-from runner.backends.uses import Uses, image_key
+from runner.backends.uses import Checkout, Need, noted_uses
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError
 from runner.core.locks import try_exclusive
 from runner.core.model import Leftover, Spec
 from runner.core.model.variant_ids import without_variant
+from runner.core.unfinished import left_behind
 from runner.core.units import disk_size
 from runner.core.variables import content_digest
 from runner.matrix import load
@@ -30,6 +31,8 @@ from runner.session.context import IN_USE
 
 PREFIX = "matrix-runner-"  # of a server's temporary folder
 IN_USE_NOTE = "another runner is using this cache: what it may need is kept; try again when it has ended"
+SHOWN_CHECKOUTS = 3  # of others, in a sentence
+REPORT_LEVELS = 3  # below the reports: imports/runs/RUN
 NO_ENGINE = "no container engine answers: images, volumes and containers were not examined"
 
 _TEMPORARY_NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")  # as tempfile.mkdtemp names a folder
@@ -43,6 +46,16 @@ class CleanupSurvey:
     leftovers: tuple[Leftover, ...]
     notes: tuple[str, ...]
 
+    @property
+    def own(self) -> tuple[Leftover, ...]:
+        """What no other checkout needs."""
+        return tuple(leftover for leftover in self.leftovers if not leftover.others)
+
+    @property
+    def of_others(self) -> tuple[Leftover, ...]:
+        """What other checkouts need; there is none unless everything may go."""
+        return tuple(leftover for leftover in self.leftovers if leftover.others)
+
 
 @contextmanager
 def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> Iterator[CleanupSurvey]:
@@ -53,8 +66,8 @@ def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> 
         cache: the folder that ``core.paths.cache_folder`` returns.
         reports: the folder of the runs; the environments of its nights' anchors stay, and those of the releases that
             its nights follow.
-        everything: include what the matrix needs, which can be built again, the environments of anchors, and what
-            was used today or belongs to other checkouts.
+        everything: include what the matrix needs, which can be built again, the environments of anchors, what was
+            used today, and what other checkouts need.
     """
     loaded = load(matrix, networks=False)
     anchors = frozenset() if everything else anchor_digests(reports)
@@ -62,42 +75,68 @@ def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> 
     with try_exclusive(cache / IN_USE) as alone:
         removable: list[Leftover] = []
         notes = [] if alone else [IN_USE_NOTE]
-        uses = Uses(cache=cache, checkout=matrix.parent)
+        checkout = Checkout(matrix.parent)
         try:
-            removable += _on_engine(matrix.parent / "docker", needed, anchors, uses, alone=alone, everything=everything)
+            removable += _on_engine(loaded.registry, needed, anchors, checkout, alone=alone, everything=everything)
         except EngineError:
             notes.append(NO_ENGINE)
         if alone:
-            removable += [*_in_cache(uses, needed, anchors, everything=everything), *_temporary()]
+            removable += [*_in_cache(cache, checkout, needed, anchors, everything=everything), *_temporary()]
+            removable += _unfinished(reports)
         yield CleanupSurvey(tuple(removable), tuple(notes))
 
 
 def listing(survey: CleanupSurvey) -> str:
-    """Return what can be removed as text: size, kind, name and reason."""
+    """Return what can be removed as text: size, kind, name, reason, and which other checkouts need it."""
     if not survey.leftovers:
         return "nothing to remove"
-    rows = [(disk_size(left.size), left.kind, left.name, left.reason) for left in survey.leftovers]
+    ordered = (*survey.own, *survey.of_others)
+    rows = [(disk_size(left.size), left.kind, left.name, _with_others(left)) for left in ordered]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return "\n".join(f"{row[0]:>{widths[0]}}  {row[1]:{widths[1]}}  {row[2]:{widths[2]}}  {row[3]}" for row in rows)
 
 
-def summary(survey: CleanupSurvey, kept: Sequence[tuple[Leftover, str]], *, dry: bool) -> str:
+def _with_others(leftover: Leftover) -> str:
+    return f"{leftover.reason}; {', '.join(leftover.others)} needs it, too" if leftover.others else leftover.reason
+
+
+def summary(leftovers: Sequence[Leftover], kept: Sequence[tuple[Leftover, str]], *, dry: bool) -> str:
     """Return how many leftovers were removed, and their size, in a sentence."""
     not_removed = {leftover for leftover, _ in kept}
-    removed = [leftover for leftover in survey.leftovers if leftover not in not_removed]
-    verb = "would be removed" if dry else "removed"
-    count = "1 item" if len(removed) == 1 else f"{len(removed)} items"
-    return f"{count} {verb}, {disk_size(sum(leftover.size for leftover in removed))}"
+    removed = [leftover for leftover in leftovers if leftover not in not_removed]
+    return f"{_amount(removed)} {'would be removed' if dry else 'removed'}, {_sizes(removed)}"
+
+
+def of_others(leftovers: Sequence[Leftover]) -> str:
+    """Return how much other checkouts need of what could be removed, and which these are."""
+    checkouts = sorted({name for leftover in leftovers for name in leftover.others})
+    more = f" and {len(checkouts) - SHOWN_CHECKOUTS} more" if len(checkouts) > SHOWN_CHECKOUTS else ""
+    return f"{_amount(leftovers)}, {_sizes(leftovers)}, of {', '.join(checkouts[:SHOWN_CHECKOUTS])}{more}"
+
+
+def _amount(leftovers: Sequence[Leftover]) -> str:
+    return "1 item" if len(leftovers) == 1 else f"{len(leftovers)} items"
+
+
+def _sizes(leftovers: Sequence[Leftover]) -> str:
+    return disk_size(sum(leftover.size for leftover in leftovers))
 
 
 def _on_engine(
-    folder: Path, needed: Sequence[Spec], anchors: Collection[Anchor], uses: Uses, *, alone: bool, everything: bool
+    registry: str | None,
+    needed: Sequence[Spec],
+    anchors: Collection[Anchor],
+    checkout: Checkout,
+    *,
+    alone: bool,
+    everything: bool,
 ) -> list[Leftover]:
     from runner.backends.docker.backend import DockerBackend
     from runner.backends.docker.cleanup import abandoned_containers, unneeded_images_and_volumes
     from runner.backends.docker.client import connect, talking
 
-    backend, kept = DockerBackend(folder), {content_digest(anchor.digest) for anchor in anchors}
+    backend = DockerBackend(checkout.folder / "docker", registry=registry)
+    kept = {content_digest(anchor.digest) for anchor in anchors}
     with closing(connect()) as client, talking("the container engine stopped answering"):
         leftovers = [*abandoned_containers(client)]
         if alone:
@@ -106,27 +145,29 @@ def _on_engine(
                 backend.tags(needed),
                 kept,
                 everything=everything,
-                needed=lambda image, built_by: uses.keeps(image_key(image), built_by),
+                need=lambda built_by, uses: checkout.need(uses, built_by),
             )
         return leftovers
 
 
 def _in_cache(
-    uses: Uses, needed: Sequence[Spec], anchors: Collection[Anchor], *, everything: bool
+    cache: Path, checkout: Checkout, needed: Sequence[Spec], anchors: Collection[Anchor], *, everything: bool
 ) -> Iterator[Leftover]:
-    cache, venvs = uses.cache, VenvBackend(uses.cache)
+    venvs = VenvBackend(cache)
     needed_names = {venvs.home(spec).name for spec in needed if spec.lock and spec.python}
     needed_names |= {venvs.home_of(without_variant(anchor.environment), anchor.digest).name for anchor in anchors}
-    removable = {
-        leftover.name: leftover
-        for leftover in _venvs(venvs.folder, needed_names, needed, everything=everything)
-        if everything or not (Path(leftover.name) / READY).exists() or not uses.keeps(Path(leftover.name).name, None)
-    }
+    removable: dict[str, Leftover] = {}
+    for leftover in _venvs(venvs.folder, needed_names, needed, everything=everything):
+        home = Path(leftover.name)
+        need = checkout.need(noted_uses(cache, home.name)) if (home / READY).exists() else Need()
+        if everything or not need.keeps:
+            removable[leftover.name] = replace(leftover, others=need.others)
     yield from removable.values()
     kept = {path.name for path in _entries(venvs.folder) if str(path) not in removable}
     for path in _entries(venvs.caches):
         if everything:
-            yield _leftover("cache", path, "--all; compilers fill it again")
+            others = checkout.need(noted_uses(cache, path.name)).others
+            yield replace(_leftover("cache", path, "--all; compilers fill it again"), others=others)
         elif _VENV_NAME.fullmatch(path.name) and path.name not in kept:
             yield _leftover("cache", path, "its environment no longer exists")
     for path in _entries(cache / "references"):
@@ -178,6 +219,16 @@ def _temporary() -> Iterator[Leftover]:
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if _of_a_server(path) and not any(path == folder or path in folder.parents for folder in working_folders):
             yield _leftover("folder", path, "its server has ended")
+
+
+def _unfinished(reports: Path) -> Iterator[Leftover]:
+    """Yield what killed commands have left in a folder of reports: files and folders that were never complete."""
+    folders = [reports]
+    for _ in range(REPORT_LEVELS):
+        folders += [path for folder in folders for path in _entries(folder) if path.is_dir() and path.name[0] != "."]
+    for folder in dict.fromkeys(folders):
+        for path in left_behind(folder):
+            yield _leftover("folder" if path.is_dir() else "file", path, "unfinished, and its process has ended")
 
 
 def _of_a_server(path: Path) -> bool:

@@ -68,7 +68,7 @@ class Project:
 
     def backend(self) -> DockerBackend:
         """Return a backend of the engine that DOCKER_HOST names."""
-        return DockerBackend(self.folder / "docker")
+        return DockerBackend(self.folder / "docker", registry=f"{self.registry}/team/runner")
 
     def published(self, repository: str = "") -> Provisioned:
         """Make the image and push it, by default to the registry of the matrix."""

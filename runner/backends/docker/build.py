@@ -17,6 +17,7 @@ from runner.backends.docker.client import FOREIGN, Conversations, connect, sente
 from runner.backends.docker.image_names import is_image_name, repository
 from runner.backends.docker.options import Recipe
 from runner.backends.docker.refusals import refusal
+from runner.backends.docker.watch import BUILD_SHARE, MEMORY_SIGN, PULL_SHARE, MemoryWatch
 from runner.core.errors import EngineError, InterruptedRunError, Problem, ProvisionError
 from runner.core.outages import is_outage
 from runner.core.text import REASON_LENGTH, printable
@@ -24,6 +25,8 @@ from runner.core.text import REASON_LENGTH, printable
 NAME_HINT = "correct the name in the matrix, and try it with `docker image inspect`"
 NOTHING_LISTED = re.compile(r"\(from versions: (?:none)?\)")
 """What pip prints if it found no version of a package. A lock names versions that exist: the index is not reached."""
+SILENT_PULL_SECONDS = 60.0
+"""A pull without any progress ends after this time: an engine reports each megabyte that arrives or is unpacked."""
 _ENGINE_SECONDS = 3.0  # the engine has to remove the remains of a failed build
 
 
@@ -67,13 +70,20 @@ def build(conversations: Conversations, recipe: Recipe, owner: str, checkout: st
     """
     builder = f"{owner}:{secrets.token_hex(4)}"
     try:
-        with cancellable(conversations) as client:
+        with cancellable(conversations, BUILD_SHARE) as (client, memory):
             try:
                 messages = client.api.build(**recipe.build_options(builder, checkout))
                 lines = _follow_build(messages, recipe, say)
-            except APIError as error:  # the engine could not even read the Dockerfile
+            except FOREIGN as error:
+                stop_if_cancelled(conversations, error)
+                if memory.excess:
+                    raise _build_failed(recipe, (), f"the build was ended: {memory.excess}") from error
+                if not isinstance(error, APIError):  # the engine could not even read the Dockerfile
+                    raise
                 raise _build_failed(recipe, (), sentence(error)) from error
             stop_if_cancelled(conversations)
+            if memory.excess:
+                raise _build_failed(recipe, lines, f"the build was ended: {memory.excess}")
             return _built_image(client, recipe, lines)
     except BaseException:
         _remove_remains(builder)
@@ -109,7 +119,7 @@ def pull(conversations: Conversations, name: str, say: Say) -> str:
         InterruptedRunError: the pull was cancelled.
     """
     progress = build_log.LayerProgress("pulling")
-    with cancellable(conversations) as client:
+    with cancellable(conversations, PULL_SHARE, silent=SILENT_PULL_SECONDS) as (client, memory):
         say(f"pulling {name}")
         tag = None if "@" in name or repository(name) != name else "latest"
         try:
@@ -117,13 +127,32 @@ def pull(conversations: Conversations, name: str, say: Say) -> str:
                 if "error" in message:
                     raise _pull_failed(name, str(message["error"]))
                 _report(say, progress.line(message))
-        except APIError as error:
-            raise _pull_failed(name, sentence(error)) from error
+        except FOREIGN as error:
+            stop_if_cancelled(conversations, error)
+            if not isinstance(error, APIError) and not memory.excess and not _is_silence(error):
+                raise
+            raise _pull_failed(name, _why(memory, error)) from error
         stop_if_cancelled(conversations)
+        if memory.excess:
+            raise _pull_failed(name, _why(memory))
         image = image_id(client, name)
     if image is None:
         raise _pull_failed(name, "the engine ended the pull without an image")
     return image
+
+
+def _is_silence(error: BaseException) -> bool:
+    """Return whether an engine that waits for a registry has said nothing for too long."""
+    return "timed out" in str(error).lower()
+
+
+def _why(memory: MemoryWatch, error: BaseException | None = None) -> str:
+    """Return why a pull was hung up, or the message of the engine that refused it."""
+    if memory.excess:
+        return f"the pull was ended: {memory.excess}"
+    if isinstance(error, APIError):
+        return sentence(error)
+    return f"no answer within {SILENT_PULL_SECONDS:g} s: the registry is silent, or sends something without an end"
 
 
 def _pull_failed(name: str, message: str) -> ProvisionError:
@@ -138,17 +167,32 @@ def _build_failed(recipe: Recipe, lines: Iterable[str], message: str) -> Provisi
     lines = list(lines)
     log = "\n".join(build_log.useful([*lines, build_log.step_end(message)]))
     reason = f"cannot build {recipe.environment!r}: {build_log.reason(lines, message)}"
-    passing = is_outage(log) or NOTHING_LISTED.search(log) is not None
+    passing = is_outage(log) or NOTHING_LISTED.search(log) is not None or MEMORY_SIGN in message
     return ProvisionError("image-build", Problem(reason, hint=build_log.hint(log)), log=log, passing=passing)
 
 
 @contextmanager
-def cancellable(conversations: Conversations) -> Iterator[docker.DockerClient]:
-    """Yield a client; an error that the cancelling caused becomes an InterruptedRunError."""
+def cancellable(
+    conversations: Conversations, share: float, silent: float | None = None
+) -> Iterator[tuple[docker.DockerClient, MemoryWatch]]:
+    """Yield a client, and what watches the memory of the engine; if that is too much, the client is hung up.
+
+    An error that the cancelling caused becomes an InterruptedRunError.
+
+    Args:
+        conversations: with the engine.
+        share: of the free memory, see ``watch.PULL_SHARE``.
+        silent: seconds that the engine may say nothing; None without a limit.
+    """
     stop_if_cancelled(conversations)
     try:
-        with conversations.client() as client, talking("the container engine stopped answering"):
-            yield client
+        with (
+            conversations.open(silent) as conversation,
+            MemoryWatch(conversation.hang_up, share, conversation.available_memory) as memory,
+            talking("the container engine stopped answering"),
+        ):
+            stop_if_cancelled(conversations)  # it may have been cancelled before this one was open
+            yield conversation.client, memory
     except (ProvisionError, EngineError) as error:
         stop_if_cancelled(conversations, error)
         raise
