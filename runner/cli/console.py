@@ -44,7 +44,10 @@ def end(app: typer.Typer) -> NoReturn:
     except KeyboardInterrupt:
         code = signals.INTERRUPTED
     signals.finish()
-    if code == signals.INTERRUPTED:
+    if code == signals.INTERRUPTED and signals.is_starved():
+        note("error: this user can start no more threads and processes\nhint: raise the limit: `ulimit -u` shows it")
+        code = 1
+    elif code == signals.INTERRUPTED:
         note("interrupted: finished results are kept")
         code = signals.exit_code()
     sys.exit(code)

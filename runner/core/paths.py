@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -40,6 +41,24 @@ def home(environ: Mapping[str, str], variable: str) -> Path:
     except KeyError:
         hint = f"set {variable} to a folder that you may write to, or HOME"
         raise UsageError(Problem(f"user {os.geteuid()} of this machine has no home folder", hint=hint)) from None
+
+
+def refuse_foreign_links(*paths: Path) -> None:
+    """Refuse to write through a link that another user has made: it says where a file of this user goes.
+
+    A folder of reports may be shared. Links of this user and of root are followed.
+
+    Raises:
+        UsageError: one of the paths is such a link.
+    """
+    for path in paths:
+        try:
+            status = path.lstat()
+        except OSError:
+            continue  # whoever writes it says why that is not possible
+        if stat.S_ISLNK(status.st_mode) and status.st_uid not in {os.geteuid(), 0}:
+            hint = "remove it, or use a folder of yours: --reports, or --history"
+            raise UsageError(Problem(f"{path} is a link that another user has made", hint=hint))
 
 
 def shortened(path: str, environ: Mapping[str, str] = os.environ) -> str:

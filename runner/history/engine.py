@@ -8,6 +8,7 @@ References:
     why SQLAlchemy begins the transactions and not the sqlite3 module.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,11 +18,14 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
-from runner.core.errors import HistoryError, Problem, file_problem
-from runner.history.location import FORMS, POSTGRESQL, sqlite_path, url_name, without_secrets
+from runner.core.errors import HistoryError, Problem, UsageError, file_problem
+from runner.core.paths import refuse_foreign_links
+from runner.history.location import FILE, FORMS, POSTGRESQL, sqlite_path, url_name, without_secrets
 
 WAIT_SECONDS = 60.0
 """How long a writer waits for another; adding the largest run takes about a second."""
+ROOM_BYTES = 1 << 20
+"""With less room, a disk counts as full."""
 CONNECT_SECONDS = 10
 """How long a server may take to answer."""
 LOCK_KEY = 0x6D617472_69780020
@@ -48,8 +52,11 @@ def engine_of(url: str) -> Engine:
 def _sqlite(path: Path) -> Engine:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        refuse_foreign_links(path)
     except OSError as error:
         raise HistoryError(file_problem(error, path.parent)) from error
+    except UsageError as error:
+        raise HistoryError(*error.problems) from error
     engine = create_engine(URL.create("sqlite", database=str(path)))
 
     @event.listens_for(engine, "connect")
@@ -127,14 +134,23 @@ def _problem(error: SQLAlchemyError, url: str, action: str) -> Problem:
     return Problem(message, hint=_sqlite_hint(reason, url))
 
 
+def _is_full(folder: Path) -> bool:
+    """Return whether the disk of a folder has no room or no inodes left: SQLite calls both an I/O error."""
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return False
+    return status.f_bavail * status.f_frsize < ROOM_BYTES or (status.f_files > 0 and status.f_favail == 0)
+
+
 def _sqlite_hint(reason: str, url: str) -> str:
     name = url_name(url)
-    if "not a database" in reason:
+    if "not a database" in reason and Path(name).name != FILE:
         return f"check the path: {name} is no history, and nothing of it was changed; name another with --history"
-    if "malformed" in reason:
+    if "malformed" in reason or "not a database" in reason:
         return f"remove {name}, {name}-wal and {name}-shm, then `runner history rebuild` makes it of the stored runs"
     if "locked" in reason:
         return "another program is writing: try again"
-    if "full" in reason:
+    if "full" in reason or ("I/O error" in reason and _is_full(Path(name).parent)):
         return "make room"
     return "use a folder of yours on a local disk, or name another database with --history"

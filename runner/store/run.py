@@ -23,6 +23,7 @@ from runner.core.files import append_text, read_bounded, write_all, write_whole
 from runner.core.json import Document
 from runner.core.locks import hold, is_held
 from runner.core.model import ModelFiles, Record
+from runner.core.paths import refuse_foreign_links
 from runner.core.unfinished import hidden
 from runner.store.checksums import file_checksum
 from runner.store.damage import DamagedRecord, LeaveOut, reason_of, sentences
@@ -84,6 +85,7 @@ class Run:
             models: the files of the users' networks of the cases.
         """
         path = reports / "runs" / (new_id(now) if isinstance(now, datetime) else now)
+        refuse_foreign_links(path.parent)
         unfinished = hidden(path)
         run = cls(unfinished)
         try:

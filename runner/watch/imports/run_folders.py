@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 
 from runner.analysis.analyse import analyse_run
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
+from runner.core.paths import refuse_foreign_links
 from runner.core.unfinished import hidden, remove_folder, sweep
 from runner.history.entries import RunEntry
 from runner.session.results import warn_unreadable
@@ -72,6 +73,7 @@ def read_archive(archive: Path, reports: Path, margin: float) -> Read:
 @contextmanager
 def _incoming(reports: Path) -> Iterator[Path]:
     """Give a folder on the disk of the reports, which is removed at the end."""
+    refuse_foreign_links(reports / FOLDER, reports / FOLDER / "runs", reports / FOLDER / "nights")
     sweep(reports / FOLDER)
     folder = hidden(reports / FOLDER / "incoming")
     try:
