@@ -11,6 +11,7 @@ from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+PIECE = b"x" * (1 << 20)
 SMTP_REPLIES = {
     "EHLO": b"250-loopback\r\n250 AUTH PLAIN\r\n",
     "AUTH": b"235 accepted\r\n",
@@ -32,7 +33,7 @@ class Received:
 
 @contextmanager
 def http_server(tls: tuple[Path, Path] | None = None) -> Iterator[Received]:
-    """Serve /500 with an error, /silent and /slow without an end, and every other path with success.
+    """Serve /500 with an error, /silent, /slow and /endless without an end, and every other path with success.
 
     Args:
         tls: files of a certificate and its key; without them, nothing is encrypted.
@@ -44,6 +45,10 @@ def http_server(tls: tuple[Path, Path] | None = None) -> Iterator[Received]:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             if self.path.startswith("/silent"):
                 received.ended.wait(60)
+            elif self.path.startswith("/endless"):
+                self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+                while not received.ended.is_set():
+                    self.wfile.write(PIECE)
             elif self.path.startswith("/slow"):
                 self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
                 while not received.ended.wait(0.2):

@@ -1,0 +1,46 @@
+"""A request that takes too much memory is hung up, once."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from runner.backends.docker.watch import BUILD_SHARE, MEMORY_SIGN, PULL_SHARE, MemoryWatch
+
+GB = 10**9
+
+
+def watched(readings: Iterator[int], share: float) -> tuple[MemoryWatch, int]:
+    """Return a watch after it has looked at all readings, and how often it hung up."""
+    calls: list[None] = []
+    seen = threading.Event()
+    last = 0
+
+    def available() -> int:
+        nonlocal last
+        try:
+            last = next(readings)
+        except StopIteration:
+            seen.set()
+        return last
+
+    with MemoryWatch(lambda: calls.append(None), share, available, pause=0.001) as watch:
+        while not seen.wait(0.01) and not watch.excess:
+            pass
+    return watch, len(calls)
+
+
+@pytest.mark.parametrize(
+    ("share", "readings", "excess"),
+    [
+        (PULL_SHARE, [20 * GB, 15 * GB, 10 * GB], ""),
+        (PULL_SHARE, [20 * GB, 15 * GB, 9 * GB, 1 * GB], f"11 GB {MEMORY_SIGN} were gone, and 9.0 GB left"),
+        (BUILD_SHARE, [20 * GB, 9 * GB, 5 * GB], ""),
+        (BUILD_SHARE, [20 * GB, 3 * GB], f"17 GB {MEMORY_SIGN} were gone, and 3.0 GB left"),
+        (PULL_SHARE, [0, 0, 0], ""),  # an engine of another machine
+    ],
+)
+def test_a_request_is_hung_up_when_too_much_memory_is_gone(share: float, readings: list[int], excess: str) -> None:
+    watch, calls = watched(iter(readings), share)
+    assert watch.excess == excess
+    assert calls == bool(excess)
