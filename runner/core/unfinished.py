@@ -12,12 +12,18 @@ import re
 import secrets
 import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from runner.core import processes
 
+TEMPORARY = "matrix-runner-"
+"""Begins the names of temporary folders."""
+MAX_IDENTITY = 1000  # letters
+PROCESS = ".process"
+"""The file of a temporary folder that names its process."""
 OF_OTHERS_SECONDS = 24 * 3600.0
 """How old something of another host, or of an earlier boot or version, has to be before it counts as left behind."""
 _NAME = re.compile(r"\.(?P<boot>[0-9a-f]{8})-(?P<pid>[0-9]{1,10})-(?P<start>[0-9]{1,20})-[0-9a-f]{8}\.tmp", re.ASCII)
@@ -40,6 +46,24 @@ def remove_folder(folder: Path) -> None:
     away = hidden(folder)
     folder.rename(away)
     shutil.rmtree(away)
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Give a temporary folder, which names its process; ``runner clean`` removes that of a process that was killed."""
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY, ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (folder / PROCESS).write_text(processes.identity(), "utf-8")
+        yield folder
+
+
+def is_abandoned(folder: Path) -> bool:
+    """Return whether a folder of ``temporary_folder`` belongs to a process that is gone; False for another folder."""
+    try:
+        with (folder / PROCESS).open(encoding="utf-8", errors="replace") as stream:
+            return processes.is_gone(stream.read(MAX_IDENTITY))
+    except OSError:
+        return False
 
 
 def left_behind(folder: Path) -> Iterator[Path]:

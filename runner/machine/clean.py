@@ -6,6 +6,7 @@ and references in the cache folder, and the folders of servers that died in the 
 
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -19,7 +20,7 @@ from runner.core.errors import EngineError
 from runner.core.locks import try_exclusive
 from runner.core.model import Leftover, Spec
 from runner.core.model.variant_ids import without_variant
-from runner.core.unfinished import left_behind
+from runner.core.unfinished import TEMPORARY, is_abandoned, left_behind
 from runner.core.units import disk_size
 from runner.core.variables import content_digest
 from runner.matrix import load
@@ -29,13 +30,12 @@ from runner.plan.specs import all_specs
 from runner.releases.followed import current_specs
 from runner.session.context import IN_USE
 
-PREFIX = "matrix-runner-"  # of a server's temporary folder
 IN_USE_NOTE = "another runner is using this cache: what it may need is kept; try again when it has ended"
 SHOWN_CHECKOUTS = 3  # of others, in a sentence
 REPORT_LEVELS = 3  # below the reports: imports/runs/RUN
 NO_ENGINE = "no container engine answers: images, volumes and containers were not examined"
 
-_TEMPORARY_NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")  # as tempfile.mkdtemp names a folder
+_TEMPORARY_NAME = re.compile(rf"{TEMPORARY}[a-z0-9_]{{8}}")  # as tempfile.mkdtemp names a folder
 _VENV_NAME = re.compile(r".+-[0-9a-f]{12}")  # as VenvBackend.home names a folder
 
 
@@ -209,15 +209,20 @@ def _idle(home: Path) -> bool:
 
 
 def _temporary() -> Iterator[Leftover]:
-    """Yield the temporary folders of servers that have ended; the working folder of a live server is its own."""
+    """Yield the temporary folders of processes and servers that have ended.
+
+    A folder of a process names it; the working folder of a live server is its own.
+    """
     working_folders = set()
     for process in Path("/proc").glob("[0-9]*/cwd"):
         try:
             working_folders.add(process.readlink())
         except OSError:
             continue  # the process has ended, or belongs to another user
-    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        if _of_a_server(path) and not any(path == folder or path in folder.parents for folder in working_folders):
+    for path in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
+        if _is_mine(path) and is_abandoned(path):
+            yield _leftover("folder", path, "its process has ended")
+        elif _is_mine(path) and any(path.glob("tmp*/harness.zip")) and not any(path == folder or path in folder.parents for folder in working_folders):
             yield _leftover("folder", path, "its server has ended")
 
 
@@ -231,11 +236,15 @@ def _unfinished(reports: Path) -> Iterator[Leftover]:
             yield _leftover("folder" if path.is_dir() else "file", path, "unfinished, and its process has ended")
 
 
-def _of_a_server(path: Path) -> bool:
-    """Return True for a folder that a channel made: a temporary name, our user, and the harness of a server in it."""
+def _is_mine(path: Path) -> bool:
+    """Return True for a folder with a temporary name of this program and of this user."""
     try:
-        mine = not path.is_symlink() and path.stat().st_uid == os.getuid()
-        return mine and bool(_TEMPORARY_NAME.fullmatch(path.name)) and any(path.glob("tmp*/harness.zip"))
+        status = path.lstat()
+        return (
+            stat.S_ISDIR(status.st_mode)
+            and status.st_uid == os.getuid()
+            and bool(_TEMPORARY_NAME.fullmatch(path.name))
+        )
     except FileNotFoundError:
         return False  # removed in the meantime
 

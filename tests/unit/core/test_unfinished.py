@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from runner.core import processes, unfinished
-from runner.core.unfinished import OF_OTHERS_SECONDS, hidden, left_behind, remove_folder, sweep
+from runner.core.unfinished import (
+    OF_OTHERS_SECONDS,
+    PROCESS,
+    hidden,
+    is_abandoned,
+    left_behind,
+    remove_folder,
+    sweep,
+    temporary_folder,
+)
 
 
 def of_process(path: Path, pid: int, start: str) -> Path:
@@ -65,3 +74,14 @@ def test_a_folder_that_is_removed_loses_its_name_first(tmp_path: Path, monkeypat
     assert names == [path.name for path in tmp_path.iterdir()]
     monkeypatch.setattr(processes, "started", lambda _pid: "later")
     assert [*left_behind(tmp_path)] == [tmp_path / names[0]]
+
+
+def test_a_temporary_folder_names_its_process() -> None:
+    with temporary_folder() as folder:
+        assert not is_abandoned(folder)
+        host, boot, _, _ = processes.identity().split(":")
+        (folder / PROCESS).write_text(f"{host}:{boot}:4194305:1")
+        assert is_abandoned(folder)
+        (folder / PROCESS).unlink()
+        assert not is_abandoned(folder)
+    assert not folder.exists()

@@ -17,7 +17,7 @@ from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError, RunnerError
 from runner.core.locks import shared, try_exclusive
 from runner.core.model import Leftover
-from runner.core.unfinished import hidden
+from runner.core.unfinished import PROCESS, hidden
 from runner.machine import clean
 from runner.matrix import load
 from runner.measure.references import code_hash
@@ -199,6 +199,18 @@ def test_temporary_folders_go_unless_a_process_works_there(tmp_path: Path, monke
     (tmp_path / "tmp" / "matrix-runner-0link_00").symlink_to(below.parent)
     monkeypatch.chdir(below)
     assert list(leftovers_by_name(tmp_path)) == [f"tmp/{of_servers[0]}"]
+
+
+def test_the_temporary_folder_of_a_worker_that_was_killed_goes(tmp_path: Path) -> None:
+    host, boot, pid, started = owner().split(":")
+    for name, text in (("0dead_00", f"{host}:{boot}:4194305:1"), ("0alive_0", f"{host}:{boot}:{pid}:{started}")):
+        folder = tmp_path / "tmp" / f"matrix-runner-{name}"
+        (folder / "project").mkdir(parents=True)
+        (folder / PROCESS).write_text(text)
+    left = leftovers_by_name(tmp_path)
+    assert {name: each.reason for name, each in left.items()} == {
+        "tmp/matrix-runner-0dead_00": "its process has ended"
+    }
 
 
 def test_all_takes_what_the_matrix_needs_too(tmp_path: Path) -> None:
