@@ -10,6 +10,8 @@ from runner.core.errors import Problem, UsageError
 
 PROGRAM = "matrix-runner"
 
+TRUSTED = frozenset({0})
+"""Users whose links are followed: root."""
 DEFAULT_REPORTS = Path("reports")
 """The folder that holds the runs, relative to the working folder, where ``--reports`` names no other."""
 
@@ -56,7 +58,7 @@ def refuse_foreign_links(*paths: Path) -> None:
             status = path.lstat()
         except OSError:
             continue  # whoever writes it says why that is not possible
-        if stat.S_ISLNK(status.st_mode) and status.st_uid not in {os.geteuid(), 0}:
+        if stat.S_ISLNK(status.st_mode) and status.st_uid not in {os.geteuid(), *TRUSTED}:
             hint = "remove it, or use a folder of yours: --reports, or --history"
             raise UsageError(Problem(f"{path} is a link that another user has made", hint=hint))
 
