@@ -164,8 +164,8 @@ class BackendClass(Protocol):
             EngineError, UsageError: something that it needs does not exist.
         """
 
-    def chosen_by_auto(self) -> bool:
-        """Return True if ``--backend auto`` may choose this backend on this machine."""
+    def refused_by_auto(self) -> str:
+        """Return why ``--backend auto`` does not choose this backend on this machine; empty if it may."""
 
 
 def choose_backend(name: str, resources: Resources) -> tuple[Backend, str | None]:
@@ -187,15 +187,17 @@ def choose_backend(name: str, resources: Resources) -> tuple[Backend, str | None
             raise UsageError(Problem(f"{option} is for --backend host", hint="add --backend host"))
     if name != "auto":
         return _backend_class(name).create(resources), None
-    names = list(BACKENDS)
-    chosen = next(name for name in names if _backend_class(name).chosen_by_auto())
-    return _backend_class(chosen).create(resources), NOTES.get(chosen)
+    refusals: list[str] = []
+    for chosen in BACKENDS:  # pragma: no branch  a virtual environment is always possible
+        if not (refusal := _backend_class(chosen).refused_by_auto()):
+            break
+        refusals.append(refusal)
+    note = f"{refusals[-1]}: {INSTEAD[chosen]}" if refusals else None
+    return _backend_class(chosen).create(resources), note
 
 
-NOTES: Mapping[str, str] = {
-    "venv": "no container engine answers: using virtual environments of this machine's interpreters",
-}
-"""Backend -> what the user should know if ``auto`` chose it."""
+INSTEAD: Mapping[str, str] = {"venv": "using virtual environments of this machine's interpreters"}
+"""Backend -> what is done if ``auto`` chose it instead of the first."""
 
 
 def restored(backend: Backend, environment: str, digest: str, facts: Mapping[str, Any]) -> Provisioned | None:

@@ -63,9 +63,9 @@ class VenvBackend(Backend):
         return cls(resources.cache, resources.dockerfiles.parent)
 
     @classmethod
-    def chosen_by_auto(cls) -> bool:
+    def refused_by_auto(cls) -> str:
         """See Backend: every machine has an interpreter."""
-        return True
+        return ""
 
     @override
     def installed(self) -> None:

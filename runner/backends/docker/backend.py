@@ -15,7 +15,7 @@ from runner.backends.docker import claims
 from runner.backends.docker.build import image_id, inspect
 from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import owner, remove_abandoned
-from runner.backends.docker.client import Conversations, connect, reachable, talking
+from runner.backends.docker.client import Conversations, connect, no_engine, reachable, talking
 from runner.backends.docker.images import CACHED, Images, ReadyImage
 from runner.backends.docker.options import CACHE_FOLDER, CHECKOUT, USE, short_id
 from runner.backends.docker.survey import engine, free, image_states
@@ -63,9 +63,9 @@ class DockerBackend(Backend):
         return cls(resources.dockerfiles, registry=resources.registry, notes_uses=True)
 
     @classmethod
-    def chosen_by_auto(cls) -> bool:
-        """See Backend: where an engine answers."""
-        return reachable() is not None
+    def refused_by_auto(cls) -> str:
+        """See Backend: it is chosen where an engine answers."""
+        return no_engine()
 
     @override
     def installed(self) -> None:

@@ -24,6 +24,8 @@ START_HINT = (
     "start it (`systemctl start docker`), check that you may use it (group `docker`), or set DOCKER_HOST; "
     "`--backend venv` needs no engine"
 )
+NO_ANSWER = "no container engine answers"
+NO_ACCESS = "this user may not use the container engine of this machine (group `docker`)"
 FOREIGN = (DockerException, StreamParseError, ContextException, urllib3.exceptions.HTTPError, OSError)
 """What the SDK raises: its own errors, most of which derive from DockerException, those of urllib3 while a stream is
 read, and OSError, from which the errors of sockets and of requests derive."""
@@ -49,6 +51,16 @@ def reachable(timeout: float = QUICK) -> str | None:
             return str(client.version()["Version"])
     except (EngineError, *FOREIGN):
         return None
+
+
+def no_engine(timeout: float = QUICK) -> str:
+    """Return why no engine can be used, in a sentence; empty if one answers within ``timeout`` seconds."""
+    try:
+        with closing(connect(timeout)) as client:
+            client.version()
+    except (EngineError, *FOREIGN) as error:
+        return NO_ACCESS if "permission denied" in str(error).lower() else NO_ANSWER
+    return ""
 
 
 @contextmanager
