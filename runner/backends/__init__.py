@@ -188,7 +188,7 @@ def choose_backend(name: str, resources: Resources) -> tuple[Backend, str | None
     if name != "auto":
         return _backend_class(name).create(resources), None
     refusals: list[str] = []
-    for chosen in BACKENDS:  # pragma: no branch  a virtual environment is always possible
+    for chosen in BACKENDS:  # a virtual environment is always possible
         if not (refusal := _backend_class(chosen).refused_by_auto()):
             break
         refusals.append(refusal)

@@ -95,7 +95,6 @@ def _hold(client: docker.DockerClient, image: str, name: str, owner: str) -> Non
     client.api.create_container(
         image,
         command=["true"],
-        entrypoint=[],
         name=name,
         labels={OWNER: owner},
         network_disabled=True,

@@ -131,7 +131,8 @@ def unneeded_images_and_volumes(
         if leftover is not None and (everything or not its.keeps):
             removable[image["Id"]] = replace(leftover, others=its.others)
     remaining = {short_id(image["Id"]) for image in images if image["Id"] not in removable}
-    unneeded = _unneeded_volumes(volumes, remaining, needs, everything=everything)
+    idle = [volume for volume in volumes if volume_image(volume["Name"]) not in set(map(short_id, used))]
+    unneeded = _unneeded_volumes(idle, remaining, needs, everything=everything)
     return (*removable.values(), *unneeded)
 
 
@@ -198,7 +199,7 @@ def _unneeded_volumes(
     """Yield the unused cache volumes of images, and the notes about images.
 
     Args:
-        volumes: of the engine.
+        volumes: of the engine, without those of images that a container has: its next server needs them again.
         images: the starts of the ids of the images that stay: without ``everything``, their volumes stay, too.
         needs: start of the id of an image -> who needs it, and so its volumes.
         everything: include the volumes of images that stay.

@@ -7,7 +7,7 @@ import pytest
 from docker.errors import APIError, NotFound
 
 from runner.backends.docker import claims
-from runner.backends.docker.cleanup import unneeded_images_and_volumes
+from runner.backends.docker.cleanup import owner, unneeded_images_and_volumes
 from runner.backends.docker.options import CACHE, CHECKOUT, ENVIRONMENT, OWNER, USE, cache_volume
 from runner.backends.uses import RECENT_SECONDS, Checkout, Use, label
 
@@ -58,9 +58,9 @@ class Engine:
         name, _, value = filters["label"].partition("=")
         return {"Volumes": [each for each in self.kept.values() if each["Labels"].get(name) == value]}
 
-    def containers(self, **_options: object) -> list[object]:
-        """Return none."""
-        return []
+    def containers(self, **_options: object) -> list[dict[str, Any]]:
+        """Return those that hold an image."""
+        return [{"ImageID": image, "Labels": {OWNER: owner}} for image, owner in self.held.items()]
 
     def df(self) -> dict[str, Any]:
         """Return what takes room."""
@@ -122,6 +122,15 @@ def test_what_another_user_of_the_engine_uses_is_kept_and_named(engine: Any, tmp
     assert leftovers(engine, mine, everything=False) == {}
     others = ("another-host:/other",)
     assert leftovers(engine, mine, everything=True) == {"matrix-runner/np:0": others, volume: others}
+
+
+def test_a_run_keeps_its_images_and_their_caches_whatever_may_go(engine: Any, tmp_path: Any) -> None:
+    volume = cache_volume(IMAGE, "cpu")
+    engine.create_volume(volume, {CACHE: "np"})
+    engine.held[IMAGE] = "another-host:boot:1:2"
+    assert leftovers(engine, Checkout(tmp_path), everything=True) == {}
+    engine.held[IMAGE] = owner().rpartition(":")[0] + ":1"  # of a runner that was killed
+    assert leftovers(engine, Checkout(tmp_path), everything=True).keys() == {"matrix-runner/np:0", volume}
 
 
 def test_the_notes_about_an_image_that_is_gone_go(engine: Any, tmp_path: Any) -> None:
