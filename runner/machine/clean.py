@@ -4,10 +4,7 @@ Runs are never touched. Containers, images and volumes are found by their labels
 and references in the cache folder, and the folders of servers that died in the temporary folder.
 """
 
-import os
 import re
-import stat
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -20,9 +17,9 @@ from runner.core.errors import EngineError
 from runner.core.locks import try_exclusive
 from runner.core.model import Leftover, Spec
 from runner.core.model.variant_ids import without_variant
-from runner.core.unfinished import TEMPORARY, is_abandoned, left_behind
 from runner.core.units import disk_size
 from runner.core.variables import content_digest
+from runner.machine.dead_folders import entries, leftover_at, temporary, unfinished
 from runner.matrix import load
 from runner.measure.references import code_hash
 from runner.nights.anchors_file import Anchor, anchor_digests
@@ -32,10 +29,8 @@ from runner.session.context import IN_USE
 
 IN_USE_NOTE = "another runner is using this cache: what it may need is kept; try again when it has ended"
 SHOWN_CHECKOUTS = 3  # of others, in a sentence
-REPORT_LEVELS = 3  # below the reports: imports/runs/RUN
 NO_ENGINE = "no container engine answers: images, volumes and containers were not examined"
 
-_TEMPORARY_NAME = re.compile(rf"{TEMPORARY}[a-z0-9_]{{8}}")  # as tempfile.mkdtemp names a folder
 _VENV_NAME = re.compile(r".+-[0-9a-f]{12}")  # as VenvBackend.home names a folder
 
 
@@ -81,8 +76,8 @@ def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> 
         except EngineError:
             notes.append(NO_ENGINE)
         if alone:
-            removable += [*_in_cache(cache, checkout, needed, anchors, everything=everything), *_temporary()]
-            removable += _unfinished(reports)
+            removable += [*_in_cache(cache, checkout, needed, anchors, everything=everything), *temporary()]
+            removable += unfinished(reports)
         yield CleanupSurvey(tuple(removable), tuple(notes))
 
 
@@ -163,40 +158,40 @@ def _in_cache(
         if everything or not need.keeps:
             removable[leftover.name] = replace(leftover, others=need.others)
     yield from removable.values()
-    kept = {path.name for path in _entries(venvs.folder) if str(path) not in removable}
-    for path in _entries(venvs.caches):
+    kept = {path.name for path in entries(venvs.folder) if str(path) not in removable}
+    for path in entries(venvs.caches):
         if everything:
             others = checkout.need(noted_uses(cache, path.name)).others
-            yield replace(_leftover("cache", path, "--all; compilers fill it again"), others=others)
+            yield replace(leftover_at("cache", path, "--all; compilers fill it again"), others=others)
         elif _VENV_NAME.fullmatch(path.name) and path.name not in kept:
-            yield _leftover("cache", path, "its environment no longer exists")
-    for path in _entries(cache / "references"):
+            yield leftover_at("cache", path, "its environment no longer exists")
+    for path in entries(cache / "references"):
         if path.name.startswith("."):
-            yield _leftover("reference", path, "incomplete")
+            yield leftover_at("reference", path, "incomplete")
         elif everything:
-            yield _leftover("reference", path, "--all; it can be computed again")
+            yield leftover_at("reference", path, "--all; it can be computed again")
         elif not path.name.endswith(f"-{code_hash()}.json"):
-            yield _leftover("reference", path, "computed by older code")
+            yield leftover_at("reference", path, "computed by older code")
 
 
 def _venvs(folder: Path, names: set[str], needed: Sequence[Spec], *, everything: bool) -> Iterator[Leftover]:
     known = {spec.environment for spec in needed}
     # The name of a venv depends on its interpreter: without it, nothing can be said about the venv.
     unknown = {spec.environment for spec in needed if spec.python and interpreters.find(spec.python) is None}
-    for path in _entries(folder):
+    for path in entries(folder):
         if not path.is_dir() or not _idle(path):
             continue
         environment = path.name.rpartition("-")[0]
         if not (path / READY).exists():
-            yield _leftover("venv", path, "incomplete")
+            yield leftover_at("venv", path, "incomplete")
         elif environment in unknown and not everything:
             continue
         elif path.name not in names:
             changed = f"the lock or the interpreter of {environment} has changed"
             unknown_name = f"the matrix has no environment {environment}"
-            yield _leftover("venv", path, changed if environment in known else unknown_name)
+            yield leftover_at("venv", path, changed if environment in known else unknown_name)
         elif everything:
-            yield _leftover("venv", path, f"--all; {environment} can be built again")
+            yield leftover_at("venv", path, f"--all; {environment} can be built again")
 
 
 def _idle(home: Path) -> bool:
@@ -206,59 +201,3 @@ def _idle(home: Path) -> bool:
         return True
     with try_exclusive(lock) as alone:
         return alone
-
-
-def _temporary() -> Iterator[Leftover]:
-    """Yield the temporary folders of processes and servers that have ended.
-
-    A folder of a process names it; the working folder of a live server is its own.
-    """
-    working_folders = set()
-    for process in Path("/proc").glob("[0-9]*/cwd"):
-        try:
-            working_folders.add(process.readlink())
-        except OSError:
-            continue  # the process has ended, or belongs to another user
-    for path in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
-        if _is_mine(path) and is_abandoned(path):
-            yield _leftover("folder", path, "its process has ended")
-        elif _is_mine(path) and any(path.glob("tmp*/harness.zip")) and not any(path == folder or path in folder.parents for folder in working_folders):
-            yield _leftover("folder", path, "its server has ended")
-
-
-def _unfinished(reports: Path) -> Iterator[Leftover]:
-    """Yield what killed commands have left in a folder of reports: files and folders that were never complete."""
-    folders = [reports]
-    for _ in range(REPORT_LEVELS):
-        folders += [path for folder in folders for path in _entries(folder) if path.is_dir() and path.name[0] != "."]
-    for folder in dict.fromkeys(folders):
-        for path in left_behind(folder):
-            yield _leftover("folder" if path.is_dir() else "file", path, "unfinished, and its process has ended")
-
-
-def _is_mine(path: Path) -> bool:
-    """Return True for a folder with a temporary name of this program and of this user."""
-    try:
-        status = path.lstat()
-        return (
-            stat.S_ISDIR(status.st_mode)
-            and status.st_uid == os.getuid()
-            and bool(_TEMPORARY_NAME.fullmatch(path.name))
-        )
-    except FileNotFoundError:
-        return False  # removed in the meantime
-
-
-def _entries(folder: Path) -> tuple[Path, ...]:
-    return tuple(sorted(folder.iterdir())) if folder.is_dir() else ()
-
-
-def _leftover(kind: str, path: Path, reason: str) -> Leftover:
-    return Leftover(kind=kind, name=str(path), reason=reason, size=_size(path))
-
-
-def _size(path: Path) -> int:
-    """Return the bytes of a file or of all files in a folder; links count as zero."""
-    if not path.is_dir():
-        return path.lstat().st_size
-    return sum((Path(root) / name).lstat().st_size for root, _, names in os.walk(path) for name in names)

@@ -1,4 +1,4 @@
-"""Commands that are killed while they write or remove something: nothing half has a name, and the next one clears up."""
+"""Commands that are killed while they write or remove: nothing half has a name, and the next one clears up."""
 
 import os
 import shutil
@@ -46,7 +46,8 @@ def killed_at(folder: Path, words: Sequence[str], number: int, module: str, owne
 
 def _run(folder: Path, words: Sequence[str]) -> int:
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(folder / "cache")}
-    done = subprocess.run([sys.executable, *words], cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    command = [sys.executable, *words]
+    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode
 

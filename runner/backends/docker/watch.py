@@ -1,8 +1,8 @@
 """Watches the engine of this machine while it builds or pulls: it reads without a limit what a registry answers.
 
 A manifest without an end made an engine grow to 22 GB, until the kernel ended it, with all containers of the machine.
-Nobody can limit an engine from outside. So the memory that is left on the machine is watched, and as soon as too much of
-it is gone, the request is hung up: that makes the engine stop.
+Nobody can limit an engine from outside. So the memory that is left on the machine is watched, and as soon as too much
+of it is gone, the request is hung up: that makes the engine stop.
 """
 
 import threading
