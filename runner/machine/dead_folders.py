@@ -28,7 +28,7 @@ def temporary() -> Iterator[Leftover]:
     for path in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
         if _is_mine(path) and is_abandoned(path):
             yield leftover_at("folder", path, "its process has ended")
-        elif _is_mine(path) and any(path.glob("tmp*/harness.zip")) and not any(path == folder or path in folder.parents for folder in working_folders):
+        elif _is_of_a_server(path) and not any(path in (folder, *folder.parents) for folder in working_folders):
             yield leftover_at("folder", path, "its server has ended")
 
 
@@ -53,6 +53,11 @@ def _is_mine(path: Path) -> bool:
         )
     except FileNotFoundError:
         return False  # removed in the meantime
+
+
+def _is_of_a_server(path: Path) -> bool:
+    """Return True for a folder that a channel made, which has the harness of a server in it."""
+    return _is_mine(path) and any(path.glob("tmp*/harness.zip"))
 
 
 def entries(folder: Path) -> tuple[Path, ...]:
