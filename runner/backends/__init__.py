@@ -122,7 +122,7 @@ class Backend(Protocol):
             EngineError: the engine stopped answering.
         """
 
-    def keep(self, ready: Iterable[Provisioned]) -> AbstractContextManager[None]:
+    def keep(self, ready: Iterable[Provisioned]) -> AbstractContextManager[None]:  # noqa: ARG002  of other backends
         """Keep others from removing environments for the length of the block, in whatever checkout they are.
 
         Raises:
@@ -130,7 +130,7 @@ class Backend(Protocol):
         """
         return nullcontext()
 
-    def others_need(self, ready: Provisioned) -> tuple[str, ...]:
+    def others_need(self, ready: Provisioned) -> tuple[str, ...]:  # noqa: ARG002  of other backends
         """Return the other checkouts that built or used an environment, as ``uses.label`` names them.
 
         Raises:

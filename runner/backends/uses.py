@@ -23,7 +23,7 @@ RECENT_SECONDS = 24 * 3600.0
 MAX_LABEL = 4096  # bytes
 DIGITS = 12
 UNKNOWN = "an unknown checkout"
-"""Whose an image is that names no checkout, and that none has used."""
+"""Whose an environment is that names no checkout, and that none has used: an older version made it."""
 
 
 class Use(NamedTuple):
@@ -38,7 +38,8 @@ class Need(NamedTuple):
 
     Attributes:
         recent: somebody has used it in the last RECENT_SECONDS.
-        others: the labels of the other checkouts that exist, and built or used it, sorted.
+        others: the labels of the other checkouts that exist, and built or used it, sorted; UNKNOWN alone where nothing
+            says whose it is.
     """
 
     recent: bool = False
@@ -47,7 +48,7 @@ class Need(NamedTuple):
     @property
     def keeps(self) -> bool:
         """Whether it stays unless everything may go."""
-        return self.recent or bool(self.others)
+        return self.recent or self.others not in {(), (UNKNOWN,)}
 
 
 def label(checkout: Path) -> str:
@@ -87,18 +88,18 @@ class Checkout:
     folder: Path
     now: Callable[[], float] = time.time
 
-    def need(self, uses: Iterable[Use], built_by: str | None = None) -> Need:
+    def need(self, uses: Iterable[Use], built_by: str = "") -> Need:
         """Return who needs an environment.
 
         Args:
             uses: of the environment.
-            built_by: the label of its builder; empty if it names none, None where that is nothing to go by: a venv, and
-                an image that a registry has.
+            built_by: the label of its builder; empty if it names none, or where that is nothing to go by: an image that
+                a registry has.
         """
         uses, mine = tuple(uses), label(self.folder)
         known = {use.checkout for use in uses} | ({built_by} if built_by else set())
         others = {each for each in known if each != mine and not is_gone(each)}
-        if built_by == "" and not uses:
+        if not known:
             others = {UNKNOWN}
         return Need(any(self.now() - use.at < RECENT_SECONDS for use in uses), tuple(sorted(others)))
 

@@ -76,7 +76,7 @@ def clean(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed")] = False,
     all: Annotated[bool, typer.Option("--all", help="also remove environments that the matrix needs")] = False,
     others: Annotated[
-        bool, typer.Option("--others", help="with --all: also what other checkouts need; a terminal asks")
+        bool, typer.Option("--others", help="also what names no checkout; with --all: what other checkouts need, too")
     ] = False,
     traceback: Traceback = False,
 ) -> int:
@@ -85,19 +85,18 @@ def clean(
     from runner.core.paths import cache_folder
     from runner.machine import clean
 
-    if others and not all:
-        raise UsageError(Problem("--others is for --all", hint="add --all: without it, what others need stays"))
     cache = cache_folder(os.environ)
     with clean.leftovers(matrix, cache, reports, everything=all) as survey:
-        console.emit(clean.listing(survey), None)
+        console.emit(clean.listing((*survey.own, *(survey.of_others if all or others else ()))), None)
         chosen, kept = survey.own, () if dry_run else remove(survey.own)
     of_others = clean.of_others(survey.of_others)
-    if survey.of_others and (others or (not dry_run and console.agrees(f"remove {of_others} as well?"))):
-        with clean.leftovers(matrix, cache, reports, everything=True) as again:  # no runner waited for the answer
+    if survey.of_others and (others or (all and not dry_run and console.agrees(f"remove {of_others} as well?"))):
+        with clean.leftovers(matrix, cache, reports, everything=all) as again:  # no runner waited for the answer
             foreign = [leftover for leftover in again.of_others if leftover.name in {o.name for o in survey.of_others}]
             chosen, kept = (*chosen, *foreign), (*kept, *(() if dry_run else remove(foreign)))
     elif survey.of_others:
-        console.note(f"kept: {of_others}; --others removes them, too")
+        listed = "" if all else ", and with --dry-run lists them"
+        console.note(f"kept: {of_others}; --others removes them, too{listed}")
     for line in (*survey.notes, *(f"{leftover.name} was not removed: {reason}" for leftover, reason in kept)):
         console.note(line)
     console.emit(clean.summary(chosen, kept, dry=dry_run), None)

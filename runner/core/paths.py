@@ -48,19 +48,24 @@ def home(environ: Mapping[str, str], variable: str) -> Path:
 def refuse_foreign_links(*paths: Path) -> None:
     """Refuse to write through a link that another user has made: it says where a file of this user goes.
 
-    A folder of reports may be shared. Links of this user and of root are followed.
+    A folder of reports may be shared. Links of this user, of root and of the owner of the folder are followed, as the
+    kernel does in a folder with the sticky bit (``fs.protected_symlinks``, proc(5)).
 
     Raises:
         UsageError: one of the paths is such a link.
     """
     for path in paths:
         try:
-            status = path.lstat()
+            status, trusted = path.lstat(), {os.geteuid(), _owner(path.parent), *TRUSTED}
         except OSError:
             continue  # whoever writes it says why that is not possible
-        if stat.S_ISLNK(status.st_mode) and status.st_uid not in {os.geteuid(), *TRUSTED}:
+        if stat.S_ISLNK(status.st_mode) and status.st_uid not in trusted:
             hint = "remove it, or use a folder of yours: --reports, or --history"
             raise UsageError(Problem(f"{path} is a link that another user has made", hint=hint))
+
+
+def _owner(folder: Path) -> int:
+    return folder.stat().st_uid
 
 
 def shortened(path: str, environ: Mapping[str, str] = os.environ) -> str:

@@ -29,7 +29,7 @@ def make(folder: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     The authority's key is not kept: nobody can make a further certificate that these hosts accept.
 
     Args:
-        folder: does not exist, or is empty, belongs to this user and is closed to others.
+        folder: does not exist, or is empty, belongs to this user, and others may not write to it.
         clock: the time in UTC.
 
     Raises:
@@ -55,13 +55,13 @@ def make(folder: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
 def _check_private(folder: Path) -> None:
-    """Raise UsageError for a folder that others could read, or put their own files into."""
+    """Raise UsageError for a folder that others could put their own files into; the files are closed to them."""
     status = folder.stat()
     if status.st_uid != os.geteuid():
         raise UsageError(Problem(f"{folder} belongs to another user", hint="name a new folder"))
-    if status.st_mode & 0o077:
+    if status.st_mode & 0o022:
         mode = f"{stat.S_IMODE(status.st_mode):04o}"
-        raise UsageError(Problem(f"{folder} has mode {mode}: others may use it", hint=f"`chmod 700 {folder}`"))
+        raise UsageError(Problem(f"{folder} has mode {mode}: others may write to it", hint=f"`chmod 700 {folder}`"))
 
 
 def _write(folder: Path, contents: Iterable[bytes]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.backends import interpreters
-from runner.backends.uses import Checkout, Need, noted_uses
+from runner.backends.uses import UNKNOWN, Checkout, Need, noted_uses
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError
 from runner.core.locks import try_exclusive
@@ -48,7 +48,7 @@ class CleanupSurvey:
 
     @property
     def of_others(self) -> tuple[Leftover, ...]:
-        """What other checkouts need; there is none unless everything may go."""
+        """What other checkouts need, or what names none; unless everything may go, only the latter is here."""
         return tuple(leftover for leftover in self.leftovers if leftover.others)
 
 
@@ -81,17 +81,18 @@ def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> 
         yield CleanupSurvey(tuple(removable), tuple(notes))
 
 
-def listing(survey: CleanupSurvey) -> str:
+def listing(leftovers: Sequence[Leftover]) -> str:
     """Return what can be removed as text: size, kind, name, reason, and which other checkouts need it."""
-    if not survey.leftovers:
+    if not leftovers:
         return "nothing to remove"
-    ordered = (*survey.own, *survey.of_others)
-    rows = [(disk_size(left.size), left.kind, left.name, _with_others(left)) for left in ordered]
+    rows = [(disk_size(left.size), left.kind, left.name, _with_others(left)) for left in leftovers]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return "\n".join(f"{row[0]:>{widths[0]}}  {row[1]:{widths[1]}}  {row[2]:{widths[2]}}  {row[3]}" for row in rows)
 
 
 def _with_others(leftover: Leftover) -> str:
+    if leftover.others == (UNKNOWN,):
+        return f"{leftover.reason}; it names no checkout"
     return f"{leftover.reason}; {', '.join(leftover.others)} needs it, too" if leftover.others else leftover.reason
 
 
@@ -140,7 +141,7 @@ def _on_engine(
                 backend.tags(needed),
                 kept,
                 everything=everything,
-                need=lambda built_by, uses: checkout.need(uses, built_by),
+                need=checkout.need,
             )
         return leftovers
 
@@ -151,20 +152,29 @@ def _in_cache(
     venvs = VenvBackend(cache)
     needed_names = {venvs.home(spec).name for spec in needed if spec.lock and spec.python}
     needed_names |= {venvs.home_of(without_variant(anchor.environment), anchor.digest).name for anchor in anchors}
+    needs = {home.name: _need(home, cache, checkout) for home in entries(venvs.folder)}
     removable: dict[str, Leftover] = {}
     for leftover in _venvs(venvs.folder, needed_names, needed, everything=everything):
-        home = Path(leftover.name)
-        need = checkout.need(noted_uses(cache, home.name)) if (home / READY).exists() else Need()
+        need = needs[Path(leftover.name).name]
         if everything or not need.keeps:
             removable[leftover.name] = replace(leftover, others=need.others)
     yield from removable.values()
-    kept = {path.name for path in entries(venvs.folder) if str(path) not in removable}
+    kept = {name for name in needs if str(venvs.folder / name) not in removable}
     for path in entries(venvs.caches):
+        others = needs.get(path.name, Need()).others
         if everything:
-            others = checkout.need(noted_uses(cache, path.name)).others
             yield replace(leftover_at("cache", path, "--all; compilers fill it again"), others=others)
         elif _VENV_NAME.fullmatch(path.name) and path.name not in kept:
-            yield leftover_at("cache", path, "its environment no longer exists")
+            yield replace(leftover_at("cache", path, "its environment no longer exists"), others=others)
+    yield from _references(cache, everything=everything)
+
+
+def _need(home: Path, cache: Path, checkout: Checkout) -> Need:
+    """Return who needs a venv; nobody needs an incomplete one."""
+    return checkout.need(noted_uses(cache, home.name)) if (home / READY).exists() else Need()
+
+
+def _references(cache: Path, *, everything: bool) -> Iterator[Leftover]:
     for path in entries(cache / "references"):
         if path.name.startswith("."):
             yield leftover_at("reference", path, "incomplete")

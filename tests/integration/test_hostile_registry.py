@@ -120,11 +120,11 @@ def test_ctrl_c_ends_a_pull_that_waits_for_a_registry() -> None:
 
 
 def test_a_manifest_without_an_end_is_hung_up_before_the_memory_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    left = itertools.chain([20 * GB, 16 * GB, 12 * GB], itertools.repeat(8 * GB))
-    monkeypatch.setattr(client, "available_memory", lambda: next(left))
+    left = itertools.chain([20 * GB, 10 * GB, 3 * GB], itertools.repeat(2 * GB))
+    monkeypatch.setattr(client, "memory", lambda: (24 * GB, next(left)))
     with hostile("endless") as registry:
         begin = time.monotonic()
-        with pytest.raises(ProvisionError, match=f"12 GB {MEMORY_SIGN} were gone, and 8.0 GB left") as caught:
+        with pytest.raises(ProvisionError, match=f"18.0 GB {MEMORY_SIGN} were gone, and 2.0 GB left") as caught:
             pull(Conversations(), f"{registry.address}/x:1", lambda _line: None)
         assert time.monotonic() - begin < 15
         assert caught.value.passing

@@ -25,18 +25,6 @@ NO_SCHEDULER = "what answers at .* is no Dask scheduler, or only one side has --
 SILENT = "no Dask scheduler answers at "
 
 Peer = Callable[[socket.socket], object]
-PEERS: dict[str, tuple[Peer, str]] = {
-    "silent": (lambda _link: time.sleep(60), SILENT),
-    "closes at once": (lambda link: link.close(), SILENT),
-    "a page": (lambda link: link.sendall(HTTP), f"{SILENT}|{NO_SCHEDULER}"),
-    "garbage": (lambda link: link.sendall(b"\x16\x03\x01" * 300), f"{SILENT}|{NO_SCHEDULER}"),
-    "a huge frame": (lambda link: link.sendall(struct.pack("<Q", 1 << 62)), f"{SILENT}|{NO_SCHEDULER}"),
-    "many frames": (lambda link: link.sendall(struct.pack("<QQ", 16, 1 << 60)), f"{SILENT}|{NO_SCHEDULER}"),
-    "no map": (lambda link: link.sendall(_frames(b"\xc0")), f"{SILENT}|{NO_SCHEDULER}"),
-    "no message": (lambda link: link.sendall(_frames(b"\xc1" * 9)), f"{SILENT}|{NO_SCHEDULER}"),
-    "an empty frame": (lambda link: link.sendall(struct.pack("<Q", 0)), f"{SILENT}|{NO_SCHEDULER}"),
-    "slow": (lambda link: _slowly(link), SILENT),
-}
 
 
 def _frames(content: bytes) -> bytes:
@@ -49,6 +37,20 @@ def _slowly(link: socket.socket) -> None:
     for byte in struct.pack("<Q", 1 << 20) + b"x" * 600:
         link.sendall(bytes([byte]))
         time.sleep(0.1)
+
+
+PEERS: dict[str, tuple[Peer, str]] = {
+    "silent": (lambda _link: time.sleep(60), SILENT),
+    "closes at once": (lambda link: link.close(), SILENT),
+    "a page": (lambda link: link.sendall(HTTP), f"{SILENT}|{NO_SCHEDULER}"),
+    "garbage": (lambda link: link.sendall(b"\x16\x03\x01" * 300), f"{SILENT}|{NO_SCHEDULER}"),
+    "a huge frame": (lambda link: link.sendall(struct.pack("<Q", 1 << 62)), f"{SILENT}|{NO_SCHEDULER}"),
+    "many frames": (lambda link: link.sendall(struct.pack("<QQ", 16, 1 << 60)), f"{SILENT}|{NO_SCHEDULER}"),
+    "no map": (lambda link: link.sendall(_frames(b"\xc0")), f"{SILENT}|{NO_SCHEDULER}"),
+    "no message": (lambda link: link.sendall(_frames(b"\xc1" * 9)), f"{SILENT}|{NO_SCHEDULER}"),
+    "an empty frame": (lambda link: link.sendall(struct.pack("<Q", 0)), f"{SILENT}|{NO_SCHEDULER}"),
+    "slow": (_slowly, SILENT),
+}
 
 
 @contextmanager
@@ -96,7 +98,7 @@ def mute_scheduler() -> Iterator[str]:
         await asyncio.sleep(60)
 
     async def serve() -> None:
-        async with listen(f"tcp://127.0.0.1:{port}", mute):
+        async with listen(f"tcp://127.0.0.1:{port}", mute):  # type: ignore[no-untyped-call]
             ready.set()
             await asyncio.sleep(60)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.store.run import Run, runs
+from runner.store.run import runs
 from tests.support.fake_runs import cell, make, rounds
 
 ROOT = Path(__file__).parents[2]
@@ -146,6 +146,3 @@ def test_a_killed_clean_leaves_no_venv_that_counts(folder: Path) -> None:
     command(folder, "clean")
     assert not home.exists()
 
-
-def test_the_folders_of_stored_runs_are_as_before(folder: Path) -> None:
-    assert all(isinstance(run, Run) and run.path.is_dir() for run in runs(folder / "reports"))

@@ -265,7 +265,7 @@ class FakeBackend:
         self.kept = [environment.environment for environment in ready]
         return nullcontext()
 
-    def others_need(self, ready: Provisioned) -> tuple[str, ...]:
+    def others_need(self, ready: Provisioned) -> tuple[str, ...]:  # noqa: ARG002  nobody else is there
         """See Backend."""
         return ()
 

@@ -14,10 +14,10 @@ from runner.backends import Backend, Resources, Say, uses
 from runner.backends.docker import claims
 from runner.backends.docker.build import image_id, inspect
 from runner.backends.docker.channel import DockerChannel
-from runner.backends.docker.cleanup import owner, remove_abandoned
+from runner.backends.docker.cleanup import builder, owner, remove_abandoned
 from runner.backends.docker.client import Conversations, connect, no_engine, reachable, talking
 from runner.backends.docker.images import CACHED, Images, ReadyImage
-from runner.backends.docker.options import CACHE_FOLDER, CHECKOUT, USE, short_id
+from runner.backends.docker.options import CACHE_FOLDER, USE, short_id
 from runner.backends.docker.survey import engine, free, image_states
 from runner.backends.lock_file import read_lock
 from runner.core.errors import Problem, ProvisionError
@@ -157,7 +157,8 @@ class DockerBackend(Backend):
     def others_need(self, ready: Provisioned) -> tuple[str, ...]:
         with closing(connect()) as client, talking("the container engine stopped answering"):
             volumes = client.api.volumes(filters={"label": USE}).get("Volumes") or ()
-            built_by = (client.api.inspect_image(ready.handle)["Config"].get("Labels") or {}).get(CHECKOUT)  # type: ignore[no-untyped-call]
+            details = inspect(client, ready.handle) or {}
+        built_by = builder(details, (details.get("Config") or {}).get("Labels"))
         return self._checkout.need(claims.uses_of(volumes).get(short_id(ready.handle), ()), built_by).others
 
     def _facts(self, spec: Spec, image: ReadyImage, details: Mapping[str, object]) -> dict[str, object]:

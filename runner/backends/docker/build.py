@@ -76,15 +76,12 @@ def build(conversations: Conversations, recipe: Recipe, owner: str, checkout: st
                 lines = _follow_build(messages, recipe, say)
             except FOREIGN as error:
                 stop_if_cancelled(conversations, error)
-                if memory.excess:
-                    raise _build_failed(recipe, (), f"the build was ended: {memory.excess}") from error
-                if not isinstance(error, APIError):  # the engine could not even read the Dockerfile
+                if not memory.excess and not isinstance(error, APIError):
                     raise
-                raise _build_failed(recipe, (), sentence(error)) from error
+                # An APIError: the engine could not even read the Dockerfile.
+                raise _build_failed(recipe, (), _excess("build", memory) or sentence(error)) from error
             stop_if_cancelled(conversations)
-            if memory.excess:
-                raise _build_failed(recipe, lines, f"the build was ended: {memory.excess}")
-            return _built_image(client, recipe, lines)
+            return _built_image(client, recipe, lines, memory)
     except BaseException:
         _remove_remains(builder)
         raise
@@ -102,8 +99,10 @@ def _follow_build(messages: Iterable[dict[str, Any]], recipe: Recipe, say: Say) 
     return lines
 
 
-def _built_image(client: docker.DockerClient, recipe: Recipe, lines: Iterable[str]) -> str:
-    """Return the id of the image that a finished build has made."""
+def _built_image(client: docker.DockerClient, recipe: Recipe, lines: Iterable[str], memory: MemoryWatch) -> str:
+    """Return the id of the image that a build has made; a build that was hung up ends as if it were complete."""
+    if memory.excess:
+        raise _build_failed(recipe, lines, _excess("build", memory))
     image = image_id(client, recipe.tag)
     if image is None:
         raise _build_failed(recipe, lines, "the engine ended the build without an image")
@@ -146,10 +145,15 @@ def _is_silence(error: BaseException) -> bool:
     return "timed out" in str(error).lower()
 
 
+def _excess(action: str, memory: MemoryWatch) -> str:
+    """Return that a request was hung up because it took too much memory; empty if it did not."""
+    return f"the {action} was ended: {memory.excess}" if memory.excess else ""
+
+
 def _why(memory: MemoryWatch, error: BaseException | None = None) -> str:
     """Return why a pull was hung up, or the message of the engine that refused it."""
     if memory.excess:
-        return f"the pull was ended: {memory.excess}"
+        return _excess("pull", memory)
     if isinstance(error, APIError):
         return sentence(error)
     return f"no answer within {SILENT_PULL_SECONDS:g} s: the registry is silent, or sends something without an end"
@@ -188,7 +192,7 @@ def cancellable(
     try:
         with (
             conversations.open(silent) as conversation,
-            MemoryWatch(conversation.hang_up, share, conversation.available_memory) as memory,
+            MemoryWatch(conversation.hang_up, share, conversation.memory) as memory,
             talking("the container engine stopped answering"),
         ):
             stop_if_cancelled(conversations)  # it may have been cancelled before this one was open

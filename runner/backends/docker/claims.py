@@ -17,9 +17,10 @@ from typing import Any
 
 import docker
 from docker.errors import APIError, NotFound
+from docker.types import LogConfig
 
-from runner.backends.docker.containers import remove_container
 from runner.backends.docker.client import FOREIGN, connect, talking
+from runner.backends.docker.containers import remove_container
 from runner.backends.docker.options import CHECKOUT, OWNER, USE, short_id
 from runner.backends.uses import Use
 from runner.core.errors import EngineError
@@ -99,7 +100,7 @@ def _hold(client: docker.DockerClient, image: str, name: str, owner: str) -> Non
         labels={OWNER: owner},
         network_disabled=True,
         use_config_proxy=False,
-        host_config=client.api.create_host_config(log_config={"Type": "none"}, network_mode="none"),
+        host_config=client.api.create_host_config(log_config=LogConfig(type="none"), network_mode="none"),
     )
 
 

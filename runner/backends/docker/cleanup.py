@@ -92,7 +92,7 @@ def abandoned_containers(client: docker.DockerClient) -> tuple[Leftover, ...]:
     )
 
 
-def nobody(_built_by: str | None, _uses: Collection[Use]) -> Need:
+def nobody(_uses: Collection[Use], _built_by: str) -> Need:
     """Return that nobody else needs an image."""
     return Need()
 
@@ -103,7 +103,7 @@ def unneeded_images_and_volumes(
     kept: Collection[str] = (),
     *,
     everything: bool,
-    need: Callable[[str | None, Collection[Use]], Need] = nobody,
+    need: Callable[[Collection[Use], str], Need] = nobody,
 ) -> tuple[Leftover, ...]:
     """Return the images and cache volumes with our labels that no container uses and no environment needs.
 
@@ -112,8 +112,7 @@ def unneeded_images_and_volumes(
         tags: the images that the environments need; an environment with unknown names keeps all of its images.
         kept: ids of images that stay, whatever their names.
         everything: include what the environments need, and what others need; ``Leftover.others`` then names these.
-        need: who needs an image, by the label of the checkout that built it and its uses; see ``Checkout.need``. The
-            label is empty for an image without one, and None for an image that was pulled.
+        need: who needs an image, by its uses and its builder; see ``Checkout.need``.
     """
     containers = client.api.containers(all=True)
     used = {
@@ -139,19 +138,19 @@ def unneeded_images_and_volumes(
 def _need(
     image: Mapping[str, Any],
     uses: Mapping[str, Collection[Use]],
-    need: Callable[[str | None, Collection[Use]], Need],
+    need: Callable[[Collection[Use], str], Need],
 ) -> Need:
     """Return who needs an image; nobody needs an unfinished one, or one that is not ours."""
     labels = image["Labels"] or {}
     if ENVIRONMENT not in labels or labels.get(OWNER):
         return Need()
-    return need(_builder(image), uses.get(short_id(image["Id"]), ()))
+    return need(uses.get(short_id(image["Id"]), ()), builder(image, image["Labels"]))
 
 
-def _builder(image: Mapping[str, Any]) -> str | None:
-    """Return the label of the checkout that built an image; None where a registry has it."""
+def builder(image: Mapping[str, Any], labels: Mapping[str, str] | None) -> str:
+    """Return the label of the checkout that built an image; empty without one, and where a registry has the image."""
     pulled = [name for name in image.get("RepoDigests") or [] if "<none>" not in name]
-    return None if pulled else str((image["Labels"] or {}).get(CHECKOUT, ""))
+    return "" if pulled else str((labels or {}).get(CHECKOUT, ""))
 
 
 def _unneeded_image(image: Mapping[str, Any], tags: Tags, *, everything: bool) -> Leftover | None:

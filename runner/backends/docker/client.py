@@ -14,7 +14,7 @@ from docker.errors import ContextException, DockerException, StreamParseError
 from docker.transport import UnixHTTPAdapter
 
 from runner.core.errors import EngineError, Problem, RunnerError
-from runner.core.machine import available_memory
+from runner.core.machine import memory
 from runner.core.text import printable
 
 QUICK = 1.0
@@ -103,7 +103,8 @@ class Conversation:
         self._is_local = isinstance(adapter, UnixHTTPAdapter)
         if isinstance(adapter, UnixHTTPAdapter):
             self._pool_of = adapter.get_connection
-            adapter.get_connection = self._pool  # type: ignore[method-assign]  # before a response, nothing else has it
+            # Before there is a response, nothing else has the connection.
+            adapter.get_connection = self._pool  # type: ignore[method-assign, assignment]
         if silent is not None:
             client.api.send = functools.partial(_send, client.api.send, silent)  # type: ignore[method-assign]
 
@@ -121,9 +122,9 @@ class Conversation:
         self._connections.append(connection)
         return connection
 
-    def available_memory(self) -> int:
-        """Return the free bytes of the engine's machine; 0 if that is another one."""
-        return available_memory() if self._is_local else 0
+    def memory(self) -> tuple[int, int]:
+        """Return the bytes of the engine's machine, and how many of them are free; zeros if that is another machine."""
+        return memory() if self._is_local else (0, 0)
 
     def hang_up(self) -> None:
         """End what the client waits for; its thread sees the end of the response, or a broken connection."""

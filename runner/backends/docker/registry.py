@@ -152,13 +152,15 @@ def push(conversations: Conversations, image: str, name: str, say: Say) -> str:
                 digest = str((message.get("aux") or {}).get("Digest") or digest)
                 if (line := progress.line(message)) is not None:
                     say(line)
-        except APIError as error:
-            raise _push_failed(name, sentence(error)) from error
+        except FOREIGN as error:
+            if not memory.excess and not isinstance(error, APIError):
+                raise
+            raise _push_failed(name, memory.excess or sentence(error)) from error
         finally:
             _remove_name(name)
         stop_if_cancelled(conversations)
     if memory.excess:
-        raise _push_failed(name, f"the push was ended: {memory.excess}")
+        raise _push_failed(name, memory.excess)
     if not digest:
         raise _push_failed(name, "the engine ended the push without a digest")
     return digest

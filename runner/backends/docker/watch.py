@@ -13,10 +13,12 @@ from typing import Self
 from runner.core.units import disk_size
 
 CHECK_SECONDS = 0.5
-PULL_SHARE = 2
-"""A pull may take one part in so many of the memory that is free when it starts; it needs some hundred megabytes."""
-BUILD_SHARE = 1.25
-"""The same of a build: compilers need much, and the last fifth stays free."""
+LOW_SHARE = 0.125
+"""While this part of the machine's memory is free, nothing is hung up."""
+PULL_SHARE = 0.5
+"""A pull may take this part of the memory that is free when it starts."""
+BUILD_SHARE = 0.8
+"""The same of a build: compilers need much."""
 MEMORY_SIGN = "of this machine's memory"
 """A part of ``MemoryWatch.excess``."""
 
@@ -28,7 +30,7 @@ class MemoryWatch:
         self,
         hang_up: Callable[[], None],
         share: float,
-        available: Callable[[], int],
+        memory: Callable[[], tuple[int, int]],
         pause: float = CHECK_SECONDS,
     ) -> None:
         """Remember how much memory is free now.
@@ -36,12 +38,12 @@ class MemoryWatch:
         Args:
             hang_up: ends the request.
             share: see ``PULL_SHARE``.
-            available: returns the bytes that are free; 0 for an engine of another machine.
+            memory: returns the bytes of the engine's machine and how many of them are free; zeros for another machine.
             pause: seconds between two looks.
         """
-        self._hang_up, self._available, self._pause = hang_up, available, pause
-        self._begin = available()
-        self._least = self._begin - self._begin / share
+        self._hang_up, self._memory, self._pause = hang_up, memory, pause
+        total, self._begin = memory()
+        self._least = min((1 - share) * self._begin, LOW_SHARE * total)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="memory-watch", daemon=True)
         self.excess = ""
@@ -58,7 +60,7 @@ class MemoryWatch:
 
     def _watch(self) -> None:
         while not self._ended.wait(self._pause):
-            left = self._available()
+            _, left = self._memory()
             if left < self._least:
                 self.excess = f"{disk_size(self._begin - left)} {MEMORY_SIGN} were gone, and {disk_size(left)} left"
                 self._hang_up()

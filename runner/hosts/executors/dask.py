@@ -127,7 +127,7 @@ class _Task:
 class _Client(Client):
     """A client that gives up a scheduler that is silent or no scheduler, at the start and after a lost connection."""
 
-    async def _ensure_connected(self, timeout: float | None = None) -> None:
+    async def _ensure_connected(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  as Dask declares it
         async with first_words(CONNECT_SECONDS):
             await super()._ensure_connected(timeout=timeout)
 

@@ -59,10 +59,10 @@ def test_an_image_belongs_to_the_checkout_that_built_it(mine: Checkout, tmp_path
     assert mine.need((), label(tmp_path / "gone")) == Need()
 
 
-def test_an_image_that_says_nothing_stays_until_its_only_user_is_known(mine: Checkout) -> None:
-    assert mine.need((), "").others == (UNKNOWN,)
-    assert mine.need([Use(label(mine.folder), NOW - 2 * RECENT_SECONDS)], "") == Need()
-    assert mine.need((), None) == Need()
+def test_what_says_nothing_is_of_an_unknown_checkout_until_its_user_is_known(mine: Checkout) -> None:
+    assert mine.need(()).others == (UNKNOWN,)
+    assert not mine.need(()).keeps
+    assert mine.need([Use(label(mine.folder), NOW - 2 * RECENT_SECONDS)]) == Need()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may look into every folder")

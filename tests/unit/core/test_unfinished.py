@@ -1,12 +1,13 @@
 """What a killed process leaves has a hidden name, and goes with the next one; what a living one has stays."""
 
 import os
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
-from runner.core import processes, unfinished
+from runner.core import processes
 from runner.core.unfinished import (
     OF_OTHERS_SECONDS,
     PROCESS,
@@ -68,7 +69,7 @@ def test_a_folder_that_is_removed_loses_its_name_first(tmp_path: Path, monkeypat
     folder = tmp_path / "run"
     (folder / "records").mkdir(parents=True)
     names: list[str] = []
-    monkeypatch.setattr(unfinished.shutil, "rmtree", lambda path: names.append(Path(path).name))
+    monkeypatch.setattr(shutil, "rmtree", lambda path: names.append(Path(path).name))
     remove_folder(folder)
     assert not folder.exists()
     assert names == [path.name for path in tmp_path.iterdir()]

@@ -1,7 +1,8 @@
 """What to do about a database that cannot be used: nothing that belongs to another program is to be removed."""
 
-from collections import namedtuple
+import os
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -9,7 +10,14 @@ from runner.core.errors import HistoryError
 from runner.history import engine
 from runner.history.database import History
 
-Status = namedtuple("Status", "f_bavail f_frsize f_files f_favail")
+
+class Status(NamedTuple):
+    """What the kernel says of a disk: free blocks, their size, inodes, free inodes."""
+
+    f_bavail: int
+    f_frsize: int
+    f_files: int
+    f_favail: int
 
 
 def hint_of(url: str) -> str:
@@ -44,5 +52,5 @@ def test_a_damaged_history_is_made_again(tmp_path: Path) -> None:
 def test_an_io_error_on_a_full_disk_is_one_of_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: Status, hint: str
 ) -> None:
-    monkeypatch.setattr(engine.os, "statvfs", lambda _folder: status)
+    monkeypatch.setattr(os, "statvfs", lambda _folder: status)
     assert engine._sqlite_hint("disk I/O error", f"sqlite:///{tmp_path}/history.db") == hint

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import UsageError
-from runner.hosts import certificates
 from runner.hosts.certificates import FILES, check, make
 
 
@@ -18,15 +17,15 @@ def test_what_is_made_can_be_used(tmp_path: Path) -> None:
         make(tmp_path / "certificates")
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o750, 0o701])
-def test_a_folder_that_others_may_use_is_refused(tmp_path: Path, mode: int) -> None:
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path, mode: int) -> None:
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(mode)
-    with pytest.raises(UsageError, match=f"has mode 0{mode:o}: others may use it"):
+    with pytest.raises(UsageError, match=f"has mode 0{mode:o}: others may write to it"):
         make(folder)
     assert not [*folder.iterdir()]
-    folder.chmod(0o700)
+    folder.chmod(0o755)
     make(folder)
 
 
@@ -49,7 +48,7 @@ def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             raise OSError(28, "No space left on device")
         return fdopen(descriptor, mode)
 
-    monkeypatch.setattr(certificates.os, "fdopen", full)
+    monkeypatch.setattr(os, "fdopen", full)
     with pytest.raises(UsageError, match="No space left on device"):
         make(tmp_path / "certificates")
     assert not [*(tmp_path / "certificates").iterdir()]

@@ -1,7 +1,9 @@
 """What may go and what stays; nothing that a runner uses, nothing that is somebody else's, and never a run."""
 
+import os
 import tempfile
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from runner.backends import interpreters
 from runner.backends.docker.cleanup import abandoned_containers, owner, unneeded_images_and_volumes
 from runner.backends.docker.options import CACHE, CHECKOUT, ENVIRONMENT, OWNER, cache_volume
 from runner.backends.removal import remove
-from runner.backends.uses import label, note_use
+from runner.backends.uses import FOLDER, RECENT_SECONDS, UNKNOWN, Need, Use, label, note_use
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError, RunnerError
 from runner.core.locks import shared, try_exclusive
@@ -52,8 +54,15 @@ def current(folder: Path) -> Path:
     return VenvBackend(folder / "cache").home(specs_of_cpu[0])
 
 
-def made(home: Path, *, ready: bool = True, size: int = 100) -> Path:
+def made(home: Path, *, ready: bool = True, size: int = 100, noted: bool = True) -> Path:
+    """Make a venv that this checkout has used the day before yesterday; an older version noted no use."""
     (home / "bin").mkdir(parents=True)
+    cache = home.parents[1]
+    if noted:
+        note_use(cache, home.name, cache.parent)
+        then = time.time() - 2 * RECENT_SECONDS
+        for use in (cache / FOLDER / home.name).iterdir():
+            os.utime(use, (then, then))
     (home / "bin" / "python").write_bytes(b"x" * size)
     if ready:
         (home / READY).touch()
@@ -68,7 +77,7 @@ def leftovers_by_name(folder: Path, *, everything: bool = False) -> dict[str, Le
 
 def test_an_empty_cache_has_nothing(tmp_path: Path) -> None:
     assert leftovers_by_name(tmp_path) == {}
-    assert clean.listing(clean.CleanupSurvey((), ())) == "nothing to remove"
+    assert clean.listing(()) == "nothing to remove"
 
 
 def test_venvs_that_nothing_names_and_half_made_ones_go_and_the_others_stay(tmp_path: Path) -> None:
@@ -118,12 +127,26 @@ def test_a_venv_of_another_checkout_stays_and_with_all_it_is_named(tmp_path: Pat
     }
 
 
+def test_a_venv_of_an_older_version_is_neither_mine_nor_forgotten(tmp_path: Path) -> None:
+    home = made(tmp_path / "cache" / "venvs" / "gone-0123456789ab", noted=False)
+    caches = tmp_path / "cache" / "caches" / home.name
+    caches.mkdir(parents=True)
+    made(current(tmp_path), noted=False)  # needed, so that it stays without a word
+    with clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", tmp_path / "reports", everything=False) as it:
+        assert it.own == ()
+        assert {left.name for left in it.of_others} == {str(home), str(caches)}
+        assert clean.of_others(it.of_others) == f"2 items, 100 B, of {UNKNOWN}"
+        assert all(line.endswith("; it names no checkout") for line in clean.listing(it.of_others).splitlines())
+    note_use(tmp_path / "cache", home.name, tmp_path)
+    assert leftovers_by_name(tmp_path) == {}  # it was used today
+
+
 def test_what_others_need_is_listed_last_with_whose_it_is() -> None:
     theirs = Leftover(kind="image", name="x:1", reason="--all; x can be built again", size=2_000_000, others=("h:/o",))
     mine = Leftover(kind="venv", name="/c/np-1", reason="incomplete", size=1_000_000)
     survey = clean.CleanupSurvey((theirs, mine), ())
     assert (survey.own, survey.of_others) == ((mine,), (theirs,))
-    assert clean.listing(survey).splitlines() == [
+    assert clean.listing((*survey.own, *survey.of_others)).splitlines() == [
         "1 MB  venv   /c/np-1  incomplete",
         "2 MB  image  x:1      --all; x can be built again; h:/o needs it, too",
     ]
@@ -296,13 +319,10 @@ def test_what_cannot_be_removed_is_told_and_the_rest_goes(tmp_path: Path, monkey
 
 def test_the_listing_shows_size_kind_name_and_reason() -> None:
     lines = clean.listing(
-        clean.CleanupSurvey(
-            (
-                Leftover(kind="venv", name="/c/venvs/np-1", reason="incomplete", size=1_500_000_000),
-                Leftover(kind="reference", name="/c/r.json", reason="it was computed by older code", size=3_000_000),
-            ),
-            (),
-        )
+        [
+            Leftover(kind="venv", name="/c/venvs/np-1", reason="incomplete", size=1_500_000_000),
+            Leftover(kind="reference", name="/c/r.json", reason="it was computed by older code", size=3_000_000),
+        ]
     ).splitlines()
     assert lines == [
         "1.5 GB  venv       /c/venvs/np-1  incomplete",
@@ -398,14 +418,14 @@ def test_what_a_container_uses_or_a_builder_makes_stays() -> None:
 
 
 def test_an_image_that_another_checkout_needs_stays_unless_all_may_go() -> None:
-    def needed(image: str, built_by: str | None) -> bool:
-        return image.endswith("1") and built_by == "other"
+    def need(_uses: Collection[Use], built_by: str) -> Need:
+        return Need(others=("other",)) if built_by == "other" else Need()
 
     images = [image(number, f"matrix-runner/gone:{number}", "gone") for number in (1, 2)]
     images[0]["Labels"][CHECKOUT] = "other"
     engine: Any = Engine(images)
     for everything, going in ((False, ["2"]), (True, ["1", "2"])):
-        left = unneeded_images_and_volumes(engine, {}, everything=everything, needed=needed)
+        left = unneeded_images_and_volumes(engine, {}, everything=everything, need=need)
         assert [each.name for each in left] == [f"matrix-runner/gone:{number}" for number in going]
 
 

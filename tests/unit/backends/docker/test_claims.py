@@ -9,7 +9,7 @@ from docker.errors import APIError, NotFound
 from runner.backends.docker import claims
 from runner.backends.docker.cleanup import owner, unneeded_images_and_volumes
 from runner.backends.docker.options import CACHE, CHECKOUT, ENVIRONMENT, OWNER, USE, cache_volume
-from runner.backends.uses import RECENT_SECONDS, Checkout, Use, label
+from runner.backends.uses import RECENT_SECONDS, UNKNOWN, Checkout, Use, label
 
 NOW = 2_000_000_000.0
 MINE, OTHER = "host:/mine", "host:/other"
@@ -104,9 +104,7 @@ def test_volumes_without_a_time_or_labels_are_no_use(engine: Any) -> None:
 
 def leftovers(engine: Any, checkout: Checkout, *, everything: bool) -> dict[str, tuple[str, ...]]:
     """Return name -> the other checkouts that need it, of what one checkout may remove; its matrix names nothing."""
-    removable = unneeded_images_and_volumes(
-        engine, {}, everything=everything, need=lambda built_by, uses: checkout.need(uses, built_by)
-    )
+    removable = unneeded_images_and_volumes(engine, {}, everything=everything, need=checkout.need)
     return {leftover.name: leftover.others for leftover in removable}
 
 
@@ -122,6 +120,23 @@ def test_what_another_user_of_the_engine_uses_is_kept_and_named(engine: Any, tmp
     assert leftovers(engine, mine, everything=False) == {}
     others = ("another-host:/other",)
     assert leftovers(engine, mine, everything=True) == {"matrix-runner/np:0": others, volume: others}
+
+
+@pytest.mark.parametrize("digests", [[], ["registry.example/team@sha256:00"]])
+def test_an_image_of_an_older_version_is_of_an_unknown_checkout(engine: Any, tmp_path: Any, digests: list[str]) -> None:
+    """It names no checkout, or one of another machine where a registry has it: it is nobody's until it is used."""
+    mine = Checkout(tmp_path, now=lambda: NOW)
+    engine.images[0]["RepoDigests"] = digests
+    if not digests:
+        del engine.images[0]["Labels"][CHECKOUT]
+    volume = cache_volume(IMAGE, "cpu")
+    engine.create_volume(volume, {CACHE: "np"})
+    for everything in (False, True):
+        left = leftovers(engine, mine, everything=everything)
+        assert left == {"matrix-runner/np:0": (UNKNOWN,), volume: (UNKNOWN,)}
+    engine.now = NOW - 2 * RECENT_SECONDS
+    claims.note_use(engine, IMAGE, label(tmp_path), engine.now)
+    assert leftovers(engine, mine, everything=False) == {"matrix-runner/np:0": (), volume: ()}
 
 
 def test_a_run_keeps_its_images_and_their_caches_whatever_may_go(engine: Any, tmp_path: Any) -> None:

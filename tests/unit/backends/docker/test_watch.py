@@ -8,6 +8,7 @@ import pytest
 from runner.backends.docker.watch import BUILD_SHARE, MEMORY_SIGN, PULL_SHARE, MemoryWatch
 
 GB = 10**9
+TOTAL = 24 * GB
 
 
 def watched(readings: Iterator[int], share: float) -> tuple[MemoryWatch, int]:
@@ -16,15 +17,15 @@ def watched(readings: Iterator[int], share: float) -> tuple[MemoryWatch, int]:
     seen = threading.Event()
     last = 0
 
-    def available() -> int:
+    def memory() -> tuple[int, int]:
         nonlocal last
         try:
             last = next(readings)
         except StopIteration:
             seen.set()
-        return last
+        return (TOTAL if last else 0), last
 
-    with MemoryWatch(lambda: calls.append(None), share, available, pause=0.001) as watch:
+    with MemoryWatch(lambda: calls.append(None), share, memory, pause=0.001) as watch:
         while not seen.wait(0.01) and not watch.excess:
             pass
     return watch, len(calls)
@@ -33,10 +34,12 @@ def watched(readings: Iterator[int], share: float) -> tuple[MemoryWatch, int]:
 @pytest.mark.parametrize(
     ("share", "readings", "excess"),
     [
-        (PULL_SHARE, [20 * GB, 15 * GB, 10 * GB], ""),
-        (PULL_SHARE, [20 * GB, 15 * GB, 9 * GB, 1 * GB], f"11 GB {MEMORY_SIGN} were gone, and 9.0 GB left"),
-        (BUILD_SHARE, [20 * GB, 9 * GB, 5 * GB], ""),
-        (BUILD_SHARE, [20 * GB, 3 * GB], f"17 GB {MEMORY_SIGN} were gone, and 3.0 GB left"),
+        (PULL_SHARE, [20 * GB, 9 * GB, 3 * GB], ""),
+        (PULL_SHARE, [20 * GB, 9 * GB, 2 * GB, 1 * GB], f"18.0 GB {MEMORY_SIGN} were gone, and 2.0 GB left"),
+        (PULL_SHARE, [4 * GB, 2 * GB], ""),  # of a machine that was busy before, half stays for others
+        (PULL_SHARE, [4 * GB, GB], f"3.0 GB {MEMORY_SIGN} were gone, and 1.0 GB left"),
+        (BUILD_SHARE, [4 * GB, GB], ""),
+        (BUILD_SHARE, [20 * GB, 2 * GB], f"18.0 GB {MEMORY_SIGN} were gone, and 2.0 GB left"),
         (PULL_SHARE, [0, 0, 0], ""),  # an engine of another machine
     ],
 )

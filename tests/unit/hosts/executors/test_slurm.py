@@ -285,7 +285,7 @@ def test_a_job_whose_number_is_not_printed_ends_the_run_and_is_cancelled(
     assert not fake.commands
     monkeypatch.setattr(slurm_commands, "answer", answer)
     executor = SlurmExecutor("cpu", tmp_path)
-    with pytest.raises(EngineError, match="sbatch printed '.*' and not the number of a job") as caught:
+    with pytest.raises(EngineError, match=r"sbatch printed '.*' and not the number of a job") as caught:
         executor.submit("slurm-1", b"a task")
     assert str(caught.value).isprintable() or "\n" in str(caught.value)
     assert "\x1b" not in str(caught.value)
