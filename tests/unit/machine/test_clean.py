@@ -128,14 +128,14 @@ def test_a_venv_of_another_checkout_stays_and_with_all_it_is_named(tmp_path: Pat
 
 
 def test_a_venv_of_an_older_version_is_neither_mine_nor_forgotten(tmp_path: Path) -> None:
-    home = made(tmp_path / "cache" / "venvs" / "gone-0123456789ab", noted=False)
+    home = made(tmp_path / "cache" / "venvs" / "gone-0123456789ab", size=2_000_000, noted=False)
     caches = tmp_path / "cache" / "caches" / home.name
     caches.mkdir(parents=True)
     made(current(tmp_path), noted=False)  # needed, so that it stays without a word
     with clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", tmp_path / "reports", everything=False) as it:
         assert it.own == ()
         assert {left.name for left in it.of_others} == {str(home), str(caches)}
-        assert clean.of_others(it.of_others) == f"2 items, 100 B, of {UNKNOWN}"
+        assert clean.of_others(it.of_others) == f"2 items, 2 MB, of {UNKNOWN}"
         assert all(line.endswith("; it names no checkout") for line in clean.listing(it.of_others).splitlines())
     note_use(tmp_path / "cache", home.name, tmp_path)
     assert leftovers_by_name(tmp_path) == {}  # it was used today
@@ -157,7 +157,7 @@ def test_what_others_need_is_listed_last_with_whose_it_is() -> None:
 
 def test_what_killed_commands_left_in_the_reports_goes_and_runs_stay(tmp_path: Path) -> None:
     reports = tmp_path / "reports"
-    run = make(reports, rounds(cell("np"), [1.0, 1.0]))
+    run = make(reports, rounds(cell(), [1.0, 1.0]))
     for folder in (reports, reports / "runs", run.path, run.path / "records", reports / "imports" / "runs"):
         folder.mkdir(parents=True, exist_ok=True)
         boot = hidden(folder / "x").name.split("-")[0]
