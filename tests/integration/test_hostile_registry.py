@@ -1,4 +1,7 @@
-"""A registry that says nothing, or speaks without an end: the pull is hung up, and the engine lets go of it."""
+"""A registry that says nothing, or speaks without an end: the pull is hung up.
+
+What the engine does after that is its own affair: Docker 20.10 goes on reading a manifest without an end.
+"""
 
 import itertools
 import threading
@@ -19,7 +22,10 @@ from runner.core.errors import InterruptedRunError, ProvisionError
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
 
 GB = 10**9
-MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+HEAD = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.docker.distribution.manifest.v2+json\r\n"
+    b"Docker-Content-Digest: sha256:" + b"0a" * 32 + b"\r\nContent-Length: 999999999999\r\n\r\n"
+)
 PIECE = b" " * (1 << 16)
 
 
@@ -30,12 +36,11 @@ class Registry:
     Attributes:
         address: host and port.
         asked: set when the engine asks for a manifest.
-        left: set when the engine has closed that connection.
+        ended: set at the end of the test.
     """
 
     address: str
     asked: threading.Event = field(default_factory=threading.Event)
-    left: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
 
 
@@ -50,28 +55,16 @@ def hostile(kind: str) -> Iterator[Registry]:
 
         def do_GET(self) -> None:
             if "/manifests/" not in self.path:
-                self.send_response(200)
-                self.send_header("Content-Length", "2")
-                self.end_headers()
-                self.wfile.write(b"{}")
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
                 return
             served.asked.set()
+            if kind == "silent":
+                served.ended.wait(60)
+                return
+            self.wfile.write(HEAD)
             with suppress(OSError):
-                self._speak()
-            served.left.set()
-
-        def _speak(self) -> None:
-            if kind == "endless":
-                self.wfile.write(f"HTTP/1.1 200 OK\r\nContent-Type: {MANIFEST}\r\n\r\n{{".encode())
-            self.connection.settimeout(0.05)
-            while not served.ended.is_set():
-                if kind == "endless":
+                while self.command == "GET" and not served.ended.wait(0.02):
                     self.wfile.write(PIECE)
-                    time.sleep(0.02)
-                    continue
-                with suppress(TimeoutError):
-                    if not self.connection.recv(1):
-                        return
 
         def log_message(self, *_arguments: object) -> None:
             """Print nothing."""
@@ -99,7 +92,6 @@ def test_a_silent_registry_is_hung_up(monkeypatch: pytest.MonkeyPatch) -> None:
         assert time.monotonic() - begin < 15
         assert caught.value.passing
         assert registry.asked.is_set()
-        assert registry.left.wait(10), "the engine still waits for the registry"
 
 
 def test_ctrl_c_ends_a_pull_that_waits_for_a_registry() -> None:
@@ -116,7 +108,6 @@ def test_ctrl_c_ends_a_pull_that_waits_for_a_registry() -> None:
         assert registry.asked.wait(20)
         conversations.cancel()
         assert ended.wait(5), "the pull waits for the registry, and cannot be ended"
-        assert registry.left.wait(10)
 
 
 def test_a_manifest_without_an_end_is_hung_up_before_the_memory_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,4 +119,4 @@ def test_a_manifest_without_an_end_is_hung_up_before_the_memory_is_gone(monkeypa
             pull(Conversations(), f"{registry.address}/x:1", lambda _line: None)
         assert time.monotonic() - begin < 15
         assert caught.value.passing
-        assert registry.left.wait(10), "the engine still reads"
+        assert "restart it" in (caught.value.problems[0].hint or "")

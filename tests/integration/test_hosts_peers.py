@@ -42,13 +42,13 @@ def _slowly(link: socket.socket) -> None:
 PEERS: dict[str, tuple[Peer, str]] = {
     "silent": (lambda _link: time.sleep(60), SILENT),
     "closes at once": (lambda link: link.close(), SILENT),
-    "a page": (lambda link: link.sendall(HTTP), f"{SILENT}|{NO_SCHEDULER}"),
-    "garbage": (lambda link: link.sendall(b"\x16\x03\x01" * 300), f"{SILENT}|{NO_SCHEDULER}"),
-    "a huge frame": (lambda link: link.sendall(struct.pack("<Q", 1 << 62)), f"{SILENT}|{NO_SCHEDULER}"),
-    "many frames": (lambda link: link.sendall(struct.pack("<QQ", 16, 1 << 60)), f"{SILENT}|{NO_SCHEDULER}"),
-    "no map": (lambda link: link.sendall(_frames(b"\xc0")), f"{SILENT}|{NO_SCHEDULER}"),
-    "no message": (lambda link: link.sendall(_frames(b"\xc1" * 9)), f"{SILENT}|{NO_SCHEDULER}"),
-    "an empty frame": (lambda link: link.sendall(struct.pack("<Q", 0)), f"{SILENT}|{NO_SCHEDULER}"),
+    "a page": (lambda link: link.sendall(HTTP), NO_SCHEDULER),
+    "garbage": (lambda link: link.sendall(b"\x16\x03\x01" * 300), NO_SCHEDULER),
+    "a huge frame": (lambda link: link.sendall(struct.pack("<Q", 1 << 62)), NO_SCHEDULER),
+    "many frames": (lambda link: link.sendall(struct.pack("<QQ", 16, 1 << 60)), SILENT),
+    "no map": (lambda link: link.sendall(_frames(b"\xc0")), NO_SCHEDULER),
+    "no message": (lambda link: link.sendall(_frames(b"\xc1" * 9)), NO_SCHEDULER),
+    "an empty frame": (lambda link: link.sendall(struct.pack("<Q", 0)), NO_SCHEDULER),
     "slow": (_slowly, SILENT),
 }
 

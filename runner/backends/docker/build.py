@@ -161,10 +161,10 @@ def _why(memory: MemoryWatch, error: BaseException | None = None) -> str:
 
 def _pull_failed(name: str, message: str) -> ProvisionError:
     hint = f"run `docker pull {name}` where the registry answers, then `docker save` there and `docker load` here"
-    passing = refusal(name, message).passing
+    why = refusal(name, message)
     message = printable(message, REASON_LENGTH)
-    problem = Problem(f"cannot pull {name!r}: {message}", hint=hint)
-    return ProvisionError("image-pull", problem, log=message, passing=passing)
+    problem = Problem(f"cannot pull {name!r}: {message}", hint=why.problem.hint if why.kind == "memory" else hint)
+    return ProvisionError("image-pull", problem, log=message, passing=why.passing)
 
 
 def _build_failed(recipe: Recipe, lines: Iterable[str], message: str) -> ProvisionError:

@@ -70,7 +70,7 @@ REFUSALS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
     "memory": (
         (MEMORY_SIGN,),
         "{registry} answers more about {image} than this machine has memory for, or others took it",
-        "look into the registry; or free memory, and try again",
+        "look into the registry; if the engine's memory still grows, restart it; or free memory, and try again",
     ),
     "unreachable": (
         ("connection refused", "no such host", "no answer within", "timeout", "deadline exceeded", "no route to host",

@@ -2,7 +2,8 @@
 
 A manifest without an end made an engine grow to 22 GB, until the kernel ended it, with all containers of the machine.
 Nobody can limit an engine from outside. So the memory that is left on the machine is watched, and as soon as too much
-of it is gone, the request is hung up: that makes the engine stop.
+of it is gone, the request is hung up. That ends a build and the transfer of a layer; some engines go on reading a
+manifest, so that the user has to be told to restart them.
 """
 
 import threading
