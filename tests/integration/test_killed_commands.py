@@ -45,7 +45,8 @@ def killed_at(folder: Path, words: Sequence[str], number: int, module: str, owne
 
 
 def _run(folder: Path, words: Sequence[str]) -> int:
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(folder / "cache")}
+    nothing = {"DOCKER_HOST": f"unix://{folder}/no-engine.sock"}  # or `clean` would examine the images of this machine
+    environ = {**os.environ, **nothing, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(folder / "cache")}
     command = [sys.executable, *words]
     done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr, done.stderr
