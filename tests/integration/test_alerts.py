@@ -228,6 +228,7 @@ def test_a_receiver_that_answers_without_an_end_takes_no_memory(http: Received) 
     finally:
         done.set()
         watcher.join()
-    assert reasons == {"1 json": sender.TOO_LONG, "2 json": ""}
+    assert reasons.pop("1 json") in {sender.TOO_LONG, sender.TOO_SLOW}  # the latter on a loaded machine
+    assert reasons == {"2 json": ""}
     assert 10_000_000 < largest < sender.MAX_BYTES
     assert time.monotonic() - begin < DEADLINE

@@ -4,7 +4,7 @@ import socketserver
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.message import Message
@@ -46,18 +46,20 @@ def http_server(tls: tuple[Path, Path] | None = None) -> Iterator[Received]:
             if self.path.startswith("/silent"):
                 received.ended.wait(60)
             elif self.path.startswith("/endless"):
-                self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
-                while not received.ended.is_set():
-                    self.wfile.write(PIECE)
+                self._go_on(b"\r\n", PIECE, 0.0)
             elif self.path.startswith("/slow"):
-                self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-                while not received.ended.wait(0.2):
-                    self.wfile.write(b"x")
+                self._go_on(b"X-Slow: ", b"x", 0.2)
             else:
                 received.requests.append((self.path, body))
                 self.send_response(500 if self.path.startswith("/500") else 200)
                 self.end_headers()
                 self.wfile.write(b"ok")
+
+        def _go_on(self, begin: bytes, piece: bytes, seconds: float) -> None:
+            with suppress(ConnectionError):
+                self.wfile.write(b"HTTP/1.1 200 OK\r\n" + begin)
+                while not received.ended.wait(seconds):
+                    self.wfile.write(piece)
 
         def log_message(self, *arguments: object) -> None:
             """Print nothing."""
