@@ -47,9 +47,7 @@ def _is_mine(path: Path) -> bool:
     try:
         status = path.lstat()
         return (
-            stat.S_ISDIR(status.st_mode)
-            and status.st_uid == os.getuid()
-            and bool(_TEMPORARY_NAME.fullmatch(path.name))
+            stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and bool(_TEMPORARY_NAME.fullmatch(path.name))
         )
     except FileNotFoundError:
         return False  # removed in the meantime

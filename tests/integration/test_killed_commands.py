@@ -147,4 +147,3 @@ def test_a_killed_clean_leaves_no_venv_that_counts(folder: Path) -> None:
     assert not (home / ".ready").exists()
     command(folder, "clean")  # it is incomplete now, and nobody's
     assert not home.exists()
-

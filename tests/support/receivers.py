@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedIOBase
 from pathlib import Path
 
 PIECE = b"x" * (1 << 20)
@@ -31,6 +32,14 @@ class Received:
     ended: threading.Event = field(default_factory=threading.Event)
 
 
+def _go_on(stream: BufferedIOBase, ended: threading.Event, begin: bytes, piece: bytes, seconds: float = 0.0) -> None:
+    """Answer without an end, a piece after another."""
+    with suppress(ConnectionError):
+        stream.write(b"HTTP/1.1 200 OK\r\n" + begin)
+        while not ended.wait(seconds):
+            stream.write(piece)
+
+
 @contextmanager
 def http_server(tls: tuple[Path, Path] | None = None) -> Iterator[Received]:
     """Serve /500 with an error, /silent, /slow and /endless without an end, and every other path with success.
@@ -46,20 +55,14 @@ def http_server(tls: tuple[Path, Path] | None = None) -> Iterator[Received]:
             if self.path.startswith("/silent"):
                 received.ended.wait(60)
             elif self.path.startswith("/endless"):
-                self._go_on(b"\r\n", PIECE, 0.0)
+                _go_on(self.wfile, received.ended, b"\r\n", PIECE)
             elif self.path.startswith("/slow"):
-                self._go_on(b"X-Slow: ", b"x", 0.2)
+                _go_on(self.wfile, received.ended, b"X-Slow: ", b"x", 0.2)
             else:
                 received.requests.append((self.path, body))
                 self.send_response(500 if self.path.startswith("/500") else 200)
                 self.end_headers()
                 self.wfile.write(b"ok")
-
-        def _go_on(self, begin: bytes, piece: bytes, seconds: float) -> None:
-            with suppress(ConnectionError):
-                self.wfile.write(b"HTTP/1.1 200 OK\r\n" + begin)
-                while not received.ended.wait(seconds):
-                    self.wfile.write(piece)
 
         def log_message(self, *arguments: object) -> None:
             """Print nothing."""

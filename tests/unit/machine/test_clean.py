@@ -231,9 +231,7 @@ def test_the_temporary_folder_of_a_worker_that_was_killed_goes(tmp_path: Path) -
         (folder / "project").mkdir(parents=True)
         (folder / PROCESS).write_text(text)
     left = leftovers_by_name(tmp_path)
-    assert {name: each.reason for name, each in left.items()} == {
-        "tmp/matrix-runner-0dead_00": "its process has ended"
-    }
+    assert {name: each.reason for name, each in left.items()} == {"tmp/matrix-runner-0dead_00": "its process has ended"}
 
 
 def test_all_takes_what_the_matrix_needs_too(tmp_path: Path) -> None:
