@@ -87,8 +87,8 @@ def clean(
 
     cache = cache_folder(os.environ)
     with clean.leftovers(matrix, cache, reports, everything=all) as survey:
-        console.emit(clean.listing((*survey.own, *(survey.of_others if all or others else ()))), None)
-        chosen, kept = survey.own, () if dry_run else remove(survey.own)
+        console.emit(clean.listing((*survey.of_this_checkout, *(survey.of_others if all or others else ()))), None)
+        chosen, kept = survey.of_this_checkout, () if dry_run else remove(survey.of_this_checkout)
     of_others = clean.of_others(survey.of_others)
     if survey.of_others and (others or (all and not dry_run and console.agrees(f"remove {of_others} as well?"))):
         with clean.leftovers(matrix, cache, reports, everything=all) as again:  # no runner waited for the answer

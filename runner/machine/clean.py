@@ -42,7 +42,7 @@ class CleanupSurvey:
     notes: tuple[str, ...]
 
     @property
-    def own(self) -> tuple[Leftover, ...]:
+    def of_this_checkout(self) -> tuple[Leftover, ...]:
         """What no other checkout needs."""
         return tuple(leftover for leftover in self.leftovers if not leftover.others)
 

@@ -35,12 +35,12 @@ class Registry:
 
     Attributes:
         address: host and port.
-        asked: set when the engine asks for a manifest.
+        requested: set when the engine asks for a manifest.
         ended: set at the end of the test.
     """
 
     address: str
-    asked: threading.Event = field(default_factory=threading.Event)
+    requested: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
 
 
@@ -57,7 +57,7 @@ def hostile(kind: str) -> Iterator[Registry]:
             if "/manifests/" not in self.path:
                 self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
                 return
-            served.asked.set()
+            served.requested.set()
             if kind == "silent":
                 served.ended.wait(60)
                 return
@@ -91,7 +91,7 @@ def test_a_silent_registry_is_hung_up(monkeypatch: pytest.MonkeyPatch) -> None:
             pull(Conversations(), f"{registry.address}/x:1", lambda _line: None)
         assert time.monotonic() - begin < 15
         assert caught.value.passing
-        assert registry.asked.is_set()
+        assert registry.requested.is_set()
 
 
 def test_ctrl_c_ends_a_pull_that_waits_for_a_registry() -> None:
@@ -105,7 +105,7 @@ def test_ctrl_c_ends_a_pull_that_waits_for_a_registry() -> None:
     with hostile("silent") as registry:
         thread = threading.Thread(target=wait, daemon=True)
         thread.start()
-        assert registry.asked.wait(20)
+        assert registry.requested.wait(20)
         conversations.cancel()
         assert ended.wait(5), "the pull waits for the registry, and cannot be ended"
 

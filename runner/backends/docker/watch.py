@@ -44,7 +44,7 @@ class MemoryWatch:
         """
         self._hang_up, self._memory, self._pause = hang_up, memory, pause
         total, self._begin = memory()
-        self._least = min((1 - share) * self._begin, LOW_SHARE * total)
+        self._minimum = min((1 - share) * self._begin, LOW_SHARE * total)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="memory-watch", daemon=True)
         self.excess = ""
@@ -62,7 +62,7 @@ class MemoryWatch:
     def _watch(self) -> None:
         while not self._ended.wait(self._pause):
             _, left = self._memory()
-            if left < self._least:
+            if left < self._minimum:
                 self.excess = f"{disk_size(self._begin - left)} {MEMORY_SIGN} were gone, and {disk_size(left)} left"
                 self._hang_up()
                 return

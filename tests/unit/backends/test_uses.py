@@ -39,10 +39,10 @@ def test_a_use_of_a_venv_is_read_back(mine: Checkout, tmp_path: Path) -> None:
 
 
 def test_what_was_used_today_stays_whoever_used_it(mine: Checkout) -> None:
-    own = label(mine.folder)
-    assert mine.need([Use(own, NOW - RECENT_SECONDS + 1)]) == Need(recent=True)
-    assert mine.need([Use(own, NOW - RECENT_SECONDS + 1)]).keeps
-    assert not mine.need([Use(own, NOW - RECENT_SECONDS - 1)]).keeps
+    checkout = label(mine.folder)
+    assert mine.need([Use(checkout, NOW - RECENT_SECONDS + 1)]) == Need(recent=True)
+    assert mine.need([Use(checkout, NOW - RECENT_SECONDS + 1)]).keeps
+    assert not mine.need([Use(checkout, NOW - RECENT_SECONDS - 1)]).keeps
 
 
 def test_what_another_checkout_uses_is_its_own_as_long_as_that_exists(mine: Checkout, tmp_path: Path) -> None:

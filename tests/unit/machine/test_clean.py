@@ -133,7 +133,7 @@ def test_a_venv_of_an_older_version_is_neither_mine_nor_forgotten(tmp_path: Path
     caches.mkdir(parents=True)
     made(current(tmp_path), noted=False)  # needed, so that it stays without a word
     with clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", tmp_path / "reports", everything=False) as it:
-        assert it.own == ()
+        assert it.of_this_checkout == ()
         assert {left.name for left in it.of_others} == {str(home), str(caches)}
         assert clean.of_others(it.of_others) == f"2 items, 2 MB, of {UNKNOWN}"
         assert all(line.endswith("; it names no checkout") for line in clean.listing(it.of_others).splitlines())
@@ -145,8 +145,8 @@ def test_what_others_need_is_listed_last_with_whose_it_is() -> None:
     theirs = Leftover(kind="image", name="x:1", reason="--all; x can be built again", size=2_000_000, others=("h:/o",))
     mine = Leftover(kind="venv", name="/c/np-1", reason="incomplete", size=1_000_000)
     survey = clean.CleanupSurvey((theirs, mine), ())
-    assert (survey.own, survey.of_others) == ((mine,), (theirs,))
-    assert clean.listing((*survey.own, *survey.of_others)).splitlines() == [
+    assert (survey.of_this_checkout, survey.of_others) == ((mine,), (theirs,))
+    assert clean.listing((*survey.of_this_checkout, *survey.of_others)).splitlines() == [
         "1 MB  venv   /c/np-1  incomplete",
         "2 MB  image  x:1      --all; x can be built again; h:/o needs it, too",
     ]
@@ -286,9 +286,9 @@ def test_what_is_removed_is_gone_with_its_lock_and_nothing_beside_it_is(tmp_path
     run = tmp_path / "reports" / "runs" / "20261120-104500-abcd"
     run.mkdir(parents=True)
     with clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", tmp_path / "reports", everything=False) as it:
-        assert clean.summary(it.own, (), dry=True) == "1 item would be removed, 2 MB"
+        assert clean.summary(it.of_this_checkout, (), dry=True) == "1 item would be removed, 2 MB"
         assert remove(it.leftovers) == ()
-        assert clean.summary(it.own, (), dry=False) == "1 item removed, 2 MB"
+        assert clean.summary(it.of_this_checkout, (), dry=False) == "1 item removed, 2 MB"
     assert not home.exists()
     assert not lock.exists()
     assert outside.is_dir()
