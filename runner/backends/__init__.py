@@ -10,8 +10,9 @@ channel sends first.
 
 import functools
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,10 +42,12 @@ class Resources:
         cache: where environments and compiler caches are kept.
         python: the interpreter that the user named, for a backend that measures what is installed.
         framework: which of its frameworks to measure; None for the first that it can import.
+        registry: the repository of the matrix, whose images may be pulled; None without one.
     """
 
     dockerfiles: Path
     cache: Path
+    registry: str | None = None
     python: str | None = None
     framework: str | None = None
 
@@ -119,6 +122,22 @@ class Backend(Protocol):
             EngineError: the engine stopped answering.
         """
 
+    def keep(self, ready: Iterable[Provisioned]) -> AbstractContextManager[None]:  # noqa: ARG002  of other backends
+        """Keep others from removing environments for the length of the block, in whatever checkout they are.
+
+        Raises:
+            EngineError: the engine stopped answering.
+        """
+        return nullcontext()
+
+    def others_need(self, ready: Provisioned) -> tuple[str, ...]:  # noqa: ARG002  of other backends
+        """Return the other checkouts that built or used an environment, as ``uses.label`` names them.
+
+        Raises:
+            EngineError: the engine stopped answering.
+        """
+        return ()
+
     def cancel(self) -> None:
         """Make every running ``provision`` end soon, because the run is interrupted."""
 
@@ -145,8 +164,8 @@ class BackendClass(Protocol):
             EngineError, UsageError: something that it needs does not exist.
         """
 
-    def chosen_by_auto(self) -> bool:
-        """Return True if ``--backend auto`` may choose this backend on this machine."""
+    def refused_by_auto(self) -> str:
+        """Return why ``--backend auto`` does not choose this backend on this machine; empty if it may."""
 
 
 def choose_backend(name: str, resources: Resources) -> tuple[Backend, str | None]:
@@ -168,15 +187,17 @@ def choose_backend(name: str, resources: Resources) -> tuple[Backend, str | None
             raise UsageError(Problem(f"{option} is for --backend host", hint="add --backend host"))
     if name != "auto":
         return _backend_class(name).create(resources), None
-    names = list(BACKENDS)
-    chosen = next(name for name in names if _backend_class(name).chosen_by_auto())
-    return _backend_class(chosen).create(resources), NOTES.get(chosen)
+    refusals: list[str] = []
+    for chosen in BACKENDS:  # a virtual environment is always possible
+        if not (refusal := _backend_class(chosen).refused_by_auto()):
+            break
+        refusals.append(refusal)
+    note = f"{refusals[-1]}: {INSTEAD[chosen]}" if refusals else None
+    return _backend_class(chosen).create(resources), note
 
 
-NOTES: Mapping[str, str] = {
-    "venv": "no container engine answers: using virtual environments of this machine's interpreters",
-}
-"""Backend -> what the user should know if ``auto`` chose it."""
+INSTEAD: Mapping[str, str] = {"venv": "using virtual environments of this machine's interpreters"}
+"""Backend -> what is done if ``auto`` chose it instead of the first."""
 
 
 def restored(backend: Backend, environment: str, digest: str, facts: Mapping[str, Any]) -> Provisioned | None:

@@ -72,9 +72,9 @@ class HostBackend(Backend):
         return cls(resources.python or "python3", resources.cache, resources.framework)
 
     @classmethod
-    def chosen_by_auto(cls) -> bool:
+    def refused_by_auto(cls) -> str:
         """See Backend: only a user chooses to measure an installed interpreter."""
-        return False
+        return "an installed interpreter is measured where it is asked for"
 
     @override
     def describe(self) -> None:

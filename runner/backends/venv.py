@@ -63,9 +63,9 @@ class VenvBackend(Backend):
         return cls(resources.cache, resources.dockerfiles.parent)
 
     @classmethod
-    def chosen_by_auto(cls) -> bool:
+    def refused_by_auto(cls) -> str:
         """See Backend: every machine has an interpreter."""
-        return True
+        return ""
 
     @override
     def installed(self) -> None:
@@ -241,6 +241,13 @@ class VenvBackend(Backend):
             return None
         self._note_use(home)
         return str(home / "bin" / "python")
+
+    @override
+    def others_need(self, ready: Provisioned) -> tuple[str, ...]:
+        if self._checkout is None:
+            return ()
+        home = Path(ready.handle).parent.parent
+        return uses.Checkout(self._checkout).need(uses.noted_uses(self._cache, home.name)).others
 
     @override
     def cancel(self) -> None:

@@ -84,7 +84,7 @@ def bisect(
     if dry_run:
         console.show(workflow.dry_run(options, ends), format, output)
         return 0
-    with console.progress() as progress, cache_in_use():
+    with console.progress() as progress, cache_in_use(progress.note):
         result = workflow.bisect(options, ends, progress)
     console.show(result, format, output)
     return result.exit_code
@@ -128,7 +128,7 @@ def reproduce(
     from runner.session.options import Options
 
     options = Options(matrix=matrix, reports=reports, device=device, busy_ok=busy_ok)
-    with console.progress() as progress, cache_in_use():
+    with console.progress() as progress, cache_in_use(progress.note):
         result = measure_again(options, record, progress, against)
     console.show(result, format, output)
     return result.exit_code

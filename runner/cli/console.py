@@ -44,7 +44,10 @@ def end(app: typer.Typer) -> NoReturn:
     except KeyboardInterrupt:
         code = signals.INTERRUPTED
     signals.finish()
-    if code == signals.INTERRUPTED:
+    if code == signals.INTERRUPTED and signals.is_starved():
+        note("error: this user can start no more threads and processes\nhint: raise the limit: `ulimit -u` shows it")
+        code = 1
+    elif code == signals.INTERRUPTED:
         note("interrupted: finished results are kept")
         code = signals.exit_code()
     sys.exit(code)
@@ -118,6 +121,13 @@ def emit(text: str, output: Path | None) -> None:
         print(visible(text.rstrip("\n"), colour=colour()), flush=True)
     else:
         save(text.rstrip("\n") + "\n", output)
+
+
+def agrees(question: str) -> bool:
+    """Ask a person a question, and return whether they agree; without a terminal, nobody does."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    return typer.confirm(visible(question, colour=False), err=True)
 
 
 def emit_path(path: Path) -> None:

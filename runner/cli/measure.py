@@ -109,7 +109,7 @@ def build(
     from runner.session.build import build as build_environments
     from runner.session.context import cache_in_use
 
-    with console.progress() as progress, cache_in_use():
+    with console.progress() as progress, cache_in_use(progress.note):
         failed = build_environments(options, progress, push=push)
     return 1 if failed else 0
 
@@ -137,7 +137,7 @@ def run(
     from runner.session import flow
     from runner.session.context import cache_in_use
 
-    with console.progress() as progress, cache_in_use():
+    with console.progress() as progress, cache_in_use(progress.note):
         if executor is not None and executor != "local":
             from runner.hosts.run_on_hosts import run_on_hosts
 
@@ -195,7 +195,7 @@ def nightly(
     if if_missed is not None and (reason := _not_missed(options.reports, if_missed)):
         console.note(reason)
         return 0
-    with console.progress() as progress, cache_in_use():
+    with console.progress() as progress, cache_in_use(progress.note):
         night = measure_night(options, progress, url, bases=base, update=not no_update)
     console.show(PrintedNight(night), format, output)
     return night.exit_code

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from contextlib import suppress
 from types import FrameType
 
@@ -13,6 +14,7 @@ HUNG_UP = 128 + signal.SIGHUP
 """The exit code after the terminal was closed, or a connection lost."""
 
 _received: list[int] = []
+_starved: list[bool] = []
 
 
 class Interrupted(KeyboardInterrupt):
@@ -49,8 +51,27 @@ def exit_code() -> int:
     return HUNG_UP if _received[:1] == [signal.SIGHUP] else INTERRUPTED
 
 
+def is_starved() -> bool:
+    """Return whether the signal came while this user may start no thread.
+
+    OpenBLAS raises SIGINT where it cannot start its threads: ``blas_thread_init`` in driver/others/blas_server.c.
+    """
+    return any(_starved)
+
+
+def _can_start_a_thread() -> bool:
+    thread = threading.Thread(target=int, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    thread.join()
+    return True
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     _received.append(number)
+    _starved.append(number == signal.SIGINT and not _can_start_a_thread())
     if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
         signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)  # an import may swallow an exception raised here: try again
         return

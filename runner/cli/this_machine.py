@@ -74,7 +74,10 @@ def clean(
     matrix: MatrixFile = Path("matrix.yaml"),
     reports: Reports = Path("reports"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed")] = False,
-    all: Annotated[bool, typer.Option("--all", help="also remove environments in use, here or elsewhere")] = False,
+    all: Annotated[bool, typer.Option("--all", help="also remove environments that the matrix needs")] = False,
+    others: Annotated[
+        bool, typer.Option("--others", help="also what names no checkout; with --all: what other checkouts need, too")
+    ] = False,
     traceback: Traceback = False,
 ) -> int:
     """Remove what dead runs, deleted environments and older code left behind."""
@@ -82,10 +85,19 @@ def clean(
     from runner.core.paths import cache_folder
     from runner.machine import clean
 
-    with clean.leftovers(matrix, cache_folder(os.environ), reports, everything=all) as survey:
-        console.emit(clean.listing(survey), None)
-        kept = () if dry_run else remove(survey.leftovers)
+    cache = cache_folder(os.environ)
+    with clean.leftovers(matrix, cache, reports, everything=all) as survey:
+        console.emit(clean.listing((*survey.of_this_checkout, *(survey.of_others if all or others else ()))), None)
+        chosen, kept = survey.of_this_checkout, () if dry_run else remove(survey.of_this_checkout)
+    of_others = clean.of_others(survey.of_others)
+    if survey.of_others and (others or (all and not dry_run and console.agrees(f"remove {of_others} as well?"))):
+        with clean.leftovers(matrix, cache, reports, everything=all) as again:  # no runner waited for the answer
+            foreign = [leftover for leftover in again.of_others if leftover.name in {o.name for o in survey.of_others}]
+            chosen, kept = (*chosen, *foreign), (*kept, *(() if dry_run else remove(foreign)))
+    elif survey.of_others:
+        listed = "" if all else ", and with --dry-run lists them"
+        console.note(f"kept: {of_others}; --others removes them, too{listed}")
     for line in (*survey.notes, *(f"{leftover.name} was not removed: {reason}" for leftover, reason in kept)):
         console.note(line)
-    console.emit(clean.summary(survey, kept, dry=dry_run), None)
+    console.emit(clean.summary(chosen, kept, dry=dry_run), None)
     return 1 if kept else 0

@@ -2,10 +2,11 @@
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+
+from runner.core.unfinished import hidden
 
 CHUNK_BYTES = 1 << 16  # read at a time
 SYNC_THREADS = 8
@@ -132,21 +133,21 @@ def write_all(files: Iterable[tuple[Path, bytes]]) -> None:
     try:
         for path, content in files:
             _refuse_special(path)
-            temporary[path] = path.with_name(f".{secrets.token_hex(8)}.tmp")  # short: the file's name may be long
+            temporary[path] = hidden(path)
             with temporary[path].open("xb") as stream:
                 stream.write(content)
         synced = _synced(temporary.values())
-        for path, hidden in temporary.items():
+        for path, written in temporary.items():
             next(synced)
-            hidden.replace(path)
+            written.replace(path)
         for folder in {path.parent for path in temporary}:
             _sync(folder)
     except OSError as error:
         error.filename, error.filename2 = str(path), None
         raise
     finally:
-        for hidden in temporary.values():
-            hidden.unlink(missing_ok=True)
+        for written in temporary.values():
+            written.unlink(missing_ok=True)
 
 
 def _synced(paths: Collection[Path]) -> Iterator[None]:

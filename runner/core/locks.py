@@ -59,10 +59,23 @@ def exclusive(
 
 
 @contextmanager
-def shared(path: Path) -> Iterator[None]:
-    """Hold a lock that others may share for the length of the block; wait while a process holds it exclusively."""
+def shared(
+    path: Path, say: Callable[[str], None] = lambda _: None, holder: str = "another process has it alone"
+) -> Iterator[None]:
+    """Hold a lock that others may share for the length of the block; wait while a process holds it exclusively.
+
+    Args:
+        path: the lock file; its folder is created.
+        say: receives one line if the lock has to be waited for.
+        holder: what the other process does, for that line.
+
+    Raises:
+        RunnerError: the lock file cannot be created.
+    """
     with _open(path) as lock:
-        fcntl.flock(lock, fcntl.LOCK_SH)
+        if not _try_lock(lock, fcntl.LOCK_SH):
+            say(f"{holder}: waiting for it ({path})")
+            fcntl.flock(lock, fcntl.LOCK_SH)
         yield
 
 
@@ -147,9 +160,24 @@ def _write(lock: TextIO, text: str) -> None:
 def _open(path: Path, hint: str = "set XDG_CACHE_HOME to a folder that you may write to") -> TextIO:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return _open_regular(path, os.O_RDWR | os.O_CREAT)
+        lock = _open_regular(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise RunnerError(Problem(f"cannot create the lock {path}: {error.strerror}", hint=hint)) from error
+    _close_to_readers(lock)
+    return lock
+
+
+def _close_to_readers(lock: TextIO) -> None:
+    """Let nobody read a lock file who may not write it: whoever reads it can hold the lock, and everybody else waits.
+
+    Who shares a cache on purpose, with a group, may write its files.
+    """
+    status = os.fstat(lock.fileno())
+    writers = status.st_mode & 0o222
+    mode = writers | writers << 1
+    if status.st_mode & 0o444 & ~mode and status.st_uid == os.geteuid():
+        with suppress(OSError):
+            os.fchmod(lock.fileno(), mode)
 
 
 def _open_regular(path: Path, flags: int) -> TextIO:

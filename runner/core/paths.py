@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from runner.core.errors import Problem, UsageError
 
 PROGRAM = "matrix-runner"
 
+TRUSTED = frozenset({0})
+"""Users whose links are followed: root."""
 DEFAULT_REPORTS = Path("reports")
 """The folder that holds the runs, relative to the working folder, where ``--reports`` names no other."""
 
@@ -40,6 +43,29 @@ def home(environ: Mapping[str, str], variable: str) -> Path:
     except KeyError:
         hint = f"set {variable} to a folder that you may write to, or HOME"
         raise UsageError(Problem(f"user {os.geteuid()} of this machine has no home folder", hint=hint)) from None
+
+
+def refuse_foreign_links(*paths: Path) -> None:
+    """Refuse to write through a link that another user has made: it says where a file of this user goes.
+
+    A folder of reports may be shared. Links of this user, of root and of the owner of the folder are followed, as the
+    kernel does in a folder with the sticky bit (``fs.protected_symlinks``, proc(5)).
+
+    Raises:
+        UsageError: one of the paths is such a link.
+    """
+    for path in paths:
+        try:
+            status, trusted = path.lstat(), {os.geteuid(), _owner(path.parent), *TRUSTED}
+        except OSError:
+            continue  # whoever writes it says why that is not possible
+        if stat.S_ISLNK(status.st_mode) and status.st_uid not in trusted:
+            hint = "remove it, or use a folder of yours: --reports, or --history"
+            raise UsageError(Problem(f"{path} is a link that another user has made", hint=hint))
+
+
+def _owner(folder: Path) -> int:
+    return folder.stat().st_uid
 
 
 def shortened(path: str, environ: Mapping[str, str] = os.environ) -> str:

@@ -21,10 +21,14 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 
-from runner.core.errors import HistoryError, Problem, file_problem
+from runner.core.errors import HistoryError, Problem, UsageError, file_problem
+from runner.core.paths import refuse_foreign_links
+from runner.history.location import FILE
 
 WAIT_SECONDS = 60.0
 """How long a writer waits for another; adding the largest run takes about a second."""
+ROOM_BYTES = 1 << 20
+"""With less room, a disk counts as full."""
 MAX_BYTES = 16 << 20
 """The largest value or row that is read."""
 WRITES = "history_writes"
@@ -49,9 +53,12 @@ def sqlite_engine(path: Path, *, only_reads: bool = False) -> Engine:
         if only_reads and path.exists() and not _may_write(path):
             return _engine_of_reader(path)
         path.parent.mkdir(parents=True, exist_ok=True)
+        refuse_foreign_links(path)
         _refuse_files_of_others(path)
     except OSError as error:
         raise HistoryError(file_problem(error, path, "read" if only_reads else "written")) from error
+    except UsageError as error:
+        raise HistoryError(*error.problems) from error
     engine = create_engine(URL.create("sqlite", database=str(path)))
     _prepare(engine, *FOR_ALL, *FOR_WRITERS)
     return engine
@@ -121,21 +128,21 @@ def _state(path: Path) -> tuple[int, int]:
 
 def hint_of(reason: str, path: Path) -> str:
     """Return what to do about an error of SQLite."""
-    if "malformed" in reason:
+    if "not a database" in reason and path.name != FILE:
+        return f"check the path: {path} is no history, and nothing of it was changed; name another with --history"
+    if "malformed" in reason or "not a database" in reason:
         return f"remove {path}, {path}-wal and {path}-shm, then `runner history rebuild` makes it of the stored runs"
-    if "not a database" in reason:
-        return "name a history with --history; `runner history rebuild` makes one of the stored runs"
     if "locked" in reason:
         return "another program is writing: try again"
-    if "full" in reason or not _has_room(path):
+    if "full" in reason or ("I/O error" in reason and _is_full(path.parent)):
         return "make room"
     return OTHER_FOLDER
 
 
-def _has_room(path: Path) -> bool:
-    """Return whether the disk of a file has room; a full disk may be an error of another name."""
+def _is_full(folder: Path) -> bool:
+    """Return whether the disk of a folder has no room or no inodes left: SQLite calls both an I/O error."""
     try:
-        status = os.statvfs(path.parent)
+        status = os.statvfs(folder)
     except OSError:
-        return True
-    return status.f_bavail > 0 and (status.f_favail > 0 or status.f_files == 0)
+        return False
+    return status.f_bavail * status.f_frsize < ROOM_BYTES or (status.f_files > 0 and status.f_favail == 0)

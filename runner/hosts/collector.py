@@ -1,7 +1,6 @@
 """Add the blocks that workers return to the run of the driver, each as a whole; ``driver._take`` lets each in once."""
 
 import errno
-import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from runner.core.errors import Problem, RecordError
 from runner.core.files import read_bounded, write_whole
 from runner.core.model import Record
 from runner.core.model.cells import is_control
+from runner.core.unfinished import hidden
 from runner.store.events import BlockLease, MeasuredBlock
 from runner.store.journal import Journal
 from runner.store.records import record_of
@@ -216,7 +216,7 @@ def _unpacked(run: Run, archive: Path) -> Iterator[Run]:
     Raises:
         RecordError: it is damaged, or holds no run or several.
     """
-    folder = run.path / FOLDER / f".{secrets.token_hex(8)}.tmp"
+    folder = hidden(run.path / FOLDER / "block")
     try:
         unpack(archive, folder, Budget())
         blocks = runs_in_folder(folder)

@@ -11,6 +11,7 @@ from runner.core.progress import Progress
 from runner.core.text import printable
 from runner.hosts import tasks
 from runner.hosts.executors.executor import Completion, Executor
+from runner.hosts.planning import offered_plan
 from runner.hosts.tasks import Inquiry, Offer
 
 MAX_FAILURES = 2
@@ -157,4 +158,5 @@ def _offer(completion: Completion) -> Offer:
     offer = tasks.decode(tasks.payload(completion.result))
     if not isinstance(offer, Offer):
         raise RecordError(Problem("it answered an inquiry with something else"))
+    offered_plan(offer)  # a device whose plan cannot be read takes no part, and the others go on
     return offer

@@ -6,7 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from runner.core.errors import NothingSelectedError, Problem
+from pydantic import TypeAdapter
+
+from runner.core.errors import NothingSelectedError, Problem, RecordError
 from runner.core.model import Block, Measurement, ModelFiles, Past, Plan, PlannedCell
 from runner.core.model.cells import without_control
 from runner.core.model.variant_ids import Launch
@@ -15,6 +17,9 @@ from runner.hosts.waiting import QueuedBlock, runnable_by_kind
 from runner.plan.document import plan_document, read_plan
 from runner.plan.pairs import with_controls
 from runner.store.events import BlockLease
+from runner.store.shapes import value_of
+
+_MEASUREMENT = TypeAdapter(Measurement)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +53,7 @@ def plan_for_hosts(
     by_kind: dict[str, Plan] = {}
     for offer in offers:
         if offer.kind not in by_kind:
-            plan = read_plan(offer.plan, offer.cases, Measurement(**offer.measurement), Past(), models)
+            plan = offered_plan(offer, models)
             by_kind[offer.kind] = with_controls(plan) if controls else plan
     parts = {kind: split_by_case(plan) for kind, plan in by_kind.items()}
     kinds = runnable_by_kind(
@@ -64,6 +69,23 @@ def plan_for_hosts(
     blocks = {case_id: waiting({kind: parts[kind][case_id] for kind in able}) for case_id, able in kinds.items()}
     measured = tuple(parts[kind][case_id].blocks[0] for case_id, kind in chosen.items())
     return HostPlan(plan=_merged(by_kind, chosen, measured), parts=parts, blocks=blocks)
+
+
+def offered_plan(offer: Offer, models: Mapping[str, ModelFiles] = MappingProxyType({})) -> Plan:
+    """Return the plan of an offer; a device that offers none that can be read takes no part.
+
+    Args:
+        offer: what a worker has sent.
+        models: digest -> the files of a user's network.
+
+    Raises:
+        RecordError: it is no plan, or its cells have cases that the offer does not describe.
+    """
+    try:
+        measurement = value_of(offer.measurement, _MEASUREMENT)
+        return read_plan(offer.plan, offer.cases, measurement, Past(), models)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(Problem(f"what it offers is no plan: {type(error).__name__} {error}")) from error
 
 
 def split_by_case(plan: Plan) -> dict[str, Plan]:

@@ -101,11 +101,12 @@ def _serve(connection: Connection, device: str) -> None:
         os.setsid()  # Ctrl-C in a terminal interrupts the worker alone, which then ends this process
         signal.signal(signal.SIGTERM, _stop)
         threading.Thread(target=_end_with_worker, daemon=True).start()
+        from runner.core.unfinished import temporary_folder
         from runner.hosts.work import perform_guarded
 
         # What a thread that the end of the process interrupts has made goes with this folder.
-        with tempfile.TemporaryDirectory(prefix="matrix-runner-", ignore_cleanup_errors=True) as folder:
-            tempfile.tempdir = folder
+        with temporary_folder() as folder:
+            tempfile.tempdir = str(folder)
             try:
                 while True:
                     connection.send_bytes(perform_guarded(connection.recv_bytes(), device))

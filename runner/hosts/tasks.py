@@ -10,14 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Required
+
+from pydantic import TypeAdapter
 
 from runner import __version__
 from runner.backends import harness_archive
+from runner.core.bounds import open_dict
 from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.json import parse_object
 from runner.core.text import REASON_LENGTH, printable
 from runner.session.options import Options
+from runner.store.document_shapes import PLAN
+from runner.store.shapes import checked
 
 VERSION = 1
 HOSTS_DECIDE = ("matrix", "reports", "device", "python", "corpus", "model", "traceback")  # options that are not sent
@@ -126,6 +131,20 @@ def received_options(values: Mapping[str, Any], matrix: Path, reports: Path, dev
 
 KINDS: Mapping[type[Inquiry | BlockTask | Offer], str] = {Inquiry: "inquiry", BlockTask: "job", Offer: "offer"}
 """Class of a message -> its name in the message."""
+OFFER: TypeAdapter[Any] = TypeAdapter(
+    open_dict(
+        "OfferMessage",
+        {
+            **dict.fromkeys(("host", "device", "device_name"), Required[str]),
+            "driver": Required[str | None],
+            "plan": Required[open_dict("OfferedPlan", PLAN)],
+            "cases": Required[dict[str, dict[str, Any]]],
+            "measurement": Required[dict[str, Any]],
+            **dict.fromkeys(("made", "notes"), Required[list[str]]),
+        },
+    )
+)
+"""What an offer may hold. Others have made it, and the driver keeps it: it is checked as a stored file is."""
 
 
 def encode(task: Inquiry | BlockTask | Offer) -> bytes:
@@ -155,11 +174,12 @@ def decode(content: bytes) -> Inquiry | BlockTask | Offer:
     Raises:
         RecordError: it is damaged, or a program of another version wrote it.
     """
-    document = parse_object(content, "a message between driver and worker", 1)
+    document: Mapping[str, Any] = parse_object(content, "a message between driver and worker", 1)
     _check_versions(document)
     kinds = {word: kind for kind, word in KINDS.items()}
     try:
         kind = kinds[document["kind"]]
+        document = checked(dict(document), OFFER) if kind is Offer else document
         fields = {field.name: document[field.name] for field in dataclasses.fields(kind)}
         if "project" in fields:
             fields["project"] = base64.b64decode(fields["project"], validate=True)

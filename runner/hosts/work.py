@@ -4,7 +4,6 @@ import io
 import os
 import socket
 import tarfile
-import tempfile
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict
@@ -14,6 +13,7 @@ from runner.core.errors import Problem, RunnerError
 from runner.core.files import read_bounded, write_whole
 from runner.core.model import Measurement, Past, device_id
 from runner.core.progress import Progress
+from runner.core.unfinished import temporary_folder
 from runner.hosts import project
 from runner.hosts.project import models
 from runner.hosts.tasks import BlockTask, Inquiry, Offer, decode, encode, received_options, refusal, reply, token_of
@@ -58,12 +58,12 @@ def perform(task: bytes, device: str, say: Callable[[str], None] = print) -> byt
         RunnerError: it cannot be carried out here; the message says why.
     """
     content = decode(task)
-    with tempfile.TemporaryDirectory(prefix="matrix-runner-") as folder, cache_in_use():
+    with temporary_folder() as folder, cache_in_use(say):
         match content:
             case Inquiry():
-                return encode(_offer(content, device, Path(folder)))
+                return encode(_offer(content, device, folder))
             case BlockTask():
-                return _measured(content, device, Path(folder), Progress(say))
+                return _measured(content, device, folder, Progress(say))
             case Offer():
                 raise RunnerError(Problem("a worker takes inquiries and jobs, and no offers"))
 

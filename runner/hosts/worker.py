@@ -19,13 +19,23 @@ from runner.core.errors import EngineError, Problem
 from runner.core.model import device_id
 from runner.core.units import duration
 from runner.gpu.selection import choose_devices
-from runner.hosts.executors.dask import CONNECT_SECONDS, RESOURCE, no_scheduler, scheduler_address, security
+from runner.hosts.executors.dask import (
+    CONNECT_SECONDS,
+    RESOURCE,
+    ForeignProtocolError,
+    first_words,
+    no_scheduler,
+    scheduler_address,
+    security,
+)
 from runner.hosts.task_process import end_all
 
 RETURN_SECONDS = 600.0
 """How long a worker looks for a scheduler that it has lost: longer than a restart of its host takes."""
 ATTEMPT_SECONDS = 3.0
 """Of one attempt to connect: a long one waits ever longer between its packets, also after the network is back."""
+JOIN_SECONDS = 30.0
+"""How long a scheduler that has answered may take to accept the workers of this host."""
 SCHEDULER_ENDED = "scheduler-close"
 """The reason that a scheduler gives its workers when it ends in order."""
 QUIET = {
@@ -91,15 +101,17 @@ class _Link:
         """Wait until the scheduler answers, and return the address by which it sees this host.
 
         Raises:
-            EngineError: it does not answer for ``seconds``, or accepts no certificate of this host.
+            EngineError: it does not answer for ``seconds``, accepts no certificate of this host, or is no scheduler.
         """
         limit = time.monotonic() + seconds
         options = (self.tls or Security()).get_connection_args("worker")
         while True:
             try:
-                comm = await connect(self.address, timeout=ATTEMPT_SECONDS, **options)
-            except OSError as error:
-                if "SSL" in str(error) or time.monotonic() > limit:
+                async with first_words(ATTEMPT_SECONDS):
+                    comm = await connect(self.address, timeout=ATTEMPT_SECONDS, **options)
+            except (OSError, ImportError) as error:
+                lasting = isinstance(error, ForeignProtocolError) or "SSL" in str(error)
+                if lasting or time.monotonic() > limit:
                     raise no_scheduler(self.rest, error) from error
                 await asyncio.sleep(1.0)
             else:
@@ -121,12 +133,15 @@ async def _offer_once(link: _Link, host: str, devices: Sequence[str], say: Calla
     """Offer devices until one of their workers ends, and return the reason."""
     workers = [HostWorker(link, host, device) for device in devices]
     try:
-        await asyncio.gather(*workers)
+        async with asyncio.timeout(JOIN_SECONDS):
+            await asyncio.gather(*workers)
         say(f"offers {', '.join(devices)} to {link.address}")
         await asyncio.wait(
             [asyncio.ensure_future(worker.finished()) for worker in workers], return_when=asyncio.FIRST_COMPLETED
         )
         return next(worker.ending for worker in workers if worker.ending)
+    except TimeoutError as error:
+        raise no_scheduler(link.rest, error) from error
     except RuntimeError as error:
         raise EngineError(Problem(f"{link.rest} does not take this worker: {error.__cause__ or error}")) from error
     finally:

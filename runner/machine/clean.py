@@ -4,16 +4,14 @@ Runs are never touched. Containers, images and volumes are found by their labels
 and references in the cache folder, and the folders of servers that died in the temporary folder.
 """
 
-import os
 import re
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.backends import interpreters
-from runner.backends.uses import Uses, image_key
+from runner.backends.uses import UNKNOWN, Checkout, Need, noted_uses
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError
 from runner.core.locks import try_exclusive
@@ -21,6 +19,7 @@ from runner.core.model import Leftover, Spec
 from runner.core.model.variant_ids import without_variant
 from runner.core.units import disk_size
 from runner.core.variables import content_digest
+from runner.machine.dead_folders import entries, leftover_at, temporary, unfinished
 from runner.matrix import load
 from runner.measure.references import code_hash
 from runner.nights.anchors_file import Anchor, anchor_digests
@@ -28,11 +27,10 @@ from runner.plan.specs import all_specs
 from runner.releases.followed import current_specs
 from runner.session.context import IN_USE
 
-PREFIX = "matrix-runner-"  # of a server's temporary folder
 IN_USE_NOTE = "another runner is using this cache: what it may need is kept; try again when it has ended"
+SHOWN_CHECKOUTS = 3  # of others, in a sentence
 NO_ENGINE = "no container engine answers: images, volumes and containers were not examined"
 
-_TEMPORARY_NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")  # as tempfile.mkdtemp names a folder
 _VENV_NAME = re.compile(r".+-[0-9a-f]{12}")  # as VenvBackend.home names a folder
 
 
@@ -42,6 +40,16 @@ class CleanupSurvey:
 
     leftovers: tuple[Leftover, ...]
     notes: tuple[str, ...]
+
+    @property
+    def of_this_checkout(self) -> tuple[Leftover, ...]:
+        """What no other checkout needs."""
+        return tuple(leftover for leftover in self.leftovers if not leftover.others)
+
+    @property
+    def of_others(self) -> tuple[Leftover, ...]:
+        """What other checkouts need, or what names none; unless everything may go, only the latter is here."""
+        return tuple(leftover for leftover in self.leftovers if leftover.others)
 
 
 @contextmanager
@@ -53,8 +61,8 @@ def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> 
         cache: the folder that ``core.paths.cache_folder`` returns.
         reports: the folder of the runs; the environments of its nights' anchors stay, and those of the releases that
             its nights follow.
-        everything: include what the matrix needs, which can be built again, the environments of anchors, and what
-            was used today or belongs to other checkouts.
+        everything: include what the matrix needs, which can be built again, the environments of anchors, what was
+            used today, and what other checkouts need.
     """
     loaded = load(matrix, networks=False)
     anchors = frozenset() if everything else anchor_digests(reports)
@@ -62,42 +70,69 @@ def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> 
     with try_exclusive(cache / IN_USE) as alone:
         removable: list[Leftover] = []
         notes = [] if alone else [IN_USE_NOTE]
-        uses = Uses(cache=cache, checkout=matrix.parent)
+        checkout = Checkout(matrix.parent)
         try:
-            removable += _on_engine(matrix.parent / "docker", needed, anchors, uses, alone=alone, everything=everything)
+            removable += _on_engine(loaded.registry, needed, anchors, checkout, alone=alone, everything=everything)
         except EngineError:
             notes.append(NO_ENGINE)
         if alone:
-            removable += [*_in_cache(uses, needed, anchors, everything=everything), *_temporary()]
+            removable += [*_in_cache(cache, checkout, needed, anchors, everything=everything), *temporary()]
+            removable += unfinished(reports)
         yield CleanupSurvey(tuple(removable), tuple(notes))
 
 
-def listing(survey: CleanupSurvey) -> str:
-    """Return what can be removed as text: size, kind, name and reason."""
-    if not survey.leftovers:
+def listing(leftovers: Sequence[Leftover]) -> str:
+    """Return what can be removed as text: size, kind, name, reason, and which other checkouts need it."""
+    if not leftovers:
         return "nothing to remove"
-    rows = [(disk_size(left.size), left.kind, left.name, left.reason) for left in survey.leftovers]
+    rows = [(disk_size(left.size), left.kind, left.name, _with_others(left)) for left in leftovers]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return "\n".join(f"{row[0]:>{widths[0]}}  {row[1]:{widths[1]}}  {row[2]:{widths[2]}}  {row[3]}" for row in rows)
 
 
-def summary(survey: CleanupSurvey, kept: Sequence[tuple[Leftover, str]], *, dry: bool) -> str:
+def _with_others(leftover: Leftover) -> str:
+    if leftover.others == (UNKNOWN,):
+        return f"{leftover.reason}; it names no checkout"
+    return f"{leftover.reason}; {', '.join(leftover.others)} needs it, too" if leftover.others else leftover.reason
+
+
+def summary(leftovers: Sequence[Leftover], kept: Sequence[tuple[Leftover, str]], *, dry: bool) -> str:
     """Return how many leftovers were removed, and their size, in a sentence."""
     not_removed = {leftover for leftover, _ in kept}
-    removed = [leftover for leftover in survey.leftovers if leftover not in not_removed]
-    verb = "would be removed" if dry else "removed"
-    count = "1 item" if len(removed) == 1 else f"{len(removed)} items"
-    return f"{count} {verb}, {disk_size(sum(leftover.size for leftover in removed))}"
+    removed = [leftover for leftover in leftovers if leftover not in not_removed]
+    return f"{_amount(removed)} {'would be removed' if dry else 'removed'}, {_sizes(removed)}"
+
+
+def of_others(leftovers: Sequence[Leftover]) -> str:
+    """Return how much other checkouts need of what could be removed, and which these are."""
+    checkouts = sorted({name for leftover in leftovers for name in leftover.others})
+    more = f" and {len(checkouts) - SHOWN_CHECKOUTS} more" if len(checkouts) > SHOWN_CHECKOUTS else ""
+    return f"{_amount(leftovers)}, {_sizes(leftovers)}, of {', '.join(checkouts[:SHOWN_CHECKOUTS])}{more}"
+
+
+def _amount(leftovers: Sequence[Leftover]) -> str:
+    return "1 item" if len(leftovers) == 1 else f"{len(leftovers)} items"
+
+
+def _sizes(leftovers: Sequence[Leftover]) -> str:
+    return disk_size(sum(leftover.size for leftover in leftovers))
 
 
 def _on_engine(
-    folder: Path, needed: Sequence[Spec], anchors: Collection[Anchor], uses: Uses, *, alone: bool, everything: bool
+    registry: str | None,
+    needed: Sequence[Spec],
+    anchors: Collection[Anchor],
+    checkout: Checkout,
+    *,
+    alone: bool,
+    everything: bool,
 ) -> list[Leftover]:
     from runner.backends.docker.backend import DockerBackend
     from runner.backends.docker.cleanup import abandoned_containers, unneeded_images_and_volumes
     from runner.backends.docker.client import connect, talking
 
-    backend, kept = DockerBackend(folder), {content_digest(anchor.digest) for anchor in anchors}
+    backend = DockerBackend(checkout.folder / "docker", registry=registry)
+    kept = {content_digest(anchor.digest) for anchor in anchors}
     with closing(connect()) as client, talking("the container engine stopped answering"):
         leftovers = [*abandoned_containers(client)]
         if alone:
@@ -106,56 +141,67 @@ def _on_engine(
                 backend.tags(needed),
                 kept,
                 everything=everything,
-                needed=lambda image, built_by: uses.keeps(image_key(image), built_by),
+                need=checkout.need,
             )
         return leftovers
 
 
 def _in_cache(
-    uses: Uses, needed: Sequence[Spec], anchors: Collection[Anchor], *, everything: bool
+    cache: Path, checkout: Checkout, needed: Sequence[Spec], anchors: Collection[Anchor], *, everything: bool
 ) -> Iterator[Leftover]:
-    cache, venvs = uses.cache, VenvBackend(uses.cache)
+    venvs = VenvBackend(cache)
     needed_names = {venvs.home(spec).name for spec in needed if spec.lock and spec.python}
     needed_names |= {venvs.home_of(without_variant(anchor.environment), anchor.digest).name for anchor in anchors}
-    removable = {
-        leftover.name: leftover
-        for leftover in _venvs(venvs.folder, needed_names, needed, everything=everything)
-        if everything or not (Path(leftover.name) / READY).exists() or not uses.keeps(Path(leftover.name).name, None)
-    }
+    needs = {home.name: _need(home, cache, checkout) for home in entries(venvs.folder)}
+    removable: dict[str, Leftover] = {}
+    for leftover in _venvs(venvs.folder, needed_names, needed, everything=everything):
+        need = needs[Path(leftover.name).name]
+        if everything or not need.keeps:
+            removable[leftover.name] = replace(leftover, others=need.others)
     yield from removable.values()
-    kept = {path.name for path in _entries(venvs.folder) if str(path) not in removable}
-    for path in _entries(venvs.caches):
+    kept = {name for name in needs if str(venvs.folder / name) not in removable}
+    for path in entries(venvs.caches):
+        others = needs.get(path.name, Need()).others
         if everything:
-            yield _leftover("cache", path, "--all; compilers fill it again")
+            yield replace(leftover_at("cache", path, "--all; compilers fill it again"), others=others)
         elif _VENV_NAME.fullmatch(path.name) and path.name not in kept:
-            yield _leftover("cache", path, "its environment no longer exists")
-    for path in _entries(cache / "references"):
+            yield replace(leftover_at("cache", path, "its environment no longer exists"), others=others)
+    yield from _references(cache, everything=everything)
+
+
+def _need(home: Path, cache: Path, checkout: Checkout) -> Need:
+    """Return who needs a venv; nobody needs an incomplete one."""
+    return checkout.need(noted_uses(cache, home.name)) if (home / READY).exists() else Need()
+
+
+def _references(cache: Path, *, everything: bool) -> Iterator[Leftover]:
+    for path in entries(cache / "references"):
         if path.name.startswith("."):
-            yield _leftover("reference", path, "incomplete")
+            yield leftover_at("reference", path, "incomplete")
         elif everything:
-            yield _leftover("reference", path, "--all; it can be computed again")
+            yield leftover_at("reference", path, "--all; it can be computed again")
         elif not path.name.endswith(f"-{code_hash()}.json"):
-            yield _leftover("reference", path, "computed by older code")
+            yield leftover_at("reference", path, "computed by older code")
 
 
 def _venvs(folder: Path, names: set[str], needed: Sequence[Spec], *, everything: bool) -> Iterator[Leftover]:
     known = {spec.environment for spec in needed}
     # The name of a venv depends on its interpreter: without it, nothing can be said about the venv.
     unknown = {spec.environment for spec in needed if spec.python and interpreters.find(spec.python) is None}
-    for path in _entries(folder):
+    for path in entries(folder):
         if not path.is_dir() or not _idle(path):
             continue
         environment = path.name.rpartition("-")[0]
         if not (path / READY).exists():
-            yield _leftover("venv", path, "incomplete")
+            yield leftover_at("venv", path, "incomplete")
         elif environment in unknown and not everything:
             continue
         elif path.name not in names:
             changed = f"the lock or the interpreter of {environment} has changed"
             unknown_name = f"the matrix has no environment {environment}"
-            yield _leftover("venv", path, changed if environment in known else unknown_name)
+            yield leftover_at("venv", path, changed if environment in known else unknown_name)
         elif everything:
-            yield _leftover("venv", path, f"--all; {environment} can be built again")
+            yield leftover_at("venv", path, f"--all; {environment} can be built again")
 
 
 def _idle(home: Path) -> bool:
@@ -165,40 +211,3 @@ def _idle(home: Path) -> bool:
         return True
     with try_exclusive(lock) as alone:
         return alone
-
-
-def _temporary() -> Iterator[Leftover]:
-    """Yield the temporary folders of servers that have ended; the working folder of a live server is its own."""
-    working_folders = set()
-    for process in Path("/proc").glob("[0-9]*/cwd"):
-        try:
-            working_folders.add(process.readlink())
-        except OSError:
-            continue  # the process has ended, or belongs to another user
-    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        if _of_a_server(path) and not any(path == folder or path in folder.parents for folder in working_folders):
-            yield _leftover("folder", path, "its server has ended")
-
-
-def _of_a_server(path: Path) -> bool:
-    """Return True for a folder that a channel made: a temporary name, our user, and the harness of a server in it."""
-    try:
-        mine = not path.is_symlink() and path.stat().st_uid == os.getuid()
-        return mine and bool(_TEMPORARY_NAME.fullmatch(path.name)) and any(path.glob("tmp*/harness.zip"))
-    except FileNotFoundError:
-        return False  # removed in the meantime
-
-
-def _entries(folder: Path) -> tuple[Path, ...]:
-    return tuple(sorted(folder.iterdir())) if folder.is_dir() else ()
-
-
-def _leftover(kind: str, path: Path, reason: str) -> Leftover:
-    return Leftover(kind=kind, name=str(path), reason=reason, size=_size(path))
-
-
-def _size(path: Path) -> int:
-    """Return the bytes of a file or of all files in a folder; links count as zero."""
-    if not path.is_dir():
-        return path.lstat().st_size
-    return sum((Path(root) / name).lstat().st_size for root, _, names in os.walk(path) for name in names)

@@ -94,9 +94,14 @@ class PlannedRun:
 
 
 @contextmanager
-def cache_in_use(environ: Mapping[str, str] = os.environ) -> Iterator[None]:
-    """Keep `runner clean` from removing what this process uses, for the length of the block; wait for a running one."""
-    with shared(cache_folder(environ) / IN_USE):
+def cache_in_use(say: Callable[[str], None], environ: Mapping[str, str] = os.environ) -> Iterator[None]:
+    """Keep `runner clean` from removing what this process uses, for the length of the block; wait for a running one.
+
+    Args:
+        say: receives one line if it has to be waited for.
+        environ: names the cache.
+    """
+    with shared(cache_folder(environ) / IN_USE, say, "`runner clean` is at work in the cache"):
         yield
 
 
@@ -127,7 +132,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
     matrix, selected = with_models(load(options.matrix), options, cells)
     typed, options = options, replace(options, workload=selected)
     cache = cache_folder(environ)
-    backend, note = _backend(options, cache)
+    backend, note = _backend(options, cache, matrix.registry)
     installed = backend.installed()
     if installed is not None:
         matrix = host_matrix(matrix, installed, options.name)
@@ -154,10 +159,14 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
     )
 
 
-def _backend(options: Options, cache: Path) -> tuple[Backend, str | None]:
+def _backend(options: Options, cache: Path, registry: str | None) -> tuple[Backend, str | None]:
     """Return the chosen backend, and what there is to say about the choice."""
     resources = Resources(
-        dockerfiles=options.matrix.parent / "docker", cache=cache, python=options.python, framework=options.framework
+        dockerfiles=options.matrix.parent / "docker",
+        cache=cache,
+        registry=registry,
+        python=options.python,
+        framework=options.framework,
     )
     return choose_backend(options.backend, resources)
 

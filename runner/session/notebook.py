@@ -179,7 +179,7 @@ def compare_models(
         hint = 'runner.compare_models("my_network.py", "torch-1.12", "torch-2.x")'
         raise UsageError(Problem("a comparison needs two environments", hint=hint))
     options = replace(options, selectors=_selectors(options, environments, cases))
-    with Progress(_write) as progress, cache_in_use(), flow.planned(options, progress) as work:
+    with Progress(_write) as progress, cache_in_use(progress.note), flow.planned(options, progress) as work:
         missing = [
             spec.environment for spec in work.prepared.specs if spec.environment not in work.prepared.survey.cached
         ]

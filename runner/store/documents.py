@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from runner.core.errors import Problem, RecordError, file_problem
 from runner.core.files import read_bounded, write_whole
 from runner.core.json import Document, parse_object
+from runner.core.paths import refuse_foreign_links
 from runner.store.checksums import is_unchanged, with_checksum
 from runner.store.document_shapes import DOCUMENTS
 from runner.store.shapes import UNBOUNDED, Value, checked, is_bounded, value_of
@@ -204,7 +205,9 @@ def save(path: Path, content: str | bytes) -> None:
 
     Raises:
         RecordError: it cannot be written.
+        UsageError: its folder is a link of another user.
     """
+    refuse_foreign_links(path.parent)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)

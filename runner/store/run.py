@@ -24,6 +24,8 @@ from runner.core.files import append_text, read_bounded, write_all, write_whole
 from runner.core.json import Document
 from runner.core.locks import hold, is_held
 from runner.core.model import ModelFiles, Record
+from runner.core.paths import refuse_foreign_links
+from runner.core.unfinished import hidden
 from runner.store.checksums import file_checksum
 from runner.store.damage import DamagedRecord, LeaveOut, reason_of, sentences
 from runner.store.documents import (
@@ -88,22 +90,26 @@ class Run:
             models: the files of the users' networks of the cases.
         """
         path = reports / "runs" / (new_id(now) if isinstance(now, datetime) else now)
-        run = cls(path)
+        refuse_foreign_links(path.parent)
+        unfinished = hidden(path)
+        run = cls(unfinished)
         try:
             for folder in ("records", "logs"):
-                (path / folder).mkdir(parents=True)
+                (unfinished / folder).mkdir(parents=True)
             run.note("begun", **header)
-            write_whole(path / CASES, sealed({"version": VERSION, "cases": cases}))
-            write_whole(path / MACHINE, sealed({"version": VERSION, **machine}))
+            write_whole(unfinished / CASES, sealed({"version": VERSION, "cases": cases}))
+            write_whole(unfinished / MACHINE, sealed({"version": VERSION, **machine}))
             run.write_environments({})
-            write_models(path, models)
-            write_whole(path / PLAN, sealed({"version": VERSION, **plan}))  # last: with it the folder is a run
+            write_models(unfinished, models)
+            write_whole(unfinished / PLAN, sealed({"version": VERSION, **plan}))
+            unfinished.rename(path)
         except OSError as error:
-            shutil.rmtree(path, ignore_errors=True)
-            message = f"{error.filename or path} cannot be written: {error.strerror}"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            failed = str(error.filename or path).replace(str(unfinished), str(path))
+            message = f"{failed} cannot be written: {error.strerror}"
             remedy = "make room, or choose" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "choose"
             raise UsageError(Problem(message, hint=f"{remedy} another folder with --reports")) from error
-        return run
+        return cls(path)
 
     @classmethod
     def open(cls, path: Path) -> "Run":

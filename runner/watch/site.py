@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from runner.analysis.analyse import analyse_run
 from runner.core.errors import Problem, RecordError, RunnerError, UsageError
 from runner.core.files import read_bounded
+from runner.core.unfinished import sweep
 from runner.history.entries import ChangeEntry, RunRow, series_device
 from runner.history.location import sqlite_path
 from runner.report.formatting import counted
@@ -63,7 +64,9 @@ def write_site(
     if not stored and path and not path.exists():
         raise UsageError(Problem(f"{reports} holds no run with results", hint="start one with `runner run`"))
     summaries = []
+    sweep(folder)  # a killed process may have left an unfinished file in a folder that is published
     for run in stored:
+        sweep(folder / "runs" / run.id)
         try:
             summaries.append(_summary(run, margin))
         except RunnerError as error:

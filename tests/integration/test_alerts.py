@@ -7,15 +7,17 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from runner.watch.alerts import overview, sender, targets_of_night
 from runner.watch.alerts.delivery import Delivery
-from runner.watch.alerts.sending import Message, send
+from runner.watch.alerts.sending import DEADLINE, Message, send
 from runner.watch.alerts.targets import Receiver
 from runner.watch.nightly.night_record import NightFile
 from runner.watch.nightly.text import night_text
@@ -202,3 +204,31 @@ def test_a_night_delivers_and_stores_no_address(http: Received, tmp_path: Path) 
     assert not any(digits in (reports / "nights" / f"{tonight.run}.json").read_text() for digits in hashes)
     assert not leaking_files(reports)
     assert not leaks("\n".join([*notes, night_text(tonight), repr(receivers), overview.overview(reports).text()]))
+
+
+def test_a_receiver_that_answers_without_an_end_takes_no_memory(http: Received) -> None:
+    """Alone, its answer would fill the memory of the machine that measures: 6 GB in 16 s."""
+    largest = 0
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal largest
+        while not done.wait(0.02):
+            for pid in children(os.getpid()):
+                with suppress(OSError, IndexError):
+                    text = Path(f"/proc/{pid}/status").read_text()
+                    if sender.__file__ in Path(f"/proc/{pid}/cmdline").read_text():
+                        largest = max(largest, int(text.partition("VmHWM:")[2].split()[0]) * 1024)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    begin = time.monotonic()
+    try:
+        reasons = send(MESSAGE, targets(f"json://127.0.0.1:{http.port}/endless", f"json://127.0.0.1:{http.port}/hook"))
+    finally:
+        done.set()
+        watcher.join()
+    assert reasons.pop("1 json") in {sender.TOO_LONG, sender.TOO_SLOW}  # the latter on a loaded machine
+    assert reasons == {"2 json": ""}
+    assert 10_000_000 < largest < sender.MAX_BYTES
+    assert time.monotonic() - begin < DEADLINE

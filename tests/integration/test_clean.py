@@ -1,5 +1,6 @@
 """What `runner clean` finds and removes, by the real command line and on a real engine."""
 
+import os
 import secrets
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from runner.backends.docker.backend import DockerBackend
 from runner.backends.docker.cleanup import abandoned_containers, owner, remove_leftover, unneeded_images_and_volumes
 from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, cache_volume
 from runner.backends.local_channel import ProcessChannel
+from runner.backends.uses import FOLDER, note_use
 from runner.backends.venv import READY
 from runner.core.locks import shared
 from runner.core.model import Spec
@@ -38,6 +40,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("venvs/gone-0123456789ab/bin", "caches/gone-0123456789ab", "references"):
         (folder / name).mkdir(parents=True)
     (folder / "venvs" / "gone-0123456789ab" / READY).touch()
+    note_use(folder, "gone-0123456789ab", tmp_path / "gone")  # a checkout that has been removed
+    (use,) = (folder / FOLDER / "gone-0123456789ab").iterdir()
+    os.utime(use, (0, 0))
     (folder / "references" / "a-00000000.json").write_bytes(b"x" * 2_000_000)
     dead = tmp_path / "tmp" / "matrix-runner-0dead_00"
     (dead / "tmpabcdefgh").mkdir(parents=True)

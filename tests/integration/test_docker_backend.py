@@ -489,7 +489,7 @@ def extended(folder: Path, text: str) -> tuple[DockerBackend, Spec]:
     lock = folder / "extended.txt"
     lock.write_text(SIX)
     spec = replace(below, environment="made-extended", lock=lock, extends=below, added=("six",))
-    return DockerBackend(folder, folder / "cache"), spec
+    return DockerBackend(folder, notes_uses=True), spec
 
 
 def test_an_extended_environment_is_built_on_the_image_of_the_other(

@@ -10,8 +10,9 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -286,7 +287,7 @@ def test_a_host_that_cannot_pull_builds_and_says_why(
 def _builds(project: Project, image: str, reason: str) -> None:
     """Check that the image is built instead of pulled, and that the record says why."""
     project.name_image(image)
-    made = project.backend().provision(project.spec, lambda _line: None)
+    made = project.backend(image.partition("@")[0]).provision(project.spec, lambda _line: None)
     assert made.how == "built"
     assert reason in str(made.facts["not_pulled"])
     assert "team_image" not in made.facts
@@ -357,3 +358,70 @@ def test_an_interrupted_push_leaves_no_name_and_is_repeated(
         assert len(tags) == 1
         assert tags[0].startswith(f"matrix-runner/{project.name}:")
         assert project.published(repository).how == "pushed"
+
+
+def _users(folder: Path, registry: Registry) -> tuple[Project, Project]:
+    """Return two checkouts of one project; each has a cache of its own, as those of two users have."""
+    name = f"np-{secrets.token_hex(4)}"
+    for user in ("ann", "bob"):
+        (folder / user).mkdir()
+    ann, bob = (Project.create(folder / user, name, registry.address) for user in ("ann", "bob"))
+    return ann, bob
+
+
+def test_two_users_of_an_engine_remove_nothing_of_each_other(
+    tmp_path: Path, registry: Registry, second: Engine
+) -> None:
+    """A week in small: runs of both, and cleaning of both, also while the other one measures."""
+    ann, bob = _users(tmp_path, registry)
+
+    def start(user: Project, *words: str) -> "subprocess.Popen[str]":
+        variables = {"DOCKER_HOST": second.host, "XDG_CACHE_HOME": str(user.folder / "cache")}
+        return _runner(user, *words, **variables)
+
+    def do(user: Project, *words: str) -> str:
+        return _output(start(user, *words))
+
+    measure = ("run", "--backend", "docker", "--busy-ok")
+    with engine_client(second.host) as client:
+
+        def ids() -> set[str]:
+            return {str(image.id) for image in images_of(client, ann.name)}
+
+        for night in range(3):
+            assert "built in" in (text := do(ann, *measure)) or night, text
+            assert f"{bob.name}: ready" in do(bob, *measure)
+            do(ann, "clean")
+            do(bob, "clean")
+        (image,) = ids()
+        matrix = ann.folder / "matrix.yaml"
+        matrix.write_text(matrix.read_text().replace(f"  {ann.name}:", "  other:"))
+        do(ann, "clean")
+        assert ids() == {image}, "ann has removed what bob uses"
+        text = do(ann, "clean", "--all")
+        assert ids() == {image}, "ann was not asked"
+        assert f":{bob.folder}" in text
+        assert "--others removes them, too" in text
+
+        run = start(bob, *measure, "--rounds", "9")
+        _until(lambda: client.containers.list(filters={"label": "io.matrix-runner.run"}))
+        do(ann, "clean", "--all")
+        removing = start(ann, "clean", "--all", "--others")
+        text, _ = removing.communicate(timeout=180)
+        assert ids() == {image}, text
+        assert _output(run)
+        assert bob.name in {record.cell.environment for record in runs(bob.folder / "reports")[0].records()}
+        assert not client.containers.list(all=True, filters={"label": "io.matrix-runner.owner"})
+
+        assert f"{ann.name}" in do(ann, "clean", "--all", "--others")
+        assert not ids()
+        assert not client.volumes.list(filters={"label": f"io.matrix-runner.use={image.removeprefix('sha256:')[:12]}"})
+        assert f"{bob.name}: built in" in do(bob, *measure)
+        remove_images(client, bob.name)
+
+
+def _until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.1)

@@ -3,7 +3,8 @@
 import contextlib
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,7 @@ class FakeBackend:
         """Start nothing yet; all cells go well unless the test says otherwise."""
         self.limits_memory = limits_memory
         self.opened: list[FakeServer] = []
+        self.kept: list[str] = []
         self.alive: list[set[str]] = []
         self.turns: list[str] = []  # who had a turn, in order
         self.patterns: dict[str, list[str]] = {}
@@ -257,6 +259,15 @@ class FakeBackend:
     def provision(self, spec: Spec, say: Say) -> Provisioned:
         """See Backend."""
         raise NotImplementedError
+
+    def keep(self, ready: Iterable[Provisioned]) -> AbstractContextManager[None]:
+        """See Backend."""
+        self.kept = [environment.environment for environment in ready]
+        return nullcontext()
+
+    def others_need(self, ready: Provisioned) -> tuple[str, ...]:  # noqa: ARG002  nobody else is there
+        """See Backend."""
+        return ()
 
     def cancel(self) -> None:
         """See Backend."""

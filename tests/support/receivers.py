@@ -4,13 +4,15 @@ import socketserver
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedIOBase
 from pathlib import Path
 
+PIECE = b"x" * (1 << 20)
 SMTP_REPLIES = {
     "EHLO": b"250-loopback\r\n250 AUTH PLAIN\r\n",
     "AUTH": b"235 accepted\r\n",
@@ -30,9 +32,17 @@ class Received:
     ended: threading.Event = field(default_factory=threading.Event)
 
 
+def _go_on(stream: BufferedIOBase, ended: threading.Event, begin: bytes, piece: bytes, seconds: float = 0.0) -> None:
+    """Answer without an end, a piece after another."""
+    with suppress(ConnectionError):
+        stream.write(b"HTTP/1.1 200 OK\r\n" + begin)
+        while not ended.wait(seconds):
+            stream.write(piece)
+
+
 @contextmanager
 def http_server(tls: tuple[Path, Path] | None = None) -> Iterator[Received]:
-    """Serve /500 with an error, /silent and /slow without an end, and every other path with success.
+    """Serve /500 with an error, /silent, /slow and /endless without an end, and every other path with success.
 
     Args:
         tls: files of a certificate and its key; without them, nothing is encrypted.
@@ -44,10 +54,10 @@ def http_server(tls: tuple[Path, Path] | None = None) -> Iterator[Received]:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             if self.path.startswith("/silent"):
                 received.ended.wait(60)
+            elif self.path.startswith("/endless"):
+                _go_on(self.wfile, received.ended, b"\r\n", PIECE)
             elif self.path.startswith("/slow"):
-                self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-                while not received.ended.wait(0.2):
-                    self.wfile.write(b"x")
+                _go_on(self.wfile, received.ended, b"X-Slow: ", b"x", 0.2)
             else:
                 received.requests.append((self.path, body))
                 self.send_response(500 if self.path.startswith("/500") else 200)

@@ -66,9 +66,9 @@ class Project:
         lock, base = self.folder / "docker" / "lock.txt", f"{self.registry}/base:1"
         return Spec(environment=self.name, framework="numpy", release="2.*", base=base, lock=lock)
 
-    def backend(self) -> DockerBackend:
-        """Return a backend of the engine that DOCKER_HOST names."""
-        return DockerBackend(self.folder / "docker")
+    def backend(self, repository: str = "") -> DockerBackend:
+        """Return a backend of the engine that DOCKER_HOST names; a matrix may name another repository."""
+        return DockerBackend(self.folder / "docker", registry=repository or f"{self.registry}/team/runner")
 
     def published(self, repository: str = "") -> Provisioned:
         """Make the image and push it, by default to the registry of the matrix."""

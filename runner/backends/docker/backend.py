@@ -2,20 +2,22 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import Self
 
+import docker
 from typing_extensions import override
 
 from runner.backends import Backend, Resources, Say, uses
+from runner.backends.docker import claims
 from runner.backends.docker.build import image_id, inspect
 from runner.backends.docker.channel import DockerChannel
-from runner.backends.docker.cleanup import owner, remove_abandoned
-from runner.backends.docker.client import Conversations, connect, reachable, talking
+from runner.backends.docker.cleanup import builder, owner, remove_abandoned
+from runner.backends.docker.client import Conversations, connect, no_engine, reachable, talking
 from runner.backends.docker.images import CACHED, Images, ReadyImage
-from runner.backends.docker.options import CACHE_FOLDER
+from runner.backends.docker.options import CACHE_FOLDER, USE, short_id
 from runner.backends.docker.survey import engine, free, image_states
 from runner.backends.lock_file import read_lock
 from runner.core.errors import Problem, ProvisionError
@@ -32,18 +34,20 @@ class DockerBackend(Backend):
     name = "docker"
     limits_memory = True
 
-    def __init__(self, folder: Path, cache: Path | None = None) -> None:
+    def __init__(self, folder: Path, *, registry: str | None = None, notes_uses: bool = False) -> None:
         """Connect to the engine.
 
         Args:
             folder: holds the files of the project that ``images.Images`` reads.
-            cache: where the uses of images are noted; None notes nothing.
+            registry: the repository of the team, which alone ``images.toml`` may name; None pulls none of its images.
+            notes_uses: note on the engine which images this checkout uses.
 
         Raises:
             EngineError: no engine answers.
             UsageError: a file of the project cannot be used.
         """
-        self._folder, self._cache = folder, cache
+        self._checkout = uses.Checkout(folder.parent)
+        self._notes_uses = notes_uses
         self._owner = owner()
         self._conversations = Conversations()
         self._cleaned = False
@@ -51,17 +55,17 @@ class DockerBackend(Backend):
         with closing(connect()) as client, talking("no container engine answers"):
             version = client.version()
         self.version, architecture = str(version["Version"]), str(version.get("Arch", ""))
-        self._images = Images(folder, self._conversations, architecture, self._owner)
+        self._images = Images(folder, self._conversations, architecture, self._owner, registry)
 
     @classmethod
     def create(cls, resources: Resources) -> Self:
         """See Backend."""
-        return cls(resources.dockerfiles, resources.cache)
+        return cls(resources.dockerfiles, registry=resources.registry, notes_uses=True)
 
     @classmethod
-    def chosen_by_auto(cls) -> bool:
-        """See Backend: where an engine answers."""
-        return reachable() is not None
+    def refused_by_auto(cls) -> str:
+        """See Backend: it is chosen where an engine answers."""
+        return no_engine()
 
     @override
     def installed(self) -> None:
@@ -127,7 +131,7 @@ class DockerBackend(Backend):
         with closing(connect()) as client, talking("the container engine stopped answering"):
             image = self._images.ready(client, spec, say)
             details = inspect(client, image.id) or {}
-        self._note_use(image.id)
+            self._note_use(client, image.id)
         return Provisioned(
             environment=spec.environment,
             framework=spec.framework,
@@ -140,9 +144,22 @@ class DockerBackend(Backend):
             lock=read_lock(spec.lock)[0] if spec.lock else b"",
         )
 
-    def _note_use(self, image: str) -> None:
-        if self._cache is not None:
-            uses.note_use(self._cache, uses.image_key(image), self._folder.parent)
+    def _note_use(self, client: docker.DockerClient, image: str) -> None:
+        if self._notes_uses:
+            claims.note_use(client, image, uses.label(self._checkout.folder), self._checkout.now())
+
+    @override
+    def keep(self, ready: Iterable[Provisioned]) -> AbstractContextManager[None]:
+        """See Backend. Others may share the engine, and nothing else, with this checkout."""
+        return claims.held({environment.handle for environment in ready}, self._owner)
+
+    @override
+    def others_need(self, ready: Provisioned) -> tuple[str, ...]:
+        with closing(connect()) as client, talking("the container engine stopped answering"):
+            volumes = client.api.volumes(filters={"label": USE}).get("Volumes") or ()
+            details = inspect(client, ready.handle) or {}
+        built_by = builder(details, (details.get("Config") or {}).get("Labels"))
+        return self._checkout.need(claims.uses_of(volumes).get(short_id(ready.handle), ()), built_by).others
 
     def _facts(self, spec: Spec, image: ReadyImage, details: Mapping[str, object]) -> dict[str, object]:
         """Return the facts that records keep of an image: where it is from, and whether that is pinned."""
@@ -166,7 +183,7 @@ class DockerBackend(Backend):
         with closing(connect()) as client, talking("the container engine stopped answering"), suppress(ProvisionError):
             image = image_id(client, digest)
             if image is not None:
-                self._note_use(image)
+                self._note_use(client, image)
             return image
         return None  # the engine refuses the digest
 

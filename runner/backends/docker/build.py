@@ -17,6 +17,7 @@ from runner.backends.docker.client import FOREIGN, Conversations, connect, sente
 from runner.backends.docker.image_names import is_image_name, repository
 from runner.backends.docker.options import Recipe
 from runner.backends.docker.refusals import refusal
+from runner.backends.docker.watch import BUILD_SHARE, MEMORY_SIGN, PULL_SHARE, MemoryWatch
 from runner.core.errors import EngineError, InterruptedRunError, Problem, ProvisionError
 from runner.core.outages import is_outage
 from runner.core.text import REASON_LENGTH, printable
@@ -24,6 +25,8 @@ from runner.core.text import REASON_LENGTH, printable
 NAME_HINT = "correct the name in the matrix, and try it with `docker image inspect`"
 NOTHING_LISTED = re.compile(r"\(from versions: (?:none)?\)")
 """What pip prints if it found no version of a package. A lock names versions that exist: the index is not reached."""
+SILENT_PULL_SECONDS = 60.0
+"""A pull without any progress ends after this time: an engine reports each megabyte that arrives or is unpacked."""
 _ENGINE_SECONDS = 3.0  # the engine has to remove the remains of a failed build
 
 
@@ -67,14 +70,18 @@ def build(conversations: Conversations, recipe: Recipe, owner: str, checkout: st
     """
     builder = f"{owner}:{secrets.token_hex(4)}"
     try:
-        with cancellable(conversations) as client:
+        with cancellable(conversations, BUILD_SHARE) as (client, memory):
             try:
                 messages = client.api.build(**recipe.build_options(builder, checkout))
                 lines = _follow_build(messages, recipe, say)
-            except APIError as error:  # the engine could not even read the Dockerfile
-                raise _build_failed(recipe, (), sentence(error)) from error
+            except FOREIGN as error:
+                stop_if_cancelled(conversations, error)
+                if not memory.excess and not isinstance(error, APIError):
+                    raise
+                # An APIError: the engine could not even read the Dockerfile.
+                raise _build_failed(recipe, (), _excess("build", memory) or sentence(error)) from error
             stop_if_cancelled(conversations)
-            return _built_image(client, recipe, lines)
+            return _built_image(client, recipe, lines, memory)
     except BaseException:
         _remove_remains(builder)
         raise
@@ -92,8 +99,10 @@ def _follow_build(messages: Iterable[dict[str, Any]], recipe: Recipe, say: Say) 
     return lines
 
 
-def _built_image(client: docker.DockerClient, recipe: Recipe, lines: Iterable[str]) -> str:
-    """Return the id of the image that a finished build has made."""
+def _built_image(client: docker.DockerClient, recipe: Recipe, lines: Iterable[str], memory: MemoryWatch) -> str:
+    """Return the id of the image that a build has made; a build that was hung up ends as if it were complete."""
+    if memory.excess:
+        raise _build_failed(recipe, lines, _excess("build", memory))
     image = image_id(client, recipe.tag)
     if image is None:
         raise _build_failed(recipe, lines, "the engine ended the build without an image")
@@ -109,7 +118,7 @@ def pull(conversations: Conversations, name: str, say: Say) -> str:
         InterruptedRunError: the pull was cancelled.
     """
     progress = build_log.LayerProgress("pulling")
-    with cancellable(conversations) as client:
+    with cancellable(conversations, PULL_SHARE, silent=SILENT_PULL_SECONDS) as (client, memory):
         say(f"pulling {name}")
         tag = None if "@" in name or repository(name) != name else "latest"
         try:
@@ -117,38 +126,77 @@ def pull(conversations: Conversations, name: str, say: Say) -> str:
                 if "error" in message:
                     raise _pull_failed(name, str(message["error"]))
                 _report(say, progress.line(message))
-        except APIError as error:
-            raise _pull_failed(name, sentence(error)) from error
+        except FOREIGN as error:
+            stop_if_cancelled(conversations, error)
+            if not isinstance(error, APIError) and not memory.excess and not _is_silence(error):
+                raise
+            raise _pull_failed(name, _why(memory, error)) from error
         stop_if_cancelled(conversations)
+        if memory.excess:
+            raise _pull_failed(name, _why(memory))
         image = image_id(client, name)
     if image is None:
         raise _pull_failed(name, "the engine ended the pull without an image")
     return image
 
 
+def _is_silence(error: BaseException) -> bool:
+    """Return whether an engine that waits for a registry has said nothing for too long."""
+    return "timed out" in str(error).lower()
+
+
+def _excess(action: str, memory: MemoryWatch) -> str:
+    """Return that a request was hung up because it took too much memory; empty if it did not."""
+    return f"the {action} was ended: {memory.excess}" if memory.excess else ""
+
+
+def _why(memory: MemoryWatch, error: BaseException | None = None) -> str:
+    """Return why a pull was hung up, or the message of the engine that refused it."""
+    if memory.excess:
+        return _excess("pull", memory)
+    if isinstance(error, APIError):
+        return sentence(error)
+    return f"no answer within {SILENT_PULL_SECONDS:g} s: the registry is silent, or sends something without an end"
+
+
 def _pull_failed(name: str, message: str) -> ProvisionError:
     hint = f"run `docker pull {name}` where the registry answers, then `docker save` there and `docker load` here"
-    passing = refusal(name, message).passing
+    why = refusal(name, message)
     message = printable(message, REASON_LENGTH)
-    problem = Problem(f"cannot pull {name!r}: {message}", hint=hint)
-    return ProvisionError("image-pull", problem, log=message, passing=passing)
+    problem = Problem(f"cannot pull {name!r}: {message}", hint=why.problem.hint if why.kind == "memory" else hint)
+    return ProvisionError("image-pull", problem, log=message, passing=why.passing)
 
 
 def _build_failed(recipe: Recipe, lines: Iterable[str], message: str) -> ProvisionError:
     lines = list(lines)
     log = "\n".join(build_log.useful([*lines, build_log.step_end(message)]))
     reason = f"cannot build {recipe.environment!r}: {build_log.reason(lines, message)}"
-    passing = is_outage(log) or NOTHING_LISTED.search(log) is not None
+    passing = is_outage(log) or NOTHING_LISTED.search(log) is not None or MEMORY_SIGN in message
     return ProvisionError("image-build", Problem(reason, hint=build_log.hint(log)), log=log, passing=passing)
 
 
 @contextmanager
-def cancellable(conversations: Conversations) -> Iterator[docker.DockerClient]:
-    """Yield a client; an error that the cancelling caused becomes an InterruptedRunError."""
+def cancellable(
+    conversations: Conversations, share: float, silent: float | None = None
+) -> Iterator[tuple[docker.DockerClient, MemoryWatch]]:
+    """Yield a client, and what watches the memory of the engine; if that is too much, the client is hung up.
+
+    An error that the cancelling caused becomes an InterruptedRunError.
+
+    Args:
+        conversations: with the engine.
+        share: of the free memory, see ``watch.PULL_SHARE``.
+        silent: seconds that the engine may say nothing; None without a limit.
+    """
     stop_if_cancelled(conversations)
     try:
-        with conversations.client() as client, talking("the container engine stopped answering"):
-            yield client
+        with (
+            conversations.open(silent) as conversation,
+            MemoryWatch(conversation.hang_up, share, conversation.memory) as memory,
+            talking("the container engine stopped answering"),
+        ):
+            stop_if_cancelled(conversations)  # it may have been cancelled before this one was open
+            yield conversation.client, memory
     except (ProvisionError, EngineError) as error:
         stop_if_cancelled(conversations, error)
         raise

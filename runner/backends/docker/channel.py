@@ -11,8 +11,8 @@ from typing_extensions import override
 
 from runner.backends import Channel, harness_archive
 from runner.backends.docker.cache import CacheGuard, create_folder, create_volume
-from runner.backends.docker.cleanup import remove_container
 from runner.backends.docker.client import FOREIGN, connect, sentence, talking
+from runner.backends.docker.containers import remove_container
 from runner.backends.docker.options import CACHE_BYTES, Container, cache_volume, container_name, gpu_request
 from runner.backends.docker.streams import Streams, Wire
 from runner.backends.line_reader import Lines

@@ -11,43 +11,32 @@ Containers and unfinished images have the label ``OWNER``, which names a process
 process of this host and boot that is gone. Objects without these labels are never removed.
 """
 
-import os
-import socket
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import docker
 from docker.errors import APIError, NotFound
 
 from runner.backends.docker.cache import disk_usage
-from runner.backends.docker.options import CACHE, CHECKOUT, ENVIRONMENT, OWNER, volume_image
+from runner.backends.docker.claims import forget_uses, uses_of
+from runner.backends.docker.containers import remove_container
+from runner.backends.docker.options import CACHE, CHECKOUT, ENVIRONMENT, OWNER, USE, short_id, volume_image
+from runner.backends.uses import Need, Use
 from runner.core.model import Leftover
+from runner.core.processes import identity as owner
+from runner.core.processes import is_gone as is_abandoned
 
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
-_LABEL_FIELDS = 4
+__all__ = ["is_abandoned", "owner"]
+
 _NAME_KEYS = ("RepoTags", "RepoDigests")
 _PAUSE_SECONDS = 0.1
 _SETTLE_SECONDS = 1.0
 
 Tags = Mapping[str, Collection[str | None]]
 """Environment -> the names of its images; None among them if they are unknown."""
-
-
-def owner() -> str:
-    """Return the label of this process: host, boot, process id and start time, as process ids are used again."""
-    return ":".join((socket.gethostname(), _boot(), str(os.getpid()), _started(os.getpid())))
-
-
-def is_abandoned(label: str) -> bool:
-    """Return True if a label names a process of this host and boot that is gone; nothing is known of other hosts."""
-    fields = label.split(":")
-    if len(fields) < _LABEL_FIELDS or not fields[2].isdigit():
-        return False
-    host, boot, pid, started = fields[:_LABEL_FIELDS]
-    return (host, boot) == (socket.gethostname(), _boot()) and started != _started(int(pid))
 
 
 def remove_abandoned(client: docker.DockerClient) -> tuple[str, ...]:
@@ -88,34 +77,6 @@ def remove_build(client: docker.DockerClient, builder: str, seconds: float) -> N
         time.sleep(_PAUSE_SECONDS)
 
 
-def remove_container(client: docker.DockerClient, container: str) -> None:
-    """Kill and remove a container and the volumes that its image declares; return when it is gone."""
-    try:
-        client.api.remove_container(container, force=True, v=True)  # v: the volumes without a name
-    except NotFound:
-        return
-    except APIError as error:
-        if error.status_code != 409:  # 409: the engine is removing it
-            raise
-    with suppress(NotFound):
-        client.api.wait(container, condition="removed", timeout=30)
-
-
-def _boot() -> str:
-    try:
-        return _BOOT.read_text("ascii").strip()
-    except OSError:
-        return "-"
-
-
-def _started(pid: int) -> str:
-    """Return when a process started, in ticks since boot; empty if there is no such process."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[19]
-    except OSError:
-        return ""
-
-
 def abandoned_containers(client: docker.DockerClient) -> tuple[Leftover, ...]:
     """Return the containers of runners that are gone."""
     containers = client.api.containers(all=True, size=True, filters={"label": OWNER})
@@ -131,9 +92,9 @@ def abandoned_containers(client: docker.DockerClient) -> tuple[Leftover, ...]:
     )
 
 
-def nobody(_image: str, _built_by: str | None) -> bool:
-    """Return False: nobody else uses an image."""
-    return False
+def nobody(_uses: Collection[Use], _built_by: str) -> Need:
+    """Return that nobody else needs an image."""
+    return Need()
 
 
 def unneeded_images_and_volumes(
@@ -142,7 +103,7 @@ def unneeded_images_and_volumes(
     kept: Collection[str] = (),
     *,
     everything: bool,
-    needed: Callable[[str, str | None], bool] = nobody,
+    need: Callable[[Collection[Use], str], Need] = nobody,
 ) -> tuple[Leftover, ...]:
     """Return the images and cache volumes with our labels that no container uses and no environment needs.
 
@@ -150,9 +111,8 @@ def unneeded_images_and_volumes(
         client: the engine.
         tags: the images that the environments need; an environment with unknown names keeps all of its images.
         kept: ids of images that stay, whatever their names.
-        everything: include what the environments need, and what others need.
-        needed: whether somebody else needs an image. It gets the id of the image and the label of the checkout that
-            built it. The label is empty for an image without one, and None for an image that was pulled.
+        everything: include what the environments need, and what others need; ``Leftover.others`` then names these.
+        need: who needs an image, by its uses and its builder; see ``Checkout.need``.
     """
     containers = client.api.containers(all=True)
     used = {
@@ -160,26 +120,37 @@ def unneeded_images_and_volumes(
     }
     used |= set(kept)
     disk = disk_usage(client)
-    images = disk["Images"] or []
+    images, volumes = disk["Images"] or [], disk["Volumes"] or []
+    uses = uses_of(volumes)
     removable: dict[str, Leftover] = {}
+    needs: dict[str, Need] = {}
     for image in images:
         leftover = None if image["Id"] in used else _unneeded_image(image, tags, everything=everything)
-        if leftover is not None and not everything and _is_finished(image) and needed(image["Id"], _builder(image)):
-            continue
-        if leftover is not None:
-            removable[image["Id"]] = leftover
-    remaining = {image["Id"].removeprefix("sha256:")[:12] for image in images if image["Id"] not in removable}
-    return (*removable.values(), *_unneeded_volumes(disk["Volumes"] or [], remaining, everything=everything))
+        needs[short_id(image["Id"])] = its = _need(image, uses, need)
+        if leftover is not None and (everything or not its.keeps):
+            removable[image["Id"]] = replace(leftover, others=its.others)
+    remaining = {short_id(image["Id"]) for image in images if image["Id"] not in removable}
+    idle = [volume for volume in volumes if volume_image(volume["Name"]) not in set(map(short_id, used))]
+    unneeded = _unneeded_volumes(idle, remaining, needs, everything=everything)
+    return (*removable.values(), *unneeded)
 
 
-def _is_finished(image: Mapping[str, Any]) -> bool:
-    return not (image["Labels"] or {}).get(OWNER)
+def _need(
+    image: Mapping[str, Any],
+    uses: Mapping[str, Collection[Use]],
+    need: Callable[[Collection[Use], str], Need],
+) -> Need:
+    """Return who needs an image; nobody needs an unfinished one, or one that is not ours."""
+    labels = image["Labels"] or {}
+    if ENVIRONMENT not in labels or labels.get(OWNER):
+        return Need()
+    return need(uses.get(short_id(image["Id"]), ()), builder(image, image["Labels"]))
 
 
-def _builder(image: Mapping[str, Any]) -> str | None:
-    """Return the label of the checkout that built an image; None where a registry has it."""
+def builder(image: Mapping[str, Any], labels: Mapping[str, str] | None) -> str:
+    """Return the label of the checkout that built an image; empty without one, and where a registry has the image."""
     pulled = [name for name in image.get("RepoDigests") or [] if "<none>" not in name]
-    return None if pulled else str((image["Labels"] or {}).get(CHECKOUT, ""))
+    return "" if pulled else str((labels or {}).get(CHECKOUT, ""))
 
 
 def _unneeded_image(image: Mapping[str, Any], tags: Tags, *, everything: bool) -> Leftover | None:
@@ -222,16 +193,26 @@ def _reason(
 
 
 def _unneeded_volumes(
-    volumes: Sequence[Mapping[str, Any]], images: Collection[str], *, everything: bool
+    volumes: Sequence[Mapping[str, Any]], images: Collection[str], needs: Mapping[str, Need], *, everything: bool
 ) -> Iterator[Leftover]:
-    """Yield the unused cache volumes of images that are not among ``images``, given by the start of their ids."""
+    """Yield the unused cache volumes of images, and the notes about images.
+
+    Args:
+        volumes: of the engine, without those of images that a container has: its next server needs them again.
+        images: the starts of the ids of the images that stay: without ``everything``, their volumes stay, too.
+        needs: start of the id of an image -> who needs it, and so its volumes.
+        everything: include the volumes of images that stay.
+    """
     for volume in volumes:
-        name, usage = volume["Name"], volume.get("UsageData") or {}
-        if CACHE not in (volume["Labels"] or {}) or usage.get("RefCount"):
+        name, usage, labels = volume["Name"], volume.get("UsageData") or {}, volume["Labels"] or {}
+        image = labels.get(USE) or volume_image(name)
+        if not {CACHE, USE} & labels.keys() or usage.get("RefCount") or (USE in labels and image in needs):
             continue
-        if everything or volume_image(name) not in images:
-            reason = "--all; compilers fill it again" if volume_image(name) in images else "no image is left for it"
-            yield Leftover(kind="volume", name=name, reason=reason, size=max(int(usage.get("Size") or 0), 0))
+        if everything or image not in images:
+            reason = "--all; compilers fill it again" if image in images else "no image is left for it"
+            others = needs.get(image, Need()).others
+            size = max(int(usage.get("Size") or 0), 0)
+            yield Leftover(kind="volume", name=name, reason=reason, size=size, others=others)
 
 
 def remove_leftover(client: docker.DockerClient, leftover: Leftover) -> None:
@@ -257,3 +238,4 @@ def _remove_image(client: docker.DockerClient, name: str) -> None:
     for each in [other for key in _NAME_KEYS for other in details.get(key) or []] or [name]:
         with suppress(NotFound):  # a name with a digest goes with the last tag of its repository
             client.api.remove_image(each)
+    forget_uses(client, details["Id"])

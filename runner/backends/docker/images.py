@@ -44,7 +44,9 @@ class ReadyImage(NamedTuple):
 class Images:
     """The images of a project's environments on one engine."""
 
-    def __init__(self, folder: Path, conversations: Conversations, architecture: str, owner: str) -> None:
+    def __init__(
+        self, folder: Path, conversations: Conversations, architecture: str, owner: str, registry: str | None = None
+    ) -> None:
         """Read the project's files.
 
         Args:
@@ -52,12 +54,13 @@ class Images:
             conversations: for builds, pulls and pushes.
             architecture: of the engine, ``amd64``.
             owner: the process that builds, see ``cleanup.owner``.
+            registry: the repository whose images are pulled; None pulls none of ``images.toml``.
 
         Raises:
-            UsageError: a file cannot be used.
+            UsageError: a file cannot be used, or names an image of another repository.
         """
         self.recipes = Recipes(folder)
-        self.team_images = TeamImages(folder / "images.toml")
+        self.team_images = TeamImages(folder / "images.toml", registry)
         self.repository: str | None = None
         """Where each image is pushed that is made ready, unless it is there; None pushes none."""
         self._conversations = conversations
@@ -141,8 +144,8 @@ class Images:
                 return ReadyImage(pulled, "pulled", team_image)
             except ProvisionError as error:
                 not_pulled = "; ".join(filter(None, (error.problems[0].message, error.problems[0].hint)))
-        elif others := self.team_images.other_architectures(self.recipes.named(spec)):
-            not_pulled = f"images.toml has an image for {', '.join(others)}, and this engine is {self._architecture}"
+        else:
+            not_pulled = self.team_images.why_none(self.recipes.named(spec), self._architecture)
         if here := self._built(client, spec):
             return ReadyImage(here, CACHED, not_pulled=not_pulled)
         return ReadyImage(self._build(client, spec, say), "built", not_pulled=not_pulled)

@@ -23,6 +23,7 @@ OWNER = "io.matrix-runner.owner"
 ENVIRONMENT = "io.matrix-runner.environment"
 CHECKOUT = "io.matrix-runner.checkout"
 CACHE = "io.matrix-runner.cache"
+USE = "io.matrix-runner.use"
 GIB = 1 << 30
 ALL = -1  # the count of a DeviceRequest for all GPUs
 CACHE_FOLDER = PurePosixPath("/cache/compilers")  # in the volume, which belongs to root
@@ -184,7 +185,12 @@ def container_name(run: str, environment: str) -> str:
 
 def cache_volume(image: str, device: str) -> str:
     """Return the name of the volume that holds the compiler caches of one image on one device."""
-    return f"matrix-runner-cache-{image.removeprefix('sha256:')[:12]}-{file_name(device)}"
+    return f"matrix-runner-cache-{short_id(image)}-{file_name(device)}"
+
+
+def short_id(image: str) -> str:
+    """Return the first 12 digits of the id of an image."""
+    return image.removeprefix("sha256:")[:12]
 
 
 def volume_image(volume: str) -> str:

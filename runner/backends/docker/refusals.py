@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from runner.backends.docker.image_names import registry
+from runner.backends.docker.watch import MEMORY_SIGN
 from runner.core.errors import Problem
 from runner.core.text import REASON_LENGTH, printable
 
@@ -66,6 +67,11 @@ REFUSALS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
         "look into the registry: its storage or the way to it is damaged, or somebody has changed it",
     ),
     "disk": (("no space left on device",), "a disk is full", "free space where `docker system df` shows it"),
+    "memory": (
+        (MEMORY_SIGN,),
+        "{registry} answers more about {image} than this machine has memory for, or others took it",
+        "look into the registry; if the engine's memory still grows, restart it; or free memory, and try again",
+    ),
     "unreachable": (
         ("connection refused", "no such host", "no answer within", "timeout", "deadline exceeded", "no route to host",
          "network is unreachable", "temporary failure in name resolution"),
@@ -86,7 +92,7 @@ REFUSALS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
 """Kind -> parts of the message of an engine or a registry, in small letters; a sentence; and what to do."""
 
 
-PASSING = frozenset({"http", "certificate", "disk", "unreachable", "limit", "interrupted"})
+PASSING = frozenset({"http", "certificate", "disk", "memory", "unreachable", "limit", "interrupted"})
 """Kinds of refusals that are none of the image. Registries refuse a login for images that they do not have, too."""
 
 

@@ -16,9 +16,10 @@ from runner.backends import Say
 from runner.backends.docker import build_log
 from runner.backends.docker.build import cancellable, pull, stop_if_cancelled
 from runner.backends.docker.client import FOREIGN, Conversations, connect, sentence
-from runner.backends.docker.image_names import image_table, is_pinned_image
+from runner.backends.docker.image_names import image_table, is_pinned_image, repository
 from runner.backends.docker.options import Recipe
 from runner.backends.docker.refusals import refusal
+from runner.backends.docker.watch import PULL_SHARE
 from runner.core.errors import EngineError, Problem, ProvisionError, UsageError, file_problem
 from runner.core.files import write_whole
 from runner.core.locks import changing
@@ -37,15 +38,23 @@ HEADER = """\
 
 
 class TeamImages:
-    """The images that ``images.toml`` names."""
+    """The images that ``images.toml`` names; those of the repository that the matrix names are used.
 
-    def __init__(self, path: Path) -> None:
+    The file lies beside the matrix, and an engine reads without a limit what a registry answers. So who can write the
+    file cannot lead engines to another registry than the matrix does.
+    """
+
+    def __init__(self, path: Path, registry: str | None) -> None:
         """Read the file; without it, there are no images.
+
+        Args:
+            path: the file.
+            registry: the repository of the matrix; None without one, and then no image is used.
 
         Raises:
             UsageError: the file cannot be read, is not TOML, or names something else than ``repository@digest``.
         """
-        self._path = path
+        self._path, self._registry = path, registry
         name = sha256(os.fsencode(path.absolute())).hexdigest()[:12]
         self._lock = cache_folder(os.environ) / f"images-{name}.lock"  # a folder of a project gets no further file
         self._images = self._read()
@@ -62,7 +71,16 @@ class TeamImages:
 
     def image(self, recipe: Recipe, architecture: str) -> str | None:
         """Return the image of a recipe for an architecture, ``repository@digest``; None if the file names none."""
-        return self._images.get(recipe.registry_tag(architecture))
+        image = self._images.get(recipe.registry_tag(architecture))
+        return image if image is not None and repository(image) == self._registry else None
+
+    def why_none(self, recipe: Recipe, architecture: str) -> str:
+        """Return why no image of the file is used for a recipe; empty where the file names none."""
+        if image := self._images.get(recipe.registry_tag(architecture)):
+            its = f"the registry of the matrix is {self._registry}" if self._registry else "the matrix has no registry"
+            return f"images.toml names {repository(image)}, and {its}"
+        others = self.other_architectures(recipe)
+        return f"images.toml has an image for {', '.join(others)}, and this engine is {architecture}" if others else ""
 
     def other_architectures(self, recipe: Recipe) -> tuple[str, ...]:
         """Return the architectures that the registry has an image of a recipe for."""
@@ -126,24 +144,28 @@ def push(conversations: Conversations, image: str, name: str, say: Say) -> str:
         EngineError: the engine stopped answering.
         InterruptedRunError: the push was cancelled; the registry keeps the layers that have arrived.
     """
-    repository, _, tag = name.rpartition(":")
+    target, _, tag = name.rpartition(":")
     progress, digest = build_log.LayerProgress("pushing"), ""
-    with cancellable(conversations) as client:
+    with cancellable(conversations, PULL_SHARE) as (client, memory):
         say(f"pushing {name}")
         client.api.timeout = SILENT_SECONDS
         try:
-            client.api.tag(image, repository, tag)
-            for message in client.api.push(repository, tag=tag, stream=True, decode=True):
+            client.api.tag(image, target, tag)
+            for message in client.api.push(target, tag=tag, stream=True, decode=True):
                 if "error" in message:
                     raise _push_failed(name, str(message["error"]))
                 digest = str((message.get("aux") or {}).get("Digest") or digest)
                 if (line := progress.line(message)) is not None:
                     say(line)
-        except APIError as error:
-            raise _push_failed(name, sentence(error)) from error
+        except FOREIGN as error:
+            if not memory.excess and not isinstance(error, APIError):
+                raise
+            raise _push_failed(name, memory.excess or sentence(error)) from error
         finally:
             _remove_name(name)
         stop_if_cancelled(conversations)
+    if memory.excess:
+        raise _push_failed(name, memory.excess)
     if not digest:
         raise _push_failed(name, "the engine ended the push without a digest")
     return digest

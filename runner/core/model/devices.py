@@ -93,9 +93,11 @@ class Leftover:
         name: what the engine calls it, or its path.
         reason: why nothing needs it.
         size: bytes that come free, as far as they are its own.
+        others: the other checkouts that need it, see ``backends.uses``; empty if it is this checkout's alone.
     """
 
     kind: str
     name: str
     reason: str
     size: int = 0
+    others: tuple[str, ...] = ()

@@ -6,7 +6,8 @@ import ipaddress
 import logging
 import re
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from distributed.security import Security
 from typing_extensions import override
 
 from runner.core.errors import EngineError, Problem, UsageError
-from runner.hosts.certificates import FILES
+from runner.core.text import REASON_LENGTH, printable
+from runner.hosts.certificates import check
 from runner.hosts.executors.executor import Completion, Executor
 from runner.hosts.task_process import perform_in_process
 
@@ -60,23 +62,47 @@ def security(certificates: Path | None) -> Security | None:
     """Return the settings of TLS with the certificates of a folder; None without one.
 
     Raises:
-        UsageError: a file is missing.
+        UsageError: a file is missing, or the key is not private.
     """
     if certificates is None:
         return None
-    paths = [certificates / name for name in FILES]
-    for path in paths:
-        if not path.is_file():
-            hint = "`runner worker --make-certificates FOLDER` makes them"
-            raise UsageError(Problem(f"there is no {path}", hint=hint))
-    authority, certificate, key = map(str, paths)
+    authority, certificate, key = map(str, check(certificates))
     roles = {f"tls_{role}_{part}": value for role in ("client", "worker", "scheduler")
              for part, value in (("cert", certificate), ("key", key))}  # fmt: skip
     return Security(tls_ca_file=authority, require_encryption=True, **roles)
 
 
-def no_scheduler(rest: str, error: OSError | TimeoutError) -> EngineError:
+class ForeignProtocolError(OSError):
+    """What answers at the address of a scheduler is no Dask scheduler, or has TLS where this side has none."""
+
+
+@asynccontextmanager
+async def first_words(seconds: float) -> AsyncIterator[None]:
+    """Limit how long a peer may take for its first words, and turn what they raise into an OSError.
+
+    Dask limits how long a connection takes and not how long its peer is silent then: a scheduler that is stopped, or a
+    tunnel that is dead. What is no message of Dask raises whatever its reader happens to raise: ``ValueError``,
+    ``MemoryError``, ``AssertionError``.
+
+    Raises:
+        TimeoutError: the peer was silent for too long.
+        ForeignProtocolError: it speaks another protocol.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except (OSError, ImportError):  # Dask raises ImportError where the versions of both sides do not fit
+        raise
+    except Exception as error:
+        raise ForeignProtocolError(f"{type(error).__name__} {error}".strip()) from error
+
+
+def no_scheduler(rest: str, error: OSError | ImportError) -> EngineError:
     """Return the error of a scheduler that cannot be reached at ``HOST:PORT``."""
+    if isinstance(error, ForeignProtocolError):
+        message = f"what answers at {rest} is no Dask scheduler, or only one side has --certificates"
+        hint = "check the port, which is 8786 unless the scheduler was given another; 8787 is the port of its pages"
+        return EngineError(Problem(f"{message} ({printable(str(error), REASON_LENGTH)})", hint=hint))
     reason = re.sub("^in <[^>]*>: ", "", str(error.__cause__ or error)) or "no answer"
     if "SSL" in reason:
         message = f"the Dask scheduler at {rest} and this host do not accept each other's certificates: {reason}"
@@ -98,6 +124,14 @@ class _Task:
         self.future.cancel(force=True)
 
 
+class _Client(Client):
+    """A client that gives up a scheduler that is silent or no scheduler, at the start and after a lost connection."""
+
+    async def _ensure_connected(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  as Dask declares it
+        async with first_words(CONNECT_SECONDS):
+            await super()._ensure_connected(timeout=timeout)
+
+
 class DaskExecutor(Executor):
     """The devices of the workers of a Dask scheduler."""
 
@@ -111,14 +145,14 @@ class DaskExecutor(Executor):
         address = scheduler_address(rest, certificates)
         logging.disable(logging.CRITICAL)  # what Dask logs with tracebacks, this class says in a sentence
         try:
-            self.client = Client(
+            self.client = _Client(
                 address,
                 security=security(certificates),
                 timeout=CONNECT_SECONDS,
                 set_as_default=False,
                 name="matrix-runner",
             )
-        except (OSError, TimeoutError) as error:
+        except (OSError, ImportError) as error:
             raise no_scheduler(rest, error) from error
         self.address = rest
         self.pending: dict[str, _Task] = {}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
 from runner.core.errors import EngineError, Problem, RunnerError, UsageError
+from runner.core.text import printable
 from runner.core.units import duration
 
 COMMAND_SECONDS = 60.0
@@ -16,6 +17,7 @@ POLL_SECONDS = 2.0
 """Between two looks at the queue; Slurm's guide for users asks for more than a second."""
 SILENT_SECONDS = 600.0
 """How long Slurm's controller may be silent: the jobs go on without it, and its restart takes a minute or two."""
+SHOWN_CHARACTERS = 200  # of an answer that is not understood
 LOST = frozenset(["BOOT_FAIL", "CANCELLED", "NODE_FAIL", "PREEMPTED", "REVOKED"])
 """The states of a job that was ended from outside: the same job may well succeed."""
 ENDED = LOST | frozenset(["COMPLETED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "TIMEOUT"])
@@ -105,10 +107,14 @@ def submit(options: Sequence[str], command: str) -> str:
     Raises:
         SilentError: Slurm does not answer.
         UsageError: the partition, the account or another option is wrong.
-        EngineError: Slurm refuses the job for another reason.
+        EngineError: Slurm refuses the job for another reason, or its answer is no number.
     """
-    number = answer(["sbatch", "--parsable", "--no-requeue", *options, f"--wrap=exec {command}"])
-    return number.partition(";")[0].strip()  # NUMBER;CLUSTER where there are several clusters
+    printed = answer(["sbatch", "--parsable", "--no-requeue", *options, f"--wrap=exec {command}"])
+    number = printed.partition(";")[0].strip()  # NUMBER;CLUSTER where there are several clusters
+    if re.fullmatch("[0-9]{1,20}", number) is None:  # the job could neither be followed nor cancelled
+        message = f"sbatch printed {printable(printed.strip(), SHOWN_CHARACTERS)!r} and not the number of a job"
+        raise EngineError(Problem(message, hint="`sbatch --parsable` prints it; a wrapper of this site may print more"))
+    return number
 
 
 def cancel(name: str) -> None:
@@ -130,7 +136,9 @@ def answer(command: Sequence[str]) -> str:
         RunnerError: it fails; see ``failure``.
     """
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", check=False, timeout=COMMAND_SECONDS
+        )
     except subprocess.TimeoutExpired as error:
         raise SilentError(Problem(f"{command[0]} gave no answer within {COMMAND_SECONDS:.0f} s")) from error
     except OSError as error:

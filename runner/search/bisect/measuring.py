@@ -175,6 +175,9 @@ class Measuring:
         if candidate.name not in backend.survey([spec]).cached:
             return True
         ready: Provisioned = backend.provision(spec, lambda _: None)
+        if others := backend.others_need(ready):
+            self.progress.note(f"{candidate.name} is kept: {others[0]} uses it, too")
+            return True
         kept = remove(leftovers_of(backend.name, ready, settings.cache, BUILT))
         for leftover, reason in kept:
             self.progress.note(f"{leftover.name} cannot be removed: {reason}; `runner clean` does so later")

@@ -55,6 +55,7 @@ def run(work: PlannedRun, progress: Progress) -> Totals:
     built, unbuilt = build(prepared, backend, progress)
     ready, failed = with_launches(plan, built, prepared.also), failed_launches(plan, unbuilt)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(backend.keep(ready.values()))
         if resumed:
             stored, entries = resumed, _continued(resumed, plan, ready, failed)
         else:

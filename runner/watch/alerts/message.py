@@ -199,10 +199,11 @@ def title(known: AlertEvidence) -> str:
 
 def issue(known: AlertEvidence, reports: Path = DEFAULT_REPORTS) -> str:
     """Return the body of an issue, in Markdown; whatever an environment reported is escaped."""
-    parts = [f"# {plain(title(known))}", plain(_summary(known))]
+    parts = [f"# {plain(title(known))}", plain(_safe(_summary(known)))]
     for step in known.steps:
         rows = [(_safe(name_of(change)), ratio_text(change)) for change in step.changes[:ISSUE_CELLS]]
-        parts += [f"## Slower than {plain(_since(step))}", table(("cell", "ratio, with its 95 % interval"), rows)]
+        parts += [f"## Slower than {plain(_safe(_since(step)))}"]
+        parts += [table(("cell", "ratio, with its 95 % interval"), rows)]
         parts += [plain(_more(step, ISSUE_CELLS))] if len(step.changes) > ISSUE_CELLS else []
         parts += [bullets(map(_safe, _fact_lines(step)))]
     blocks = [f"{what}:\n\n```sh\n{command}\n```" for what, command in commands(known, reports)]

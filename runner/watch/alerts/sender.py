@@ -10,17 +10,22 @@ import json
 import logging
 import os
 import re
+import resource
 import sys
 
 NO_ADDRESS = "apprise knows no such address: see its list of services"
 NO_APPRISE = "apprise is not installed: `pip install 'matrix-runner[alerts]'`"
 TOO_SLOW = "it did not answer in time"
+TOO_LONG = "its answer was too long"
+MAX_BYTES = 512 << 20
+"""The memory of the program: a receiver could answer without end. An ordinary message takes 205 MB, mostly code."""
 UNKNOWN = "the service did not accept it, and gave no reason that can be shown"
 
 _STATUS = re.compile(r"\berror=([1-5]\d\d)\b")
 _SENTENCES = tuple(
     (re.compile(pattern, re.IGNORECASE), sentence)
     for pattern, sentence in (
+        (r"MemoryError", TOO_LONG),
         (r"certificate", "its certificate is not valid"),
         (r"WRONG_VERSION_NUMBER|SSLError|SSLEOF|\bTLS\b|starttls", "the encrypted connection failed"),
         (r"SMTPAuthentication|\(535\b|\b535\b", "it refused the user or the password"),
@@ -55,6 +60,8 @@ class _Kept(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.texts.append(record.getMessage())
+        if isinstance(sys.exc_info()[1], MemoryError):  # apprise logs its text, which is empty
+            self.texts.append("MemoryError")
 
 
 def send(address: str, title: str, body: str, kind: str) -> str:
@@ -82,6 +89,8 @@ def send(address: str, title: str, body: str, kind: str) -> str:
         receivers = apprise.Apprise(service, asset=asset)
         if receivers.notify(body=body, title=title, notify_type=kind, body_format=apprise.NotifyFormat.TEXT):
             return ""
+    except MemoryError:
+        return TOO_LONG
     except Exception as error:  # noqa: BLE001  a service may raise anything
         log.texts.append(f"{type(error).__name__} {error}")
     return reason_of("\n".join(log.texts))
@@ -89,6 +98,7 @@ def send(address: str, title: str, body: str, kind: str) -> str:
 
 def main() -> None:
     """Send what stdin has; whatever a service prints is dropped."""
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
     answer = os.fdopen(os.dup(1), "w")
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)

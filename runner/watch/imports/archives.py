@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from runner.core.errors import Problem, RecordError
+from runner.core.errors import FILE_HINTS, Problem, RecordError, file_problem
 from runner.core.files import read_bounded
 from runner.store.documents import unreadable
 from runner.watch.imports.figures import damaged
@@ -145,6 +145,8 @@ def unpack(archive: Path, target: Path, budget: Budget) -> int:
     except FileExistsError as error:
         raise damaged(archive, f"it has {Path(error.filename).name} twice") from error
     except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, OverflowError) as error:
+        if isinstance(error, OSError) and error.errno in FILE_HINTS:  # of this machine, and not of the archive
+            raise RecordError(file_problem(error, target)) from error
         raise damaged(archive, f"it is no complete .tar.gz: {error}") from error
     return left_out
 

@@ -5,7 +5,6 @@ Imported figures are kept in ``reports/imports/figures/RUN.json``, which a rebui
 """
 
 import json
-import secrets
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -17,7 +16,9 @@ from pydantic import TypeAdapter
 
 from runner.analysis.analyse import analyse_run
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
+from runner.core.paths import refuse_foreign_links
 from runner.core.text import path_text
+from runner.core.unfinished import hidden, remove_folder, sweep
 from runner.history.entries import RunEntry
 from runner.history.writes import checked
 from runner.session.results import warn_unreadable
@@ -74,7 +75,9 @@ def read_archive(archive: Path, reports: Path, margin: float) -> Read:
 @contextmanager
 def _incoming(reports: Path) -> Iterator[Path]:
     """Give a folder on the disk of the reports, which is removed at the end."""
-    folder = reports / FOLDER / f".{secrets.token_hex(8)}.tmp"
+    refuse_foreign_links(reports / FOLDER, reports / FOLDER / "runs", reports / FOLDER / "nights")
+    sweep(reports / FOLDER)
+    folder = hidden(reports / FOLDER / "incoming")
     try:
         folder.mkdir(parents=True)
         yield folder
@@ -130,9 +133,10 @@ def _move(folder: Path, reports: Path) -> Path:
         old, new = ((path / JOURNAL).read_bytes() for path in (target, folder))
         if not new.startswith(old):
             raise RecordError(Problem(f"{target} is another run, or has more records"))
-        shutil.rmtree(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():
+            remove_folder(target)
         folder.rename(target)
         night = folder.parent.parent / "nights" / f"{folder.name}.json"
         if night.exists():

@@ -1,12 +1,12 @@
 """`runner history prune`: remove old runs from the history, and their folders where that is asked for."""
 
-import shutil
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from runner.core.errors import Problem, RunnerError, UsageError, file_problem
+from runner.core.unfinished import remove_folder, sweep
 from runner.history.database import History
 from runner.history.entries import RunRow
 from runner.history.retention import Policy, Pruned
@@ -63,10 +63,11 @@ def remove_folders(reports: Path, removed: Collection[RunRow]) -> Removed:
     folders: list[Path] = []
     kept: set[str] = set()
     problems: list[Problem] = []
+    sweep(reports / "runs")
     for run in [run for run in stored_runs(reports) if run.id in names]:
         try:
             with run.hold():
-                shutil.rmtree(run.path)
+                remove_folder(run.path)
             folders.append(run.path)
         except UsageError:  # it is being resumed
             kept.add(run.id)

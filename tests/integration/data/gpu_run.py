@@ -20,7 +20,7 @@ cooling.PAUSES = (0.1, 0.2)  # no test waits for a minute
 @planning
 def run(options: Options) -> int:
     """Measure, and print where the run is."""
-    with console.progress() as progress, cache_in_use():
+    with console.progress() as progress, cache_in_use(progress.note):
         context, plan = prepared(replace(options, device="cpu"), progress.note)
         _, gpus = choose_devices(options.device or "cuda")
         totals = execution.run(PlannedRun(replace(context, gpus=gpus), plan), progress)

@@ -89,3 +89,29 @@ def test_the_name_of_the_holder_is_shown_without_control_characters(tmp_path: Pa
     message = caught.value.problems[0].message
     assert "\x1b" not in message
     assert len(message) < 300
+
+
+def test_who_may_not_write_a_lock_cannot_read_it_and_so_not_hold_it(tmp_path: Path) -> None:
+    for mode, expected in ((0o644, 0o600), (0o664, 0o660), (0o666, 0o666), (0o600, 0o600)):
+        path = tmp_path / f"{mode:o}"
+        path.touch()
+        path.chmod(mode)
+        with try_exclusive(path) as alone:
+            assert alone
+        assert path.stat().st_mode & 0o777 == expected
+
+
+def test_a_shared_lock_that_is_waited_for_is_said_once(tmp_path: Path) -> None:
+    path, lines = tmp_path / ".lock", list[str]()
+    with shared(path, lines.append), shared(path, lines.append):
+        pass
+    assert not lines
+    with path.open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+
+        def say(line: str) -> None:
+            lines.append(line)
+            fcntl.flock(other, fcntl.LOCK_UN)
+
+        with shared(path, say, "`runner clean` is at work"):
+            assert lines == [f"`runner clean` is at work: waiting for it ({path})"]

@@ -1,7 +1,10 @@
 """What may go and what stays; nothing that a runner uses, nothing that is somebody else's, and never a run."""
 
+import os
 import tempfile
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +14,12 @@ from runner.backends import interpreters
 from runner.backends.docker.cleanup import abandoned_containers, owner, unneeded_images_and_volumes
 from runner.backends.docker.options import CACHE, CHECKOUT, ENVIRONMENT, OWNER, cache_volume
 from runner.backends.removal import remove
-from runner.backends.uses import note_use
+from runner.backends.uses import FOLDER, RECENT_SECONDS, UNKNOWN, Need, Use, label, note_use
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError, RunnerError
 from runner.core.locks import shared, try_exclusive
 from runner.core.model import Leftover
+from runner.core.unfinished import PROCESS, hidden
 from runner.machine import clean
 from runner.matrix import load
 from runner.measure.references import code_hash
@@ -50,8 +54,15 @@ def current(folder: Path) -> Path:
     return VenvBackend(folder / "cache").home(specs_of_cpu[0])
 
 
-def made(home: Path, *, ready: bool = True, size: int = 100) -> Path:
+def made(home: Path, *, ready: bool = True, size: int = 100, noted: bool = True) -> Path:
+    """Make a venv that this checkout has used the day before yesterday; an older version noted no use."""
     (home / "bin").mkdir(parents=True)
+    cache = home.parents[1]
+    if noted:
+        note_use(cache, home.name, cache.parent)
+        then = time.time() - 2 * RECENT_SECONDS
+        for use in (cache / FOLDER / home.name).iterdir():
+            os.utime(use, (then, then))
     (home / "bin" / "python").write_bytes(b"x" * size)
     if ready:
         (home / READY).touch()
@@ -66,7 +77,7 @@ def leftovers_by_name(folder: Path, *, everything: bool = False) -> dict[str, Le
 
 def test_an_empty_cache_has_nothing(tmp_path: Path) -> None:
     assert leftovers_by_name(tmp_path) == {}
-    assert clean.listing(clean.CleanupSurvey((), ())) == "nothing to remove"
+    assert clean.listing(()) == "nothing to remove"
 
 
 def test_venvs_that_nothing_names_and_half_made_ones_go_and_the_others_stay(tmp_path: Path) -> None:
@@ -101,12 +112,68 @@ def test_the_environment_of_an_anchor_stays_unless_all_may_go(tmp_path: Path) ->
     assert len(leftovers_by_name(tmp_path, everything=True)) == 2
 
 
-def test_a_venv_of_another_checkout_stays_unless_all_may_go(tmp_path: Path) -> None:
+def test_a_venv_of_another_checkout_stays_and_with_all_it_is_named(tmp_path: Path) -> None:
     home = made(tmp_path / "cache" / "venvs" / "gone-0123456789ab")
+    (tmp_path / "cache" / "caches" / home.name).mkdir(parents=True)
+    made(tmp_path / "cache" / "venvs" / "gone-ffffffffffff")
     (tmp_path / "other").mkdir()
     note_use(tmp_path / "cache", home.name, tmp_path / "other")
+    assert list(leftovers_by_name(tmp_path)) == ["cache/venvs/gone-ffffffffffff"]
+    others = (label(tmp_path / "other"),)
+    assert {name: left.others for name, left in leftovers_by_name(tmp_path, everything=True).items()} == {
+        "cache/venvs/gone-ffffffffffff": (),
+        "cache/venvs/gone-0123456789ab": others,
+        "cache/caches/gone-0123456789ab": others,
+    }
+
+
+def test_a_venv_of_an_older_version_is_neither_mine_nor_forgotten(tmp_path: Path) -> None:
+    home = made(tmp_path / "cache" / "venvs" / "gone-0123456789ab", size=2_000_000, noted=False)
+    caches = tmp_path / "cache" / "caches" / home.name
+    caches.mkdir(parents=True)
+    made(current(tmp_path), noted=False)  # needed, so that it stays without a word
+    with clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", tmp_path / "reports", everything=False) as it:
+        assert it.of_this_checkout == ()
+        assert {left.name for left in it.of_others} == {str(home), str(caches)}
+        assert clean.of_others(it.of_others) == f"2 items, 2 MB, of {UNKNOWN}"
+        assert all(line.endswith("; it names no checkout") for line in clean.listing(it.of_others).splitlines())
+    note_use(tmp_path / "cache", home.name, tmp_path)
+    assert leftovers_by_name(tmp_path) == {}  # it was used today
+
+
+def test_what_others_need_is_listed_last_with_whose_it_is() -> None:
+    theirs = Leftover(kind="image", name="x:1", reason="--all; x can be built again", size=2_000_000, others=("h:/o",))
+    mine = Leftover(kind="venv", name="/c/np-1", reason="incomplete", size=1_000_000)
+    survey = clean.CleanupSurvey((theirs, mine), ())
+    assert (survey.of_this_checkout, survey.of_others) == ((mine,), (theirs,))
+    assert clean.listing((*survey.of_this_checkout, *survey.of_others)).splitlines() == [
+        "1 MB  venv   /c/np-1  incomplete",
+        "2 MB  image  x:1      --all; x can be built again; h:/o needs it, too",
+    ]
+    assert clean.of_others(survey.of_others) == "1 item, 2 MB, of h:/o"
+    many = [replace(theirs, others=(f"h:/{number}",)) for number in range(5)]
+    assert clean.of_others(many) == "5 items, 10 MB, of h:/0, h:/1, h:/2 and 2 more"
+
+
+def test_what_killed_commands_left_in_the_reports_goes_and_runs_stay(tmp_path: Path) -> None:
+    reports = tmp_path / "reports"
+    run = make(reports, rounds(cell(), [1.0, 1.0]))
+    for folder in (reports, reports / "runs", run.path, run.path / "records", reports / "imports" / "runs"):
+        folder.mkdir(parents=True, exist_ok=True)
+        boot = hidden(folder / "x").name.split("-")[0]
+        (folder / f"{boot}-4194305-1-0a0b0c0d.tmp").write_bytes(b"half")
+        hidden(folder / "x").touch()  # of this process, which is still at it
+    left = leftovers_by_name(tmp_path)
+    assert {Path(name).parent for name in left} == {
+        Path("reports"),
+        Path("reports/runs"),
+        Path("reports/imports/runs"),
+        *(path.relative_to(tmp_path) for path in (run.path, run.path / "records")),
+    }
+    assert {each.reason for each in left.values()} == {"unfinished, and its process has ended"}
+    assert remove([*left.values()]) == ()
     assert leftovers_by_name(tmp_path) == {}
-    assert list(leftovers_by_name(tmp_path, everything=True)) == ["cache/venvs/gone-0123456789ab"]
+    assert run.journal().entries
 
 
 def test_a_venv_that_somebody_makes_just_now_stays(tmp_path: Path) -> None:
@@ -157,6 +224,16 @@ def test_temporary_folders_go_unless_a_process_works_there(tmp_path: Path, monke
     assert list(leftovers_by_name(tmp_path)) == [f"tmp/{of_servers[0]}"]
 
 
+def test_the_temporary_folder_of_a_worker_that_was_killed_goes(tmp_path: Path) -> None:
+    host, boot, pid, started = owner().split(":")
+    for name, text in (("0dead_00", f"{host}:{boot}:4194305:1"), ("0alive_0", f"{host}:{boot}:{pid}:{started}")):
+        folder = tmp_path / "tmp" / f"matrix-runner-{name}"
+        (folder / "project").mkdir(parents=True)
+        (folder / PROCESS).write_text(text)
+    left = leftovers_by_name(tmp_path)
+    assert {name: each.reason for name, each in left.items()} == {"tmp/matrix-runner-0dead_00": "its process has ended"}
+
+
 def test_all_takes_what_the_matrix_needs_too(tmp_path: Path) -> None:
     home = made(current(tmp_path))
     assert (
@@ -175,7 +252,8 @@ def test_nothing_goes_while_a_runner_is_cache_in_use(tmp_path: Path) -> None:
 
 
 def test_a_runner_cache_in_use_is_one_that_clean_sees(tmp_path: Path) -> None:
-    with cache_in_use({"XDG_CACHE_HOME": str(tmp_path)}), try_exclusive(tmp_path / "matrix-runner" / IN_USE) as alone:
+    environ = {"XDG_CACHE_HOME": str(tmp_path)}
+    with cache_in_use(pytest.fail, environ), try_exclusive(tmp_path / "matrix-runner" / IN_USE) as alone:
         assert not alone
 
 
@@ -208,9 +286,9 @@ def test_what_is_removed_is_gone_with_its_lock_and_nothing_beside_it_is(tmp_path
     run = tmp_path / "reports" / "runs" / "20261120-104500-abcd"
     run.mkdir(parents=True)
     with clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", tmp_path / "reports", everything=False) as it:
-        assert clean.summary(it, (), dry=True) == "1 item would be removed, 2 MB"
+        assert clean.summary(it.of_this_checkout, (), dry=True) == "1 item would be removed, 2 MB"
         assert remove(it.leftovers) == ()
-        assert clean.summary(it, (), dry=False) == "1 item removed, 2 MB"
+        assert clean.summary(it.of_this_checkout, (), dry=False) == "1 item removed, 2 MB"
     assert not home.exists()
     assert not lock.exists()
     assert outside.is_dir()
@@ -234,18 +312,15 @@ def test_what_cannot_be_removed_is_told_and_the_rest_goes(tmp_path: Path, monkey
     stay = remove(left)
     assert [(leftover.name, "not yours" in why) for leftover, why in stay] == [(str(bad), True)]
     assert not good.exists()
-    assert clean.summary(clean.CleanupSurvey(tuple(left), ()), stay, dry=False) == "1 item removed, 1 MB"
+    assert clean.summary(left, stay, dry=False) == "1 item removed, 1 MB"
 
 
 def test_the_listing_shows_size_kind_name_and_reason() -> None:
     lines = clean.listing(
-        clean.CleanupSurvey(
-            (
-                Leftover(kind="venv", name="/c/venvs/np-1", reason="incomplete", size=1_500_000_000),
-                Leftover(kind="reference", name="/c/r.json", reason="it was computed by older code", size=3_000_000),
-            ),
-            (),
-        )
+        [
+            Leftover(kind="venv", name="/c/venvs/np-1", reason="incomplete", size=1_500_000_000),
+            Leftover(kind="reference", name="/c/r.json", reason="it was computed by older code", size=3_000_000),
+        ]
     ).splitlines()
     assert lines == [
         "1.5 GB  venv       /c/venvs/np-1  incomplete",
@@ -341,14 +416,14 @@ def test_what_a_container_uses_or_a_builder_makes_stays() -> None:
 
 
 def test_an_image_that_another_checkout_needs_stays_unless_all_may_go() -> None:
-    def needed(image: str, built_by: str | None) -> bool:
-        return image.endswith("1") and built_by == "other"
+    def need(_uses: Collection[Use], built_by: str) -> Need:
+        return Need(others=("other",)) if built_by == "other" else Need()
 
     images = [image(number, f"matrix-runner/gone:{number}", "gone") for number in (1, 2)]
     images[0]["Labels"][CHECKOUT] = "other"
     engine: Any = Engine(images)
     for everything, going in ((False, ["2"]), (True, ["1", "2"])):
-        left = unneeded_images_and_volumes(engine, {}, everything=everything, needed=needed)
+        left = unneeded_images_and_volumes(engine, {}, everything=everything, need=need)
         assert [each.name for each in left] == [f"matrix-runner/gone:{number}" for number in going]
 
 

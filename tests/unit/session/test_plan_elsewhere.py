@@ -44,7 +44,7 @@ def _not_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in ("cores", "memory", "memory_limit", "available_memory", "glibc", "cpu_name", "describe", "cpu_quota"):
         monkeypatch.setattr(machine, name, refuse)
-    for name in ("runner.gpu.detect.gpus", "runner.gpu.detect.present", "runner.backends.docker.backend.reachable"):
+    for name in ("runner.gpu.detect.gpus", "runner.gpu.detect.present", "runner.backends.docker.backend.no_engine"):
         monkeypatch.setattr(name, refuse)
     monkeypatch.setattr("runner.backends.interpreters.find", refuse)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")

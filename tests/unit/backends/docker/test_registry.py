@@ -10,18 +10,20 @@ from runner.backends.docker.options import ENVIRONMENT, OWNER, Recipe
 from runner.backends.docker.recipes import Recipes
 from runner.backends.docker.refusals import REFUSALS, refusal
 from runner.backends.docker.registry import TeamImages
+from runner.backends.docker.watch import MEMORY_SIGN
 from runner.core.errors import ProvisionError, UsageError
 from runner.core.model import Spec
 
-IMAGE = f"registry.example:5000/team/runner@sha256:{'0a' * 32}"
+TEAM = "registry.example:5000/team/runner"
+IMAGE = f"{TEAM}@sha256:{'0a' * 32}"
 RECIPE = Recipe(environment="np-2.x", dockerfile=b"FROM x", lock=b"numpy", base="python:3.11", base_id="sha256:1")
 
 
 def test_an_image_is_found_again_by_what_it_was_built_from(tmp_path: Path) -> None:
     path = tmp_path / "images.toml"
-    assert TeamImages(path).image(RECIPE, "amd64") is None
-    TeamImages(path).add(RECIPE, "amd64", IMAGE)
-    images = TeamImages(path)
+    assert TeamImages(path, TEAM).image(RECIPE, "amd64") is None
+    TeamImages(path, TEAM).add(RECIPE, "amd64", IMAGE)
+    images = TeamImages(path, TEAM)
     assert images.image(RECIPE, "amd64") == IMAGE
     assert images.image(RECIPE, "arm64") is None
     assert images.other_architectures(RECIPE) == ("amd64",)
@@ -30,18 +32,32 @@ def test_an_image_is_found_again_by_what_it_was_built_from(tmp_path: Path) -> No
     assert images.other_architectures(changed) == ()
 
 
+@pytest.mark.parametrize("registry", [None, "registry.example:5000/team", f"{TEAM}/more", "evil.example/team/runner"])
+def test_an_image_of_another_repository_than_that_of_the_matrix_is_not_used(
+    tmp_path: Path, registry: str | None
+) -> None:
+    path = tmp_path / "images.toml"
+    TeamImages(path, TEAM).add(RECIPE, "amd64", IMAGE)
+    images = TeamImages(path, registry)
+    assert images.image(RECIPE, "amd64") is None
+    its = f"the registry of the matrix is {registry}" if registry else "the matrix has no registry"
+    assert images.why_none(RECIPE, "amd64") == f"images.toml names {TEAM}, and {its}"
+    assert images.why_none(RECIPE, "arm64") == "images.toml has an image for amd64, and this engine is arm64"
+    assert TeamImages(tmp_path / "none.toml", registry).why_none(RECIPE, "amd64") == ""
+
+
 def test_what_another_process_has_added_stays(tmp_path: Path) -> None:
     path = tmp_path / "images.toml"
-    first, second = TeamImages(path), TeamImages(path)
+    first, second = TeamImages(path, TEAM), TeamImages(path, TEAM)
     first.add(RECIPE, "amd64", IMAGE)
     second.add(RECIPE, "arm64", IMAGE)
-    assert TeamImages(path).other_architectures(RECIPE) == ("amd64", "arm64")
+    assert TeamImages(path, TEAM).other_architectures(RECIPE) == ("amd64", "arm64")
     assert path.read_text().startswith("# The images that `runner build --push` has pushed")
 
 
 def test_a_file_that_cannot_be_written_is_a_problem_of_the_environment(tmp_path: Path) -> None:
     with pytest.raises(ProvisionError, match=r"images\.toml cannot be written"):
-        TeamImages(tmp_path / "no" / "images.toml").add(RECIPE, "amd64", IMAGE)
+        TeamImages(tmp_path / "no" / "images.toml", TEAM).add(RECIPE, "amd64", IMAGE)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +71,7 @@ def test_anything_but_a_repository_with_a_digest_is_refused(tmp_path: Path, valu
     path = tmp_path / "images.toml"
     path.write_text(f'[images]\n"np-\\u001b[2J" = {value}\n')
     with pytest.raises(UsageError, match=r"gives 'np-\\\\x1b\[2J' something that is not repository@sha256") as raised:
-        TeamImages(path)
+        TeamImages(path, TEAM)
     assert "secret" not in str(raised.value)
     assert raised.value.problems[0].hint
 
@@ -63,7 +79,7 @@ def test_anything_but_a_repository_with_a_digest_is_refused(tmp_path: Path, valu
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "images.toml").write_text("[images")
     with pytest.raises(UsageError, match="is not TOML"):
-        TeamImages(tmp_path / "images.toml")
+        TeamImages(tmp_path / "images.toml", TEAM)
 
 
 def test_the_files_of_a_project_give_the_same_recipe_on_every_host(tmp_path: Path) -> None:
@@ -105,6 +121,7 @@ HOST = "registry.example:5000"
         ("failed to register layer: write /x: no space left on device", "disk"),
         ("unexpected EOF", "interrupted"),
         ("received unexpected HTTP status: 500 Internal Server Error", "interrupted"),
+        (f"the pull was ended: 9.1 GB {MEMORY_SIGN} were gone, and 9.0 GB left", "memory"),
         ("something \x1b[2J else", "other"),
     ],
 )

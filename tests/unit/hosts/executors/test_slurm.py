@@ -270,3 +270,26 @@ def test_a_host_without_slurm_is_no_place_to_start(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(UsageError, match="there is no command sbatch"):
         SlurmExecutor("gpu", tmp_path)
+
+
+@pytest.mark.parametrize("printed", ["", "Submitted batch job 26", "12\x1b[2J", "-1", "\u0661\u0662"])
+def test_a_job_whose_number_is_not_printed_ends_the_run_and_is_cancelled(
+    fake: FakeSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str
+) -> None:
+    commands: list[Sequence[str]] = []
+
+    def answer(command: Sequence[str]) -> str:
+        commands.append(command)
+        return printed if command[0] == "sbatch" else ""
+
+    assert not fake.commands
+    monkeypatch.setattr(slurm_commands, "answer", answer)
+    executor = SlurmExecutor("cpu", tmp_path)
+    with pytest.raises(EngineError, match=r"sbatch printed '.*' and not the number of a job") as caught:
+        executor.submit("slurm-1", b"a task")
+    assert str(caught.value).isprintable() or "\n" in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+    (name,) = (job.name for job in executor.jobs.values())
+    executor.close()
+    assert [command[0] for command in commands] == ["sbatch", "scancel"]
+    assert commands[-1] == ["scancel", f"--name={name}"]

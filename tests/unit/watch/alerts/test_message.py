@@ -10,7 +10,7 @@ import pytest
 from runner.core.errors import UsageError
 from runner.nights.night import NightChange
 from runner.watch.alerts import overview
-from runner.watch.alerts.message import AlertEvidence, commands, opened_message
+from runner.watch.alerts.message import AlertEvidence, commands, issue, opened_message
 from tests.support.nights import BEFORE, Receivers, change, ended, many, night, run_of
 
 CELLS = many(8)
@@ -123,3 +123,17 @@ def test_a_regression_that_another_night_confirmed_has_its_interval_in_turns(tmp
     (alert,) = overview.overview(tmp_path).alerts
     assert "1.250 (1.240 \N{EN DASH} 1.260) in turns, 9 rounds" in overview.overview(tmp_path).text()
     assert alert.json()["largest"] == {"cell": CELLS[0].id, "ratio": 1.25}
+
+
+def test_an_issue_mentions_nobody_and_holds_no_link(tmp_path: Path) -> None:
+    """The name of a device is what a driver says; a title and a heading mention as well as a row does."""
+    hostile = "@everyone <https://x.example> H200"
+    evidence = replace(known(tmp_path), device=hostile, backend=hostile, environment=hostile)
+    evidence = replace(evidence, steps=tuple(replace(step, before=hostile) for step in evidence.steps))
+    text = issue(evidence)
+    commands_of = [line for line in text.splitlines() if line.startswith("runner ")]
+    shown = "\n".join(line for line in text.splitlines() if line not in commands_of)
+    assert "@everyone" not in shown
+    assert "https://" not in shown
+    message = opened_message(evidence)
+    assert "@everyone" not in message.title + message.body

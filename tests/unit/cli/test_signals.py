@@ -1,0 +1,32 @@
+"""A signal that OpenBLAS raises, because it cannot start its threads, is no Ctrl-C."""
+
+import signal
+import threading
+
+import pytest
+
+from runner.cli import signals
+
+
+def test_a_ctrl_c_is_no_lack_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _starved(monkeypatch, signal.SIGINT) is False
+
+
+def test_an_interrupt_while_no_thread_can_start_is_a_lack_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_thread: object) -> None:
+        message = "can't start new thread"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert _starved(monkeypatch, signal.SIGINT) is True
+    assert _starved(monkeypatch, signal.SIGTERM) is False
+
+
+def _starved(monkeypatch: pytest.MonkeyPatch, number: int) -> bool:
+    """Return what a signal leaves behind; its handlers and notes are those of this test."""
+    monkeypatch.setattr(signals, "_received", [])
+    monkeypatch.setattr(signals, "_starved", [])
+    monkeypatch.setattr(signals, "ignore", lambda: None)
+    with pytest.raises(signals.Interrupted):
+        signals._interrupt(number, None)
+    return signals.is_starved()
