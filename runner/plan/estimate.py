@@ -22,7 +22,7 @@ TRAINING_COST = 3  # a training step costs about three forward passes
 CHECK_COST = 5 * TRAINING_COST + 2  # forward passes of the check: first step, gradients, three steps, outputs twice
 EXTRA_LAYER_COST = 0.3  # of compiling one layer, for each further layer and direction
 FRAMEWORK_BYTES = 1 << 29  # memory of a framework with its libraries
-NETWORK_CHECK_SECONDS = 3.0  # to build a user's network and to check it: 0.05 s of NumPy calls, 1.5 s of a JAX network, more of a large one
+NETWORK_CHECK_SECONDS = 3.0  # to build a user's network and check it: NumPy calls took 0.05 s, a network in JAX 1.5 s
 NETWORK_BYTES = 1 << 29  # memory of a user's network, likewise
 
 

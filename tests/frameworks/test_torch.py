@@ -33,7 +33,7 @@ AVX512 = "avx512bw" in Path("/proc/cpuinfo").read_text()
 NEED_AVX512 = {("torch-2.x", "bf16", slug) for slug in ("nn-lstm", "nn-lstm-padded")}  # in mixed precision
 SHAPES_IN_16_BITS = {**SHAPES, "lm-carried": {**SHAPES["lm"], "steps": 2, "batch": 2, "seed": 1}}
 REPRESENTATIVES_IN_16_BITS = ("lstm-step", "rnn-step", "gru-step-l3", "ctc", "lm", "clip-value", "lm-carried")
-"""One case for each code path, where --need slow does not ask for all: cells, layers, ways, lengths, words, clipping."""
+"""One case for each code path, where --need slow does not ask for all: cells, layers, ways, lengths, clipping."""
 GRAPHED = [name for name, case in SHAPES.items() if case["cell"] == "lstm" and not case["ragged"]]
 SERVED = (("lstm-step", "forward"), ("lstm-step", "gradient"), ("lstm-step", "train"), ("ctc", "train"))
 

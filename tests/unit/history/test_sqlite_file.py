@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -12,6 +13,15 @@ from runner.core.errors import HistoryError
 from runner.history.database import History
 from runner.history.sqlite_file import hint_of
 from tests.support.histories import CELL, night
+
+
+class Status(NamedTuple):
+    """What the kernel says of a disk: free blocks, their size, inodes, free inodes."""
+
+    f_bavail: int
+    f_frsize: int
+    f_files: int
+    f_favail: int
 
 
 @pytest.fixture
@@ -84,15 +94,13 @@ def test_a_file_that_a_reader_left_is_named(end: str, path: Path, monkeypatch: p
     assert error.value.problems[0].hint == f"while no program uses the history, remove {left}"
 
 
-def test_hints_name_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hints_name_the_cause(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     assert "remove" in hint_of("database disk image is malformed", path)
-    assert "remove" not in hint_of("file is not a database", path)
+    assert "remove" in hint_of("file is not a database", path)
+    assert "remove" not in hint_of("file is not a database", path.with_name("passwd"))
     assert hint_of("database is locked", path) == "another program is writing: try again"
     assert "of yours" in hint_of("disk I/O error", path)
-    full = os.statvfs_result((4096, 4096, 100, 0, 0, 100, 10, 10, 0, 255))
-    monkeypatch.setattr(os, "statvfs", lambda _: full)
-    assert hint_of("disk I/O error", path) == "make room"
 
 
 def test_a_folder_whose_name_is_not_utf_8_has_a_history(tmp_path: Path) -> None:
@@ -101,3 +109,19 @@ def test_a_folder_whose_name_is_not_utf_8_has_a_history(tmp_path: Path) -> None:
         with History.open(f"sqlite:///{path}", only_reads=only_reads) as history:
             assert history.add(night(1)) is not only_reads
     assert path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"),
+    [
+        (Status(10, 4096, 1000, 900), "make room"),
+        (Status(10**6, 4096, 1000, 0), "make room"),
+        (Status(10**6, 4096, 0, 0), "use a folder of yours on a local disk, or name another database with --history"),
+        (Status(10**6, 4096, 9, 9), "use a folder of yours on a local disk, or name another database with --history"),
+    ],
+)
+def test_an_io_error_on_a_full_disk_is_one_of_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: Status, hint: str
+) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda _folder: status)
+    assert hint_of("disk I/O error", tmp_path / "history.db") == hint
