@@ -72,6 +72,9 @@ class Channel(Protocol):
     def receive(self, timeout: float) -> bytes | None:
         """Return the next line without its end, None at the end; raises TimeoutError after ``timeout`` seconds."""
 
+    def discard(self) -> None:
+        """Drop the lines that have arrived, and the beginning of another: nothing that was asked for."""
+
     def words(self) -> str:
         """Return the end of what the server wrote to stderr."""
 

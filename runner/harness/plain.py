@@ -12,6 +12,7 @@ import time
 
 from . import adapters, compile_cache
 from .link import BUILT, PLAIN, TIMED, ServerLink
+from .program_file import import_path
 
 TASK = "plain.json"  # in the temporary folder of the child
 
@@ -44,10 +45,8 @@ def start(request: "dict", files: "object", threads: "int", link: "object") -> "
         entry = [files.folder, files.entry]
     with open(TASK, "w", encoding="ascii") as file:
         json.dump({"request": request, "threads": threads, "entry": entry, "link": link.kept_open()}, file)
-    folder = os.path.abspath(__file__)
-    for _ in __name__.split("."):
-        folder = os.path.dirname(folder)  # or the zip archive
-    code = "import sys; sys.path.insert(0, {!r}); from {} import main; del sys.path[0]; main()".format(folder, __name__)
+    code = "import sys; sys.path.insert(0, {!r}); from {} import main; del sys.path[0]; main()"
+    code = code.format(import_path(), __name__)
     isolated = ["-I"] if sys.flags.isolated else []
     os.execv(sys.executable, [sys.executable] + isolated + ["-c", code])
 

@@ -61,6 +61,7 @@ class ChildSupervisor(object):
                 for descriptor in [private, self.plan.writer] + [pipe.reader for pipe in self.pipes]:
                     os.close(descriptor)
                 procfs.control(PR_SET_PDEATHSIG, int(signal.SIGKILL))  # a child never outlives its server
+                procfs.control(procfs.PR_SET_DUMPABLE, 1)  # it may read and write what /proc says of itself
                 if os.getppid() == server:
                     self.run_child(work)
             finally:

@@ -122,6 +122,10 @@ class DockerChannel(Channel):
     def receive(self, timeout: float) -> bytes | None:
         return None if self._wire is None else self._lines.next(timeout)
 
+    @override
+    def discard(self) -> None:
+        self._lines.discard()
+
     def _read(self, timeout: float) -> bytes:
         """Return what Streams.read does; b"" if the container has ended, as an engine may keep the socket open.
 

@@ -167,7 +167,8 @@ HARDENED: Mapping[str, Any] = {
     "security_opt": ["no-new-privileges"],
     "user": f"{USER[0]}:{USER[1]}",
     "pids_limit": PIDS,
-    "init": True,
+    "init": False,  # it would be a process of the server's user that holds the server's pipes, and opens to each child
+    "stop_signal": "SIGKILL",  # others do not end a first process
     "ulimits": [Ulimit(name="core", soft=0, hard=0)],  # a core dump could hold what the framework read
     "healthcheck": {"test": ["NONE"]},  # that of the image would run beside a measurement
     "dns": ["127.0.0.1"],  # or the container's resolv.conf has the name servers of the host's network

@@ -28,6 +28,8 @@ class ModelTrial(Trial):
         self.base, self.check = reference["base"], reference["facts"]
         if self.first_method in self.check["silent"]:
             self.compare_shapes_alone(self.check["silent"][self.first_method])
+        if blob.content(reference["path"]).digest() != reference["content"].digest():
+            raise CellFailure("crash", "an earlier cell of this server has changed the file of the reference")
         self.groups = blob.read(reference["path"], reference["arrays"])
         self.limits = limits_of(self.check["by"], self.case, self.precision)
         if self.check["forward_limit"] is not None:
