@@ -10,6 +10,7 @@ channel sends first.
 
 import functools
 import importlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from runner.core.model import Limits, Provisioned, Spec, Survey
 from runner.core.model.variant_ids import without_variant
 from runner.core.progress import Progress
 from runner.core.variables import content_digest
+from runner.matrix.fields import is_environment_id
 
 BACKENDS: Mapping[str, str] = {
     "docker": "runner.backends.docker.backend:DockerBackend",
@@ -188,13 +190,15 @@ def restored(backend: Backend, environment: str, digest: str, facts: Mapping[str
     Args:
         backend: the one that made it.
         environment: its id.
-        digest: identified its content; empty if unknown.
+        digest: identified its content; empty if unknown. A text that is no digest restores nothing.
         facts: what the records of that run say of it.
 
     Raises:
         EngineError: the engine stopped answering.
     """
-    handle = backend.restore(without_variant(environment), content_digest(digest)) if digest else None
+    name, content = without_variant(environment), content_digest(digest)
+    is_named = is_environment_id(name.partition("@")[0]) and _DIGEST.fullmatch(content)
+    handle = backend.restore(name, content) if is_named else None
     if handle is None:
         return None
     return Provisioned(
@@ -207,6 +211,9 @@ def restored(backend: Backend, environment: str, digest: str, facts: Mapping[str
         facts=facts,
         variables=facts.get("env") or {},
     )
+
+
+_DIGEST = re.compile("sha256:[0-9a-f]{64}")
 
 
 def _backend_class(name: str) -> BackendClass:

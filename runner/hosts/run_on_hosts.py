@@ -1,5 +1,6 @@
 """``runner run --executor``: plan by what the hosts offer, measure on them, and keep one run of all."""
 
+import functools
 import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from runner.core.errors import NothingSelectedError, Problem, RecordError, UsageError
 from runner.core.model import Cell, Past, Plan
+from runner.core.model.cells import environment_of
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
 from runner.hosts import collector, project, tasks
@@ -27,6 +29,7 @@ from runner.session.options import Options
 from runner.session.preparation import RunOrigin, RunSettings
 from runner.session.remember import history_url
 from runner.session.stored_options import typed
+from runner.session.trust import require_trust
 from runner.store.header import RunHeader
 from runner.store.run import Run
 
@@ -38,6 +41,7 @@ def run_on_hosts(
     progress: Progress,
     *,
     resume: bool = False,
+    trust: bool = False,
     history: str | None = None,
 ) -> RunSession:
     """Measure the selected cells on the devices that an executor reaches.
@@ -48,6 +52,7 @@ def run_on_hosts(
         certificates: a folder of certificates for TLS; None without TLS.
         progress: shows the work.
         resume: continue a run instead of starting one.
+        trust: continue one that was not started here, too.
         history: the address of the history as typed; None for that of the reports.
 
     Raises:
@@ -56,7 +61,7 @@ def run_on_hosts(
         NothingSelectedError: no device can run anything of this.
     """
     history_url(options.reports, history)  # a wrong address is an error before anything is measured
-    opened = _resumed_run if resume else _new_run
+    opened = functools.partial(_resumed_run, trust=trust) if resume else _new_run
     with opened(options, address, certificates, progress) as (driver, margin):
         driver.measure()
         driver.collector.remove_archives()
@@ -88,12 +93,15 @@ def _new_run(
 
 @contextmanager
 def _resumed_run(
-    options: Options, address: str, certificates: Path | None, progress: Progress
+    options: Options, address: str, certificates: Path | None, progress: Progress, *, trust: bool
 ) -> Iterator[tuple[BlockDriver, float]]:
     """Yield the driver of a run that continues as it was started, and the margin."""
     check_options(options)
     with locked_run(options, progress.note) as run:
         head = _header(run, address)
+        names = dict.fromkeys(environment_of(each["id"]) for each in run.plan()["cells"])
+        command = f"runner run --resume {run.id}{_options(address, certificates)} --trust"
+        require_trust(run, head, tuple(names), command, progress.note, trust=trust)
         file = options.matrix if options.matrix != Options().matrix else Path(head.matrix)
         matrix, packed = load(file), project.pack(file)
         with (

@@ -63,13 +63,16 @@ class RunSession:
         return analyse_run(self.run, self.margin)
 
 
-def measure(options: Options, progress: Progress, *, resume: bool = False, history: str | None = None) -> RunSession:
+def measure(
+    options: Options, progress: Progress, *, resume: bool = False, trust: bool = False, history: str | None = None
+) -> RunSession:
     """Plan by what was typed, build, measure, and carry out the tail.
 
     Args:
         options: what was typed; with ``resume`` the selector is the run.
         progress: shows the work.
         resume: continue a run instead of starting one.
+        trust: continue one that was not started here, too.
         history: the address of the history as typed; None for that of the reports.
 
     Raises:
@@ -77,7 +80,7 @@ def measure(options: Options, progress: Progress, *, resume: bool = False, histo
         RunnerError: whatever ``execution.run`` raises.
     """
     history_url(options.reports, history)  # a wrong address is an error before anything is measured
-    with planned(options, progress, resume=resume) as work:
+    with planned(options, progress, resume=resume, trust=trust) as work:
         measured = execute(work, progress, history)
     return finish(measured)
 
@@ -90,10 +93,12 @@ def measure_planned(work: PlannedRun, progress: Progress, *, without: "Collectio
 
 
 @contextmanager
-def planned(options: Options, progress: Progress, *, resume: bool = False) -> Iterator[PlannedRun]:
+def planned(
+    options: Options, progress: Progress, *, resume: bool = False, trust: bool = False
+) -> Iterator[PlannedRun]:
     """Give a new run, or with ``resume`` the one that continues, which is locked for the length of the block."""
     if resume:
-        with resumed(options, progress.note) as (context, preparation, stored):
+        with resumed(options, progress.note, trust=trust) as (context, preparation, stored):
             yield PlannedRun(context, preparation, stored)
     else:
         context, preparation = prepared(options, progress.note)
