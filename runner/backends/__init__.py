@@ -21,7 +21,7 @@ from runner.core.errors import Problem, ProvisionError, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
 from runner.core.model.variant_ids import without_variant
 from runner.core.progress import Progress
-from runner.core.variables import content_digest
+from runner.core.variables import content_digest, refused_variable
 from runner.matrix.fields import is_environment_id
 
 BACKENDS: Mapping[str, str] = {
@@ -191,13 +191,15 @@ def restored(backend: Backend, environment: str, digest: str, facts: Mapping[str
         backend: the one that made it.
         environment: its id.
         digest: identified its content; empty if unknown. A text that is no digest restores nothing.
-        facts: what the records of that run say of it.
+        facts: what the records of that run say of it; with variables that no user can set, nothing is restored.
 
     Raises:
         EngineError: the engine stopped answering.
     """
-    name, content = without_variant(environment), content_digest(digest)
+    name, content, variables = without_variant(environment), content_digest(digest), facts.get("env") or {}
     is_named = is_environment_id(name.partition("@")[0]) and _DIGEST.fullmatch(content)
+    if refused_variable(variables):
+        return None
     handle = backend.restore(name, content) if is_named else None
     if handle is None:
         return None
@@ -209,7 +211,7 @@ def restored(backend: Backend, environment: str, digest: str, facts: Mapping[str
         seconds=0.0,
         cached=True,
         facts=facts,
-        variables=facts.get("env") or {},
+        variables=variables,
     )
 
 

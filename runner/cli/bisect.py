@@ -9,7 +9,7 @@ import typer
 
 from runner.cli import completion, console
 from runner.cli.commands import CommandGroup
-from runner.cli.params import Device, MatrixFile, Output, Reports, TableOrJson, Traceback, planning
+from runner.cli.params import Device, MatrixFile, Output, Reports, TableOrJson, Traceback, Trust, planning
 
 if TYPE_CHECKING:
     from runner.session.options import Options

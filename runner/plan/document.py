@@ -10,7 +10,7 @@ from typing import Any
 from runner.core.errors import Problem, RecordError
 from runner.core.model import Block, Cell, Measurement, ModelFiles, Past, Plan, PlannedCell, Skip
 from runner.core.model.variant_ids import Launch
-from runner.core.variables import is_name, refusal
+from runner.core.variables import refused_variable
 from runner.matrix.fields import is_environment_id
 from runner.plan import estimate
 
@@ -46,7 +46,8 @@ def _read_launch(stored: Mapping[str, Any]) -> Launch:
     image, variables = stored.get("image", ""), dict(stored.get("env", {}))
     if image:
         check_environment(image)
-    check_variables(variables)
+    if reason := refused_variable(variables):
+        raise RecordError(Problem(f"the plan sets the variable {reason}", hint="start a new run"))
     return Launch(image=image, variables=variables, threads=int(stored.get("threads", 0)))
 
 
@@ -58,14 +59,6 @@ def check_environment(name: str) -> None:
     if not is_environment_id(name.partition("@")[0]):
         hint = "start a new run: somebody has changed this one, or it was never a run of this program"
         raise RecordError(Problem(f"the plan names the environment {name!r}, which no matrix can have", hint=hint))
-
-
-def check_variables(variables: Mapping[str, str]) -> None:
-    """Raise RecordError where stored variables of an environment have a name that a user cannot set."""
-    for name in variables:
-        reason = refusal(name) if is_name(name) else "it is no name of a variable"
-        if reason:
-            raise RecordError(Problem(f"the plan sets the variable {name!r}: {reason}", hint="start a new run"))
 
 
 def _cell(planned: PlannedCell, framework: str) -> dict[str, Any]:
