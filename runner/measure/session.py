@@ -27,11 +27,15 @@ class Session:
     Attributes:
         facts: what the server reported about itself and its framework.
         size: resident bytes of the server after the import of the framework.
+        networks: see ``Limits.networks``.
         alive: False after the server has ended or no longer answered.
     """
 
-    def __init__(self, channel: Channel, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, channel: Channel, name: str, clock: Callable[[], float] = time.monotonic, networks: str = ""
+    ) -> None:
         """Take a channel whose server has the harness; ``name`` is different for each server of an environment."""
+        self.networks = networks
         self.channel = channel
         self.clock = clock
         self.name = name

@@ -90,7 +90,7 @@ class DockerChannel(Channel):
             image_volumes=frozenset(config.get("Volumes") or ()),
             variables=ready.variables,
         )
-        volume = cache_volume(ready.handle, limits.device)
+        volume = cache_volume(ready.handle, limits.device, limits.networks)
         create_volume(self._client, volume, ready.environment)
         self._cache = CacheGuard(self._client, volume, cache_bytes)
         container = self._client.containers.create(**spec.options())

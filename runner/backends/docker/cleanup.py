@@ -16,6 +16,7 @@ import socket
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import docker
 from docker.errors import APIError, NotFound
 
 from runner.backends.docker.cache import disk_usage
-from runner.backends.docker.options import CACHE, CHECKOUT, ENVIRONMENT, OWNER, volume_image
+from runner.backends.docker.options import CACHE, CHECKOUT, ENVIRONMENT, OF_NETWORKS, OWNER, volume_image
 from runner.core.model import Leftover
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -31,6 +32,8 @@ _LABEL_FIELDS = 4
 _NAME_KEYS = ("RepoTags", "RepoDigests")
 _PAUSE_SECONDS = 0.1
 _SETTLE_SECONDS = 1.0
+NETWORKS_SECONDS = 7 * 24 * 3600.0
+"""How long the compilers' results of users' networks stay; each change of a file of theirs makes another volume."""
 
 Tags = Mapping[str, Collection[str | None]]
 """Environment -> the names of its images; None among them if they are unknown."""
@@ -229,9 +232,20 @@ def _unneeded_volumes(
         name, usage = volume["Name"], volume.get("UsageData") or {}
         if CACHE not in (volume["Labels"] or {}) or usage.get("RefCount"):
             continue
-        if everything or volume_image(name) not in images:
-            reason = "--all; compilers fill it again" if volume_image(name) in images else "no image is left for it"
+        is_left = volume_image(name) in images
+        is_old = OF_NETWORKS in name and _age(volume) > NETWORKS_SECONDS
+        if everything or is_old or not is_left:
+            reason = "it is of networks that a run measured more than a week ago; compilers fill it again"
+            if not is_old or not is_left:
+                reason = "--all; compilers fill it again" if is_left else "no image is left for it"
             yield Leftover(kind="volume", name=name, reason=reason, size=max(int(usage.get("Size") or 0), 0))
+
+
+def _age(volume: Mapping[str, Any]) -> float:
+    """Return the seconds since a volume was made; 0 where its engine does not say that."""
+    with suppress(ValueError):
+        return time.time() - datetime.fromisoformat(str(volume.get("CreatedAt"))).timestamp()
+    return 0.0
 
 
 def remove_leftover(client: docker.DockerClient, leftover: Leftover) -> None:

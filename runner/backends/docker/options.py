@@ -26,6 +26,7 @@ CACHE = "io.matrix-runner.cache"
 GIB = 1 << 30
 ALL = -1  # the count of a DeviceRequest for all GPUs
 CACHE_FOLDER = PurePosixPath("/cache/compilers")  # in the volume, which belongs to root
+OF_NETWORKS = "-networks-"  # in the name of a volume, before what identifies the files
 CACHE_BYTES = 16 * GIB  # of one image on one device; CUDA's own cache ends at 4 GiB, see harness.compile_cache
 USER = (1000, 1000)  # uid and gid of the server
 PIDS = 2048  # includes threads: BLAS starts one for each core, CUDA several for each context
@@ -134,7 +135,10 @@ class Container:
             "tmpfs": {**self._image_volumes(), **HARDENED["tmpfs"]},
             # nocopy: what the image has in that folder stays out of the volume
             "volumes": {
-                cache_volume(self.image, self.limits.device): {"bind": str(CACHE_FOLDER.parent), "mode": "rw,nocopy"}
+                cache_volume(self.image, self.limits.device, self.limits.networks): {
+                    "bind": str(CACHE_FOLDER.parent),
+                    "mode": "rw,nocopy",
+                }
             },
             "mem_limit": self.limits.memory,
             "memswap_limit": self.limits.memory,
@@ -183,9 +187,13 @@ def container_name(run: str, environment: str) -> str:
     return f"{readable}-{secrets.token_hex(4)}"
 
 
-def cache_volume(image: str, device: str) -> str:
-    """Return the name of the volume that holds the compiler caches of one image on one device."""
-    return f"matrix-runner-cache-{image.removeprefix('sha256:')[:12]}-{file_name(device)}"
+def cache_volume(image: str, device: str, networks: str = "") -> str:
+    """Return the name of the volume that holds the compiler caches of one image on one device.
+
+    Compilers load code from it, so that users' networks have a volume of their own, see ``Limits.networks``.
+    """
+    own = f"{OF_NETWORKS}{networks}" if networks else ""
+    return f"matrix-runner-cache-{image.removeprefix('sha256:')[:12]}-{file_name(device)}{own}"
 
 
 def volume_image(volume: str) -> str:
