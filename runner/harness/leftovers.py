@@ -1,5 +1,6 @@
 """What the child of a server leaves behind, processes and files, and their end."""
 
+import ctypes
 import hashlib
 import os
 import signal
@@ -12,6 +13,8 @@ from . import procfs
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h, since Linux 3.4
 HASHED_BYTES = 64 << 10
 """Of a file in a server's folders, whose content is compared; a larger block would raise the thresholds of the allocator."""
+SHARED_MEMORY = "/proc/sysvipc/shm"  # key, id, permissions, bytes, ...: sysvipc(5)
+IPC_RMID = 0  # linux/ipc.h
 PAUSE = 0.001  # seconds between two passes over the processes
 FOLDERS_VARIABLE = "MATRIX_RUNNER_FOLDERS"
 """Names the folders that belong to a server alone, with colons between them; its container sets it."""
@@ -111,6 +114,7 @@ class Scratch(object):
         self.folders = {folder: identity(folder) for folder in folders}
         paths = [os.path.join(parent, name) for parent, name in entries(folders)]
         self.before = {path: fingerprint(path) for path in paths}
+        self.segments = set(shared_memory())
         self.folder = tempfile.mkdtemp(prefix="cell-")
 
     def enter(self) -> "None":
@@ -118,12 +122,20 @@ class Scratch(object):
         os.environ["TMPDIR"] = tempfile.tempdir = self.folder
         os.chdir(self.folder)
 
+    def shared_bytes(self) -> "int":
+        """Return how much System V shared memory has appeared in this container, which outlives the processes."""
+        present = shared_memory()
+        return sum(present[segment] for segment in present if segment not in self.segments)
+
     def accept(self, path: "str") -> "None":
         """Let a file stay as the child has written it."""
         self.before[path] = fingerprint(path)
 
     def clear(self) -> "None":
         """Remove it, and what is new or changed in the server's folders; a folder that became another one is left alone."""
+        for segment in shared_memory():
+            if segment not in self.segments:
+                ctypes.CDLL(None).shmctl(segment, IPC_RMID, None)
         present = [folder for folder, known in self.folders.items() if known and identity(folder) == known]
         if present or not self.folders:
             remove(self.folder)
@@ -133,6 +145,18 @@ class Scratch(object):
             path = os.path.join(parent, name)
             if fingerprint(path) != self.before.get(path):
                 remove(path)
+
+
+def shared_memory() -> "dict":
+    """Return id -> bytes of the System V shared memory of this container; nothing outside, where it may be of others."""
+    if FOLDERS_VARIABLE not in os.environ:
+        return {}
+    try:
+        with open(SHARED_MEMORY, encoding="ascii") as handle:
+            rows = [line.split() for line in handle]
+        return {int(row[1]): int(row[3]) for row in rows[1:]}
+    except (OSError, ValueError, IndexError):
+        return {}
 
 
 def identity(folder: "str") -> "object":

@@ -93,6 +93,7 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
         begin: the clock before the import of the framework.
     """
     from . import cases, device_time, worker
+    from .model import conduct
     from .model.reference import Builder
     from .verify.trial import METHODS
 
@@ -117,6 +118,9 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
     times = worker.on_device(program.waits_for_device, request, worker.time_call(program, call, request, wait, earlier=1))
     if wait is not None:
         wait(TIMED)
+    if module is not None:
+        conduct.check_clock()
+        conduct.check_idle()
     if request["device"] != "cpu":
         facts.update(device_time.facts(program, call, request["seconds"], times.get("batch", 1)))
     return dict(facts, child_seconds=time.perf_counter() - begin, **times)

@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 
-from . import compile_cache, cpu, leftovers, loaded_libraries, plain, procfs, protocol, variables
+from . import cases, compile_cache, cpu, leftovers, loaded_libraries, plain, procfs, protocol, variables
 from .model import blob
 from .model.store import ModelStore
 from .program_file import ProgramFile
@@ -27,7 +27,8 @@ https://github.com/triton-lang/triton/pull/10933 (proposed after Triton 3.8, whi
 END_SECONDS = 1.0  # for all processes below the server, at its end; the runner waits for longer
 
 
-CHANGED = {"status": "failed", "class": "crash", "reason": "it has changed the file of the harness"}
+CHANGED = "it has changed the file of {}, which belongs to its server"
+LEAVES = "the network leaves {:.1f} MiB of System V shared memory behind"
 
 
 class Server(object):
@@ -259,10 +260,23 @@ class Server(object):
         self.child = ChildSupervisor(work, self.out, self.source, self.kept)
         turn = (lambda stage, pace: self.turn(request["id"], stage, pace)) if request.get("turns") else None
         answer = self.child.wait_for_result(request["timeout"], request.get("memory"), self.beat, turn)
-        if self.program.is_changed():
-            answer = dict(CHANGED, log=answer["log"])
+        reason = self.misconduct(answer, request)
+        if reason:
+            answer = {"status": "failed", "class": "crash", "reason": reason, "log": answer["log"]}
         answer["round_seconds"] = time.perf_counter() - begin
         return answer
+
+    def misconduct(self, answer: "dict", request: "dict") -> "str":
+        """Return why a good answer of a child is none: it has changed what the server relies on; or what a network did."""
+        if self.program.is_changed():
+            return CHANGED.format("the harness")
+        if answer["status"] != "ok" or not cases.is_model(request.get("case") or {}):
+            return ""
+        reference = self.references.get(request.get("key"))
+        if reference and blob.content(reference["path"]).digest() != reference["content"].digest():
+            return CHANGED.format("the reference")
+        left = self.child.scratch.shared_bytes()
+        return LEAVES.format(left / 2.0 ** 20) if left else self.child.watch.misconduct(answer)
 
     def reap(self) -> "None":
         """End the last child and all that it started; put back what it has changed of the harness."""

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 from runner.core.model import Block, Cell, Past, Plan, Round
 from runner.core.model.cells import is_plain
 from runner.core.model.plans import PLAIN_ROUNDS
+from runner.harness.cases import is_model
 from runner.measure import turns
 
 T = TypeVar("T")

@@ -3,7 +3,7 @@
 import time
 import traceback
 
-from . import attempts, blob, builder, compare, excuses, state, trained
+from . import attempts, blob, builder, compare, conduct, excuses, state, trained
 from .reference import limits_of
 from ..errors import CellFailure
 from ..verify.trial import Trial
@@ -40,6 +40,8 @@ class ModelTrial(Trial):
         self.float64_verified = bool(request.get("float64_verified"))
         self.is_base = bool(request.get("is_base"))
         self.module = reference["files"].load()
+        conduct.check_clock()
+        self.last = None  # what the last call returned, of one that the network takes for a timed one
         self.shapes = []  # outputs of the first call that gave some
         self.losses = []
 
@@ -193,6 +195,11 @@ class ModelTrial(Trial):
             facts["model_check"]["tolerance"][kind] = limit
         return True
 
+    def keep_last(self, call):
+        """See Trial; the network cannot tell this call from those before it, which were timed."""
+        if call == self.program.forward and not self.program.methods["outputs"]:
+            self.last = [call()]
+
     def check_step(self, program, facts, step):
         """See Trial: two methods of a user need not contain one another, so their times show nothing."""
 
@@ -201,12 +208,26 @@ class ModelTrial(Trial):
 
         They show what the first steps leave behind, and results in float64.
         """
+        conduct.check_clock()
+        conduct.check_idle()
+        last = self.last and program.named_outputs(self.last.pop())
         program.reset()
         self.verify_outputs(program, facts, " after the timing")
+        if last:
+            self.verify_last(program, last, facts)
         if self.checks_steps and self.losses and facts["model_check"]["by"] != "shapes":
             self.verify_steps(facts)
         if self.checks_float64 and facts["model_check"]["by"] != "shapes":
             self.verify_float64(facts)
+
+    def verify_last(self, program, last, facts):
+        """Compare what a call returned in the midst of others, unless outputs change from call to call by themselves."""
+        expected = self.groups.get("outputs")
+        if not expected or facts["model_check"]["by"] == "shapes" or not self.check["restores"]:
+            return
+        again = program.outputs()
+        if not compare.output_difference(again, expected, self.limits):
+            self.compare(last, expected, facts, " in a call among those that were timed")
 
     def verify_steps(self, facts):
         """Compare what the first steps leave behind, the state and the outputs, in a new program."""
