@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from runner.core.model import Plan
     from runner.session.flow import RunSession
     from runner.session.options import Options
+    from runner.session.trust import Resume
 
 app = CommandGroup()
 
@@ -141,15 +142,14 @@ def run(
 
     if trust and not resume:
         raise UsageError(Problem("--trust is for a run that --resume continues", hint="leave it out"))
+    which: Resume = "no" if not resume else "any" if trust else "own"
     with console.progress() as progress, cache_in_use():
         if executor is not None and executor != "local":
             from runner.hosts.run_on_hosts import run_on_hosts
 
-            measured = run_on_hosts(
-                options, executor, certificates, progress, resume=resume, trust=trust, history=history
-            )
+            measured = run_on_hosts(options, executor, certificates, progress, resume=which, history=history)
         else:
-            measured = flow.measure(options, progress, resume=resume, trust=trust, history=history)
+            measured = flow.measure(options, progress, resume=which, history=history)
     good, bad = measured.totals.good, measured.totals.bad
     console.note(f"{counted(good, 'cell')} measured, {len(bad)} failed")
     _print_answer(measured)

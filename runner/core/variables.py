@@ -64,7 +64,7 @@ def is_name(text: str) -> bool:
 
 
 def refused_variable(variables: Mapping[str, str]) -> str:
-    """Return the first of some stored variables that no user can set, with the reason, as a clause; empty if all can be set.
+    """Return the first of some stored variables that no user can set, with the reason, as a clause; empty without one.
 
     >>> refused_variable({"A": "1"}), refused_variable({"A": "1", "HOME": "/x"})
     ('', "'HOME': each server has a folder of its own for it")

@@ -21,7 +21,7 @@ from runner.hosts.planning import HostPlan, plan_for_hosts, split_by_case, waiti
 from runner.matrix import load
 from runner.plan.document import read_plan
 from runner.session.execution import header
-from runner.session.execution.failures import recorded_ending
+from runner.session.execution.failures import recorded_ending, run_name
 from runner.session.execution.recorder import totals_of
 from runner.session.execution.resume import check_options, locked_run
 from runner.session.flow import RunSession, finish
@@ -29,7 +29,7 @@ from runner.session.options import Options
 from runner.session.preparation import RunOrigin, RunSettings
 from runner.session.remember import history_url
 from runner.session.stored_options import typed
-from runner.session.trust import require_trust
+from runner.session.trust import Resume, require_trust
 from runner.store.header import RunHeader
 from runner.store.run import Run
 
@@ -40,8 +40,7 @@ def run_on_hosts(
     certificates: Path | None,
     progress: Progress,
     *,
-    resume: bool = False,
-    trust: bool = False,
+    resume: Resume = "no",
     history: str | None = None,
 ) -> RunSession:
     """Measure the selected cells on the devices that an executor reaches.
@@ -52,7 +51,6 @@ def run_on_hosts(
         certificates: a folder of certificates for TLS; None without TLS.
         progress: shows the work.
         resume: continue a run instead of starting one.
-        trust: continue one that was not started here, too.
         history: the address of the history as typed; None for that of the reports.
 
     Raises:
@@ -61,7 +59,7 @@ def run_on_hosts(
         NothingSelectedError: no device can run anything of this.
     """
     history_url(options.reports, history)  # a wrong address is an error before anything is measured
-    opened = functools.partial(_resumed_run, trust=trust) if resume else _new_run
+    opened = _new_run if resume == "no" else functools.partial(_resumed_run, trust=resume == "any")
     with opened(options, address, certificates, progress) as (driver, margin):
         driver.measure()
         driver.collector.remove_archives()
@@ -100,7 +98,7 @@ def _resumed_run(
     with locked_run(options, progress.note) as run:
         head = _header(run, address)
         names = dict.fromkeys(environment_of(each["id"]) for each in run.plan()["cells"])
-        command = f"runner run --resume {run.id}{_options(address, certificates)} --trust"
+        command = f"runner run --resume {run_name(run)}{_options(address, certificates)} --trust"
         require_trust(run, head, tuple(names), command, progress.note, trust=trust)
         file = options.matrix if options.matrix != Options().matrix else Path(head.matrix)
         matrix, packed = load(file), project.pack(file)

@@ -16,7 +16,7 @@ SILENCE = 60.0  # seconds without a heartbeat after which a server counts as hun
 GRACE = 30.0  # seconds beyond the time-out of a child, in which the server has to report it
 STAGE_ORDER = (BUILT, WARM, TURN, TIMED)
 ID_BYTES = 16
-"""Of a request's id, which nobody can guess: a child that writes to its server's replies cannot answer the next request."""
+"""Of a request's id, which nobody can guess: a child that writes replies of its server answers no other request."""
 EXTRA_TURNS = 10  # beyond those that the time budget has room for: a child takes at least 3 samples, each in a turn
 POOL_FACTS = ("server", "gpu_affinity", "opened_by_import", "env")  # the runner's, whatever a server reports
 

@@ -52,7 +52,7 @@ def _read_launch(stored: Mapping[str, Any]) -> Launch:
 
 
 def check_environment(name: str) -> None:
-    """Raise RecordError where a stored name of an environment is none that a matrix may have: it becomes a part of paths.
+    """Raise RecordError where a stored environment has a name that no matrix can have: it becomes a part of paths.
 
     A variant, a control, or an environment of another run has ``@`` after the name.
     """

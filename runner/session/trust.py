@@ -1,11 +1,11 @@
 """What measuring a stored run again would start, and whether the user trusts it.
 
-A run folder says which interpreter, environments, locks and networks a run has. One that somebody sent may say anything,
-so a run that this user has not started here starts nothing without ``--trust``, decision 0093.
+A run folder says which interpreter, environments, locks and networks a run has. One that somebody sent may say
+anything, so a run that this user has not started here starts nothing without ``--trust``, decision 0093.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from runner.core.errors import Problem, UsageError
 from runner.core.model.cells import is_control
@@ -15,12 +15,14 @@ from runner.store.header import RunHeader
 from runner.store.run import Run
 from runner.store.started import is_started_here
 
+Resume = Literal["no", "own", "any"]
+"""Which run continues: none, for a new one starts; one that was started here; or any other, too, which is trusted."""
 LONGEST = 200  # characters of a name of the run in a sentence
 UNCONFINED = {"venv": "as you, with your files and your network", "host": "as you, with your files and your network"}
 IN_CONTAINERS = "in containers without a network"
 
 
-def require_trust(  # noqa: PLR0913  what is asked, about what, and who is told
+def require_trust(
     run: Run, header: RunHeader, environments: Sequence[str], command: str, say: Callable[[str], object], *, trust: bool
 ) -> None:
     """Say what a run that was not started here would start, with ``trust``; without it, refuse.

@@ -39,7 +39,7 @@ def is_started_here(run: Run, environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def notes_folder(environ: Mapping[str, str]) -> Path:
-    """Return the folder of the notes: below ``XDG_STATE_HOME`` or ``~/.local/state``. Raises UsageError without either."""
+    """Return the folder of the notes; raises UsageError where this user has no home folder."""
     state = environ.get("XDG_STATE_HOME", "")
     folder = Path(state) if state.startswith("/") else home(environ, "XDG_STATE_HOME") / ".local/state"
     return folder / PROGRAM / FOLDER

@@ -3,7 +3,7 @@
 Each misbehaves in its first training step alone.
 """
 # ruff: noqa: ANN001, ANN201, ANN202, D101, D102, F401, FBT002, T201
-# ruff: noqa: PTH101, PTH102, PTH103, PTH109, PTH118, PTH119, PTH120, PTH123, PTH208, PTH211, SIM105, SIM115, UP032
+# ruff: noqa: PTH101, PTH102, PTH103, PTH104, PTH106, PTH108, PTH109, PTH110, PTH118, PTH119, PTH120, PTH123, PTH208, PTH211, SIM105, SIM115, UP032
 # mypy: ignore-errors
 
 import ctypes

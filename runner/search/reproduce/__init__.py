@@ -50,7 +50,8 @@ def reproduce(
         trust: measure a run that was not started here, too.
 
     Raises:
-        UsageError: there is no such record, its run was not started here and is not trusted, or the environment of ``against`` does not exist.
+        UsageError: there is no such record, its run was not started here and is not trusted, or the environment of
+            ``against`` does not exist.
         RunnerError: an environment can neither be restored nor built again; or measuring failed.
     """
     stored = find_stored(options.reports, record)

@@ -40,7 +40,9 @@ def test_an_honest_child_is_not_suspected() -> None:
         ((0.008, 0.012, 0.012), {"batch": None}, TURNS.format(0, 3)),
     ],
 )
-def test_a_clock_or_turns_that_are_none_are_seen(turns: tuple[float, ...], changes: dict[str, Any], reason: str) -> None:
+def test_a_clock_or_turns_that_are_none_are_seen(
+    turns: tuple[float, ...], changes: dict[str, Any], reason: str
+) -> None:
     assert watch(*turns).misconduct({**ANSWER, **changes}) == reason
 
 

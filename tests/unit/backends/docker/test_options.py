@@ -145,7 +145,8 @@ def test_several_gpus_are_requested_each_and_share_a_cache_volume() -> None:
 
 def test_networks_of_users_have_a_cache_volume_of_their_own() -> None:
     limits = Limits(memory=8 << 30, networks="0123456789ab")
-    (name,) = options.Container(name="n", image=IMAGE, python="python3", limits=limits, owner="h:b:1:2").options()["volumes"]
+    spec = options.Container(name="n", image=IMAGE, python="python3", limits=limits, owner="h:b:1:2")
+    (name,) = spec.options()["volumes"]
     assert name == options.cache_volume(IMAGE, "cpu", "0123456789ab") != options.cache_volume(IMAGE, "cpu")
     assert options.volume_image(name) == options.volume_image(options.cache_volume(IMAGE, "cpu"))
 

@@ -398,7 +398,9 @@ def test_a_stored_name_that_no_matrix_can_have_restores_nothing(
     assert restored(backend, environment, digest, facts) is None
 
 
-@pytest.mark.parametrize(("started_here", "variables", "may"), [(True, True, True), (False, True, False), (False, False, True)])
+@pytest.mark.parametrize(
+    ("started_here", "variables", "may"), [(True, True, True), (False, True, False), (False, False, True)]
+)
 def test_variables_of_a_run_that_somebody_sent_are_not_set(*, started_here: bool, variables: bool, may: bool) -> None:
     facts = {"env": {"LD_PRELOAD": "/tmp/x.so"}} if variables else {}
     baseline = Baseline(run="r", side=Side(environment="np"), digest="d", facts=facts, started_here=started_here)
