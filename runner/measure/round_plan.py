@@ -109,11 +109,11 @@ class RoundPlan:
         # networks of users come together, for their servers measure nothing else: last in one round, first in the next
         networks_first = of.number % 2 == 0
 
-        def place(step: RoundStep) -> tuple[bool, bool]:
+        def position(step: RoundStep) -> tuple[bool, bool]:
             deferred = of.number == 1 and step.block.case_id in self.deferred
             return deferred, is_model(dict(step.block.spec)) != networks_first
 
-        return sorted(steps, key=place)
+        return sorted(steps, key=position)
 
     def step_again(self, case_id: str, number: int, cells: Collection[Cell], attempt: int) -> RoundStep:
         """Return the step that measures some cells of a case in a round again, in the order of that round."""

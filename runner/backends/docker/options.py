@@ -192,8 +192,8 @@ def cache_volume(image: str, device: str, networks: str = "") -> str:
 
     Compilers load code from it, so that users' networks have a volume of their own, see ``Limits.networks``.
     """
-    own = f"{OF_NETWORKS}{networks}" if networks else ""
-    return f"matrix-runner-cache-{image.removeprefix('sha256:')[:12]}-{file_name(device)}{own}"
+    suffix = f"{OF_NETWORKS}{networks}" if networks else ""
+    return f"matrix-runner-cache-{image.removeprefix('sha256:')[:12]}-{file_name(device)}{suffix}"
 
 
 def volume_image(volume: str) -> str:

@@ -128,13 +128,13 @@ def test_requests_to_a_server() -> None:
 
 
 def test_servers_of_users_networks_measure_nothing_else() -> None:
-    backend, own = FakeBackend(), block(*cells("a/x"))
-    of_user = replace(own, spec={"family": "model", "files": "sha256:1"})
+    backend, builtin = FakeBackend(), block(*cells("a/x"))
+    of_user = replace(builtin, spec={"family": "model", "files": "sha256:1"})
     files = ModelFiles.of("net.py", {"net.py": b"class Torch: pass"})
-    plan = replace(pool_plan(own, of_user), models={files.digest: files})
+    plan = replace(pool_plan(builtin, of_user), models={files.digest: files})
     with contextlib.closing(ServerPool(plan, ready_of("a"), backend, Limits(memory=GB), print)) as pool:
         opened = []
-        for served in (own, own, of_user, of_user, None):
+        for served in (builtin, builtin, of_user, of_user, None):
             pool.serve(served)
             session = pool.session("a")
             assert session is not None

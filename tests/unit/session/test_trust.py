@@ -15,7 +15,7 @@ from tests.unit.search.reproduce.test_reproduce import NEW, OLD, run_in
 NAMES = ("torch-1.0", "torch-2.x", "torch-2.x@twin")
 
 
-def asked(run: Run, *, trust: bool, **changes: object) -> list[str]:
+def messages_of(run: Run, *, trust: bool, **changes: object) -> list[str]:
     """Return what was said before anything starts."""
     header = replace(header_of(run.journal().header), **changes)
     lines: list[str] = []
@@ -27,7 +27,7 @@ def test_a_run_that_was_started_here_needs_no_trust(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     run = run_in(tmp_path / "reports", OLD, NEW)
     note_started(run)
-    assert asked(run, trust=False) == asked(run, trust=True) == []
+    assert messages_of(run, trust=False) == messages_of(run, trust=True) == []
 
 
 def test_a_run_of_somebody_else_starts_nothing_and_says_what_it_would_start(
@@ -36,14 +36,14 @@ def test_a_run_of_somebody_else_starts_nothing_and_says_what_it_would_start(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     run = run_in(tmp_path / "reports", OLD, NEW)
     with pytest.raises(UsageError) as caught:
-        asked(run, trust=False)
+        messages_of(run, trust=False)
     message, starts = caught.value.problems
     assert "was not started by you in this folder" in message.message
     assert "the environment torch-1.0 as you, with your files and your network" in starts.message
     assert starts.hint == "if you trust all of that: `runner reproduce X --trust`"
-    said = asked(run, trust=True)
-    assert said[0] == f"run {run.id} was not started here, and is trusted: it starts"
-    assert any("torch-2.x" in line for line in said)
+    lines = messages_of(run, trust=True)
+    assert lines[0] == f"run {run.id} was not started here, and is trusted: it starts"
+    assert any("torch-2.x" in line for line in lines)
 
 
 def test_interpreter_variables_and_networks_are_named_as_printable_text(tmp_path: Path) -> None:
