@@ -142,7 +142,7 @@ class Simulation:
         """Return candidates with those of the series, each with what its series says of it."""
         self._add_points(night)
         if not self.scenario.base:
-            return with_support(candidates, {}, self.ids[night], history)
+            return with_support(candidates, {}, self.ids[night], history, device=self._night(night).series_device)
         series = [(name, tuple(points)) for name, points in self.points.items()]
         changes = level_changes(series, self.ids[night], {}, MARGIN)
         suspected = suspects(changes, self.cells, candidates, history)
@@ -153,7 +153,7 @@ class Simulation:
             candidates.append(NightCandidate(cell, series_row(cell, change), baseline, "series", digest, looks))
         for position, cell in enumerate(self.cells):
             self.outcome.suspected[night, position] = cell.id in changes
-        return with_support(candidates, self.points, self.ids[night], history)
+        return with_support(candidates, self.points, self.ids[night], history, device=self._night(night).series_device)
 
     def _night(self, night: int) -> Night:
         return Night(

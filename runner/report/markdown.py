@@ -44,7 +44,7 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
     notes = [
         *page.notes,
         *comparison_notes.widening_sentences(page.comparisons),
-        *comparison_notes.detectable_sentences(each for each in page.comparisons if not each.is_control),
+        *comparison_notes.detectable_texts(each for each in page.comparisons if not each.is_control),
     ]
     needed = [
         *first,

@@ -31,9 +31,6 @@ NOISE_REASONS = frozenset({"busy", "a-a-median", "a-a-differs", "canary"})
 LONGER_CODES = frozenset({"trend"})
 """Codes of quality issues that more time for each cell fixes."""
 
-IN_PLAIN_PROCESSES = "--process plain"
-"""What measures cells as a script runs them; a run that has it has no plain-process control, so no such issue."""
-
 LONGER_BY = 4  # times as long
 MAX_SELECTORS = 6
 MIN_PROPOSED_ROUNDS = 5
@@ -103,7 +100,7 @@ def _measure_more(checked: Check, again: "RunAgain") -> NextStep | None:
     serious = [issue for issue in checked.quality_issues if issue.serious]
     unlike_plain = [issue for issue in serious if issue.code == DIFFERS]
     if unlike_plain:
-        return NextStep(f"{again.command(_cells_of(unlike_plain, checked))} {IN_PLAIN_PROCESSES}")
+        return NextStep(again.in_plain_processes(_cells_of(unlike_plain, checked)))
     short = [issue for issue in serious if issue.code in LONGER_CODES]
     if short:
         return NextStep(again.command(_cells_of(short, checked), longer=LONGER_BY))
@@ -182,6 +179,13 @@ class RunAgain:
             longer: this many times the seconds of the run.
         """
         return _line("run", *self.proposed(cells, rounds, longer).to_argv(), *self.executor)
+
+    def in_plain_processes(self, cells: Iterable[str]) -> str:
+        """Return the command line that measures cells as a script runs them.
+
+        A run in plain processes has no control of them, so it never proposes this.
+        """
+        return _line("run", *replace(self.proposed(cells, 0, 1), process="plain").to_argv(), *self.executor)
 
     def proposed(self, cells: Iterable[str], rounds: int, longer: float) -> Options:
         """Return the options of the command: those of the run, but for which cells it measures, and for how long."""

@@ -190,6 +190,13 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{target}#{anchor}"
 
 
+def test_no_two_rows_of_the_index_are_about_the_same_thing() -> None:
+    places = (DOCS / "index.md").read_text().partition("\n## Where to look")[2].partition("\n## ")[0]
+    subjects = [line.split(" | ")[0] for line in places.splitlines() if line.startswith("| ")]
+    assert len(subjects) > 30
+    assert len(set(subjects)) == len(subjects)
+
+
 def test_every_page_can_be_reached_from_the_readme() -> None:
     reached: set[Path] = set()
     new = {README}

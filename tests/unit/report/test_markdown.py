@@ -37,6 +37,12 @@ def test_the_answer_comes_first(content: Page) -> None:
     assert positions == sorted(positions)
 
 
+def test_a_note_ends_with_one_full_stop(content: Page) -> None:
+    text = page_text(content)
+    assert "can be called in 8 of 10 runs." in text
+    assert not re.search(r"\w\.\.(\s|$)", text)
+
+
 def test_every_row_has_a_change_with_its_direction_and_a_verdict(content: Page) -> None:
     rows = table_rows(page_text(content), "comparisons, the largest change first")
     assert len(rows) == len(content.rows)

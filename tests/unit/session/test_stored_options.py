@@ -102,6 +102,15 @@ def test_the_limit_of_rounds_is_repeated_where_it_is_above_the_proposed_rounds(w
     assert proposed(options, header(options)).max_rounds == kept
 
 
+@pytest.mark.parametrize("words", ["", "--process fork"])
+def test_a_way_of_starting_is_proposed_once(words: str) -> None:
+    options = Options.of_argv(words.split())
+    document = {"rounds": 3, "seconds": 0.5, "cells": [{"environment": "torch-1.0"}]}
+    again = RunAgain(document, header(options), options.reports).in_plain_processes([CELL])
+    assert again.split().count("--process") == 1
+    assert Options.of_argv(shlex.split(again)[2:]).process == "plain"
+
+
 def test_files_of_the_home_folder_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ann")
     options = Options(corpus=Path("/home/ann/text.txt"), python="/home/ann/venv/bin/python")
