@@ -51,7 +51,7 @@ def test_interpreter_variables_and_networks_are_named_as_printable_text(tmp_path
     run.write_environments({"torch-1.0": {"env": {"LD_PRELOAD": "/tmp/x\x1b[2J.so"}}})
     header = replace(header_of(run.journal().header), backend="host", python="/run/logs/evil\n.sh")
     sentences = list(what_starts(run, header, ("torch-1.0",)))
-    assert sentences[0].startswith("the interpreter /run/logs/evil\\n.sh as you")
+    assert sentences[0].startswith("the interpreter /run/logs/evil .sh as you")
     assert "the variables LD_PRELOAD=/tmp/x\\x1b[2J.so" in sentences
     assert sentences[-1] == "what the matrix file matrix.yaml names"
 
