@@ -70,7 +70,7 @@ def main(before: "str", lock: "str", *packages: "str") -> "int":
     """Remove what is too much, and import the packages; return the exit status."""
     removed = sorted(locked(before) - locked(lock) - {"pip", "setuptools", "wheel"})
     if removed:
-        subprocess.check_call([sys.executable, "-I", "-m", "pip", "uninstall", "--yes"] + removed)
+        subprocess.check_call([sys.executable, "-m", "pip", "uninstall", "--yes"] + removed)
     problems = []
     for package in packages:
         for name in modules_of(package, files_of(package)):

@@ -122,11 +122,6 @@ class Scratch(object):
         os.environ["TMPDIR"] = tempfile.tempdir = self.folder
         os.chdir(self.folder)
 
-    def shared_bytes(self) -> "int":
-        """Return how much System V shared memory has appeared in this container, which outlives the processes."""
-        present = shared_memory()
-        return sum(present[segment] for segment in present if segment not in self.segments)
-
     def accept(self, path: "str") -> "None":
         """Let a file stay as the child has written it."""
         self.before[path] = fingerprint(path)
@@ -147,16 +142,16 @@ class Scratch(object):
                 remove(path)
 
 
-def shared_memory() -> "dict":
-    """Return id -> bytes of the System V shared memory of this container; nothing outside, where it may be of others."""
+def shared_memory() -> "list":
+    """Return the ids of the System V shared memory of this container; none outside, where it may be of others."""
     if FOLDERS_VARIABLE not in os.environ:
-        return {}
+        return []
     try:
         with open(SHARED_MEMORY, encoding="ascii") as handle:
             rows = [line.split() for line in handle]
-        return {int(row[1]): int(row[3]) for row in rows[1:]}
+        return [int(row[1]) for row in rows[1:]]
     except (OSError, ValueError, IndexError):
-        return {}
+        return []
 
 
 def identity(folder: "str") -> "object":

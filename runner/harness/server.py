@@ -28,7 +28,6 @@ END_SECONDS = 1.0  # for all processes below the server, at its end; the runner 
 
 
 CHANGED = "it has changed the file of {}, which belongs to its server"
-LEAVES = "the network leaves {:.1f} MiB of System V shared memory behind"
 
 
 class Server(object):
@@ -263,6 +262,10 @@ class Server(object):
         reason = self.misconduct(answer, request)
         if reason:
             answer = {"status": "failed", "class": "crash", "reason": reason, "log": answer["log"]}
+        elif answer["status"] == "ok" and cases.is_model(request.get("case") or {}):
+            answer.pop("conduct", None)
+            remarks = self.child.watch.remarks(answer)
+            answer.update({"conduct": remarks} if remarks else {})
         answer["round_seconds"] = time.perf_counter() - begin
         return answer
 
@@ -275,8 +278,7 @@ class Server(object):
         reference = self.references.get(request.get("key"))
         if reference and blob.content(reference["path"]).digest() != reference["content"].digest():
             return CHANGED.format("the reference")
-        left = self.child.scratch.shared_bytes()
-        return LEAVES.format(left / 2.0 ** 20) if left else self.child.watch.misconduct(answer)
+        return self.child.watch.misconduct(answer)
 
     def reap(self) -> "None":
         """End the last child and all that it started; put back what it has changed of the harness."""

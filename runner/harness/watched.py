@@ -18,7 +18,7 @@ LEAST_SHARE = 0.4
 once in a millisecond, and a call that is no sample; the median of the turns does not depend on a few long ones."""
 MOST_SHARE = 1.05
 LEFT_CPUS = "a thread of the network has left the CPUs that --threads gives it"
-COMPUTES = "processes that the network has started compute while other cells are measured"
+COMPUTES = "processes that the network has started computed for {:.2g} s of the {:.2g} s in which other cells were measured"
 CLOCK = "by the network's clock a turn lasts {:.2g} s, and by that of the server {:.2g} s"
 TURNS = "the network reports {} turns, and has taken {}"
 
@@ -62,28 +62,35 @@ class Watch(object):
             pass  # it has ended
 
     def misconduct(self, answer: "dict") -> "str":
-        """Return what a good answer of the child contradicts, or what it has done to others; empty if nothing.
+        """Return why a good answer of the child is forged: it has other turns than were given; empty if it has not.
 
         Args:
             answer: of the child, which may be anything.
         """
-        if self.has_left:
-            return LEFT_CPUS
+        claimed = len(claims(answer)) if self.turns else 0
+        return TURNS.format(claimed, len(self.turns)) if claimed != len(self.turns) else ""
+
+    def remarks(self, answer: "dict") -> "list":
+        """Return what makes the times of the child, or of others, doubtful, as sentences; honest programs may do all of it."""
+        remarks = [LEFT_CPUS] if self.has_left else []
         if self.busy > max(BUSY_SHARE * self.waited, BUSY_SECONDS):
-            return COMPUTES
-        if not self.turns:
-            return ""
-        try:
-            claimed = seconds_of_turns(answer)
-        except (KeyError, TypeError, ValueError, IndexError):
-            claimed = []
-        if len(claimed) != len(self.turns):
-            return TURNS.format(len(claimed), len(self.turns))
-        pairs = list(zip(claimed, self.turns))[:-1] or list(zip(claimed, self.turns))  # much follows the last one
+            remarks.append(COMPUTES.format(self.busy, self.waited))
+        pairs = list(zip(claims(answer), self.turns))
+        pairs = pairs[:-1] if len(pairs) > 1 else []  # much follows the last one
         shares = sorted((inside / outside, inside, outside) for inside, outside in pairs)
-        share, inside, outside = shares[len(shares) // 2]
-        is_last = len(self.turns) == 1
-        return "" if (is_last or share >= LEAST_SHARE) and share <= MOST_SHARE else CLOCK.format(inside, outside)
+        if shares:
+            share, inside, outside = shares[len(shares) // 2]
+            if not LEAST_SHARE <= share <= MOST_SHARE:
+                remarks.append(CLOCK.format(inside, outside))
+        return remarks
+
+
+def claims(answer: "dict") -> "list":
+    """Return the seconds of each turn, as an answer that may be anything has them; empty if it has none."""
+    try:
+        return seconds_of_turns(answer)
+    except (KeyError, TypeError, ValueError, IndexError, StopIteration, RuntimeError):
+        return []  # a StopIteration in a generator is a RuntimeError, since Python 3.7
 
 
 def seconds_of_turns(answer: "dict") -> "list":

@@ -77,6 +77,7 @@ FACT_VALUES: Mapping[str, Any] = {
     "trained_weights": 1000,
     "arithmetic": "eager",
     "set_too_late": ["XLA_FLAGS"],
+    "conduct": ["a thread of the network has left the CPUs that --threads gives it"],
     "process": "fork",
     "gpu_affinity": "0-1",
     "opened_by_import": "",
