@@ -113,7 +113,7 @@ HELD = {
     "packet socket": REFUSED,
     "engine's socket": [],
     "block devices": [],
-    "first process": "python3",
+    "first process": "python",
     "processes": True,
     "shared memory of others": 0,
     "root": ["ro"],

@@ -61,8 +61,11 @@ def test_a_copy_starts_its_interpreter_only_where_it_is_trusted(runner: Runner, 
     assert f"the interpreter {script}" in done.stderr
 
 
-def test_a_run_that_was_started_here_is_measured_again_as_before(runner: Runner, measured: Path) -> None:
-    done = runner("reproduce", measured.name, "--busy-ok")
+def test_a_run_that_was_started_here_and_moved_is_measured_again_as_before(
+    runner: Runner, measured: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "kept").mkdir()
+    done = runner("reproduce", str(measured.rename(tmp_path / "kept" / measured.name)), "--busy-ok")
     assert done.returncode in {0, 1}, done.stderr
     assert "trust" not in done.stderr
 
@@ -73,7 +76,7 @@ def test_a_copy_is_resumed_only_where_it_is_trusted(runner: Runner, measured: Pa
     (copy / "journal.jsonl").write_text("\n".join(lines) + "\n")
     done = runner("run", "--resume", str(copy))
     assert done.returncode == 2
-    assert f"`runner run --resume {copy.name} --trust`" in done.stderr
+    assert f"`runner run --resume {copy} --trust`" in done.stderr
     assert runner("run", "--resume", str(copy), "--trust").returncode == 0
     assert runner("run", "--trust").returncode == 2
 

@@ -39,7 +39,7 @@ def test_a_virtual_environment_is_built_by_pip_and_hashes_are_checked(evil: Path
 
 @pytest.mark.parametrize("command", ["command", "if_missed", "after"])
 def test_a_scheduled_night_starts_without_modules_of_its_folder(command: str, evil: Path) -> None:
-    night = ScheduledNight(python=sys.executable, folder=Path.cwd(), words=("--help",), at=(2, 30), environ={})
+    night = ScheduledNight(python=sys.executable, folder=Path.cwd(), words=(), at=(2, 30), environ={})
     done = subprocess.run([*getattr(night, command), "--help"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Usage" in done.stdout or "usage" in done.stdout

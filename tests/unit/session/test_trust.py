@@ -38,7 +38,7 @@ def test_a_run_of_somebody_else_starts_nothing_and_says_what_it_would_start(
     with pytest.raises(UsageError) as caught:
         messages_of(run, trust=False)
     message, starts = caught.value.problems
-    assert "was not started by you in this folder" in message.message
+    assert "was not started here by you" in message.message
     assert "the environment torch-1.0 as you, with your files and your network" in starts.message
     assert starts.hint == "if you trust all of that: `runner reproduce X --trust`"
     lines = messages_of(run, trust=True)
