@@ -46,7 +46,7 @@ def require_trust(
         for sentence in starts:
             say(f"  {sentence}")
         return
-    message = f"run {run.id} was not started here by you: somebody sent it, it was copied, or an older version started it"
+    message = f"run {run.id} was not started here by you: it was sent or copied, or an older version started it"
     text = "; ".join(starts)
     raise UsageError(
         Problem(message), Problem(f"measuring it again starts {text}", hint=f"if you trust all of that: `{command}`")

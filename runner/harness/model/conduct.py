@@ -18,4 +18,4 @@ TRUE = getattr(time, CLOCK)
 def check_clock() -> "None":
     """Raise CellFailure where the network has replaced the clock."""
     if getattr(time, CLOCK, None) is not TRUE or timing.CLOCK is not TRUE:
-        raise CellFailure("crash", "the network replaces time.{}, by which it is timed".format(CLOCK))
+        raise CellFailure("crash", "the network replaces the clock by which it is timed, time.{}".format(CLOCK))
