@@ -1,11 +1,12 @@
 """What a server sees of a child that stops between its turns."""
 
 import os
+import time
 from typing import Any
 
 import pytest
 
-from runner.harness import watched
+from runner.harness import procfs, watched
 from runner.harness.watched import CLOCK, COMPUTES, LEFT_CPUS, TURNS, Watch, seconds_of_turns
 
 ANSWER: dict[str, Any] = {"seconds": [0.002] * 10, "batch": 1, "turns": [2, 4, 4], "leads": [0.003, 0.003, 0.003]}
@@ -51,16 +52,17 @@ def test_turns_that_were_not_given_are_seen(turns: tuple[float, ...], changes: d
 
 def test_processes_that_compute_while_the_child_waits_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     now, busy = [0.0], [0.0]
-    monkeypatch.setattr(watched.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(watched, "cpu_seconds", lambda _pids: busy[0])
-    monkeypatch.setattr(watched.procfs, "descendants", lambda _pid, _kept: [7])
+    monkeypatch.setattr(procfs, "descendants", lambda _pid, _kept: [7])
     for seconds, computed, remarks in ((1.0, 0.05, []), (1.0, 0.8, [COMPUTES.format(0.8, 1.0)])):
         seen = Watch()
         seen.stops(os.getpid())
         now[0] += seconds
         busy[0] += computed
         seen.goes_on("turn")
-        assert (seen.began, seen.remarks({})) == (now[0], remarks)
+        began: Any = seen.began
+        assert (began, seen.remarks({})) == (now[0], remarks)
 
 
 def test_a_thread_on_another_cpu_is_seen() -> None:
