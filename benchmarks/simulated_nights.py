@@ -5,6 +5,7 @@ night share. A pinned base takes turns with each cell in each night, so that eff
 """
 
 import dataclasses
+import hashlib
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,6 +43,11 @@ from runner.watch.nightly.compared import against_anchors, against_baselines, an
 from runner.watch.nightly.requests import NightCandidate
 from runner.watch.nightly.series import level_changes
 from runner.watch.nightly.series_candidates import series_row, suspects, with_support
+
+
+def digest_of(night: str) -> str:
+    """Return what pins the environment of a night: each has a build of its own."""
+    return f"sha256:{hashlib.sha256(night.encode()).hexdigest()}"
 
 
 class Engine:
@@ -84,7 +90,8 @@ class Simulation:
         self.effects: list[float] = [float(draw.normal(0.0, NIGHT_SD)) for _ in range(nights)]
         self.ids = [f"2026{1 + night // 28:02}{1 + night % 28:02}-023000-abcd" for night in range(nights)]
         self.baselines = {
-            name: Baseline(run=name, side=Side(environment=ENVIRONMENT), digest=name, facts={}) for name in self.ids
+            name: Baseline(run=name, side=Side(environment=ENVIRONMENT), digest=digest_of(name), facts={})
+            for name in self.ids
         }
 
         def empty() -> Floats:
@@ -107,7 +114,7 @@ class Simulation:
             for cell in self.cells
         }
         anchors = anchors_to_compare(dict.fromkeys(self.cells, self.baselines[self.ids[0]]), baselines)
-        digests = {ENVIRONMENT: self.ids[night]}
+        digests = {ENVIRONMENT: digest_of(self.ids[night])}
         candidates = [*against_baselines(self._rows(night, baselines), baselines, history, digests)]
         candidates += against_anchors(self._rows(night, anchors), anchors, candidates, history, digests, MARGIN)
         candidates = self._with_series(night, candidates, history)
@@ -146,7 +153,7 @@ class Simulation:
         series = [(name, tuple(points)) for name, points in self.points.items()]
         changes = level_changes(series, self.ids[night], {}, MARGIN)
         suspected = suspects(changes, self.cells, candidates, history)
-        digest = self.ids[night]
+        digest = digest_of(self.ids[night])
         for cell, change in suspected:
             looks = history.of(cell.id, change.before)
             baseline = self.baselines[change.before]
@@ -223,7 +230,7 @@ def _point(run: str, ratio: float, low: float, high: float) -> SeriesPoint:
         harness="",
         driver="",
         release="",
-        digest=run,
+        digest=digest_of(run),
         seconds=ratio,
         seconds_low=None,
         seconds_high=None,

@@ -10,6 +10,7 @@ channel sends first.
 
 import functools
 import importlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, nullcontext
@@ -21,7 +22,8 @@ from runner.core.errors import Problem, ProvisionError, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
 from runner.core.model.variant_ids import without_variant
 from runner.core.progress import Progress
-from runner.core.variables import content_digest
+from runner.core.variables import content_digest, refused_variable
+from runner.matrix.fields import is_environment_id
 
 BACKENDS: Mapping[str, str] = {
     "docker": "runner.backends.docker.backend:DockerBackend",
@@ -74,6 +76,9 @@ class Channel(Protocol):
 
     def receive(self, timeout: float) -> bytes | None:
         """Return the next line without its end, None at the end; raises TimeoutError after ``timeout`` seconds."""
+
+    def discard(self) -> None:
+        """Drop the lines that have arrived, and the beginning of another: nothing that was asked for."""
 
     def words(self) -> str:
         """Return the end of what the server wrote to stderr."""
@@ -206,13 +211,17 @@ def restored(backend: Backend, environment: str, digest: str, facts: Mapping[str
     Args:
         backend: the one that made it.
         environment: its id.
-        digest: identified its content; empty if unknown.
-        facts: what the records of that run say of it.
+        digest: identified its content; empty if unknown. A text that is no digest restores nothing.
+        facts: what the records of that run say of it; with variables that no user can set, nothing is restored.
 
     Raises:
         EngineError: the engine stopped answering.
     """
-    handle = backend.restore(without_variant(environment), content_digest(digest)) if digest else None
+    name, content, variables = without_variant(environment), content_digest(digest), facts.get("env") or {}
+    is_named = is_environment_id(name.partition("@")[0]) and _DIGEST.fullmatch(content)
+    if refused_variable(variables):
+        return None
+    handle = backend.restore(name, content) if is_named else None
     if handle is None:
         return None
     return Provisioned(
@@ -223,8 +232,11 @@ def restored(backend: Backend, environment: str, digest: str, facts: Mapping[str
         seconds=0.0,
         cached=True,
         facts=facts,
-        variables=facts.get("env") or {},
+        variables=variables,
     )
+
+
+_DIGEST = re.compile("sha256:[0-9a-f]{64}")
 
 
 def _backend_class(name: str) -> BackendClass:

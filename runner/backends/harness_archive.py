@@ -7,6 +7,8 @@ import io
 import zipfile
 from pathlib import Path
 
+from runner.harness.program_file import ARCHIVE
+
 FOLDER = Path(__file__).parent.parent / "harness"
 ADDED = FOLDER / "added.py"
 """The program that imports what an environment adds to another, as the last step of building it."""
@@ -15,7 +17,7 @@ ADDED = FOLDER / "added.py"
 BOOTSTRAP = (
     "import os,sys,tempfile;"
     "s=sys.stdin.buffer;"
-    "p=os.path.join(tempfile.mkdtemp(),'harness.zip');"
+    f"p=os.path.join(tempfile.mkdtemp(),{ARCHIVE!r});"
     "f=open(p,'wb');n=int(s.readline());"
     "[f.write(s.read(min(65536,n-k))) for k in range(0,n,65536)];f.close();"  # in small pieces, see harness.model.blob
     "sys.path.insert(0,p);"

@@ -54,8 +54,12 @@ class Lines:
         self._searched = 0
         return line
 
+    def discard(self) -> None:
+        """Drop what has been read and not been returned."""
+        self._buffer.clear()
+        self._searched = 0
+
     def _refuse_longer(self, length: int) -> None:
         if length > self._max_line:
-            self._buffer.clear()
-            self._searched = 0
+            self.discard()
             raise ValueError(f"a line of more than {self._max_line / (1 << 20):g} MiB")

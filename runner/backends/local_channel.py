@@ -135,6 +135,10 @@ class ProcessChannel(Channel):
         return self.lines.next(timeout)
 
     @override
+    def discard(self) -> None:
+        self.lines.discard()
+
+    @override
     def words(self) -> str:
         if not self.stderr.closed:
             for _ in range(MAX_READS):

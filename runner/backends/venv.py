@@ -168,6 +168,7 @@ class VenvBackend(Backend):
         log = home / PIP_LOG
         pip = [
             python,
+            "-I",  # a pip.py of the user's folder is not pip
             "-m",
             "pip",
             "--disable-pip-version-check",
@@ -180,7 +181,7 @@ class VenvBackend(Backend):
         pip += ["--require-hashes", "--no-input", *PIP_PATIENCE, "-r"]
         content, _ = read_lock(spec.lock)
         try:
-            self._run([str(interpreters.find(spec.python)), "-m", "venv", str(home)], say)
+            self._run([str(interpreters.find(spec.python)), "-I", "-m", "venv", str(home)], say)
             if spec.python in OLD_PIP:
                 (home / "pip.txt").write_text(PIP_FOR_OLD)
                 self._install([*pip, str(home / "pip.txt")], log, say)
@@ -215,6 +216,7 @@ class VenvBackend(Backend):
             text=True,
             start_new_session=True,
             env=environment,
+            cwd=self.folder,  # nothing of the user's folder is imported, or read as a setting
         )
         self.running.add(process)
         try:

@@ -9,7 +9,7 @@ import typer
 
 from runner.cli import completion, console
 from runner.cli.commands import CommandGroup
-from runner.cli.params import Device, MatrixFile, Output, Reports, TableOrJson, Traceback, planning
+from runner.cli.params import Device, MatrixFile, Output, Reports, TableOrJson, Traceback, Trust, planning
 
 if TYPE_CHECKING:
     from runner.session.options import Options
@@ -118,6 +118,7 @@ def reproduce(
             help="measure at once and each round once, even while other programs keep the machine busy",
         ),
     ] = False,
+    trust: Trust = False,
     format: TableOrJson = "table",
     output: Output = None,
     traceback: Traceback = False,
@@ -129,6 +130,6 @@ def reproduce(
 
     options = Options(matrix=matrix, reports=reports, device=device, busy_ok=busy_ok)
     with console.progress() as progress, cache_in_use(progress.note):
-        result = measure_again(options, record, progress, against)
+        result = measure_again(options, record, progress, against, trust=trust)
     console.show(result, format, output)
     return result.exit_code

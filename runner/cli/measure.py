@@ -9,13 +9,14 @@ import typer
 
 from runner.cli import console
 from runner.cli.commands import CommandGroup
-from runner.cli.params import Certificates, HistoryUrl, Output, TableOrJson, Traceback, planning
+from runner.cli.params import Certificates, HistoryUrl, Output, TableOrJson, Traceback, Trust, planning
 from runner.session.options import INPUT, INPUT_HELP
 
 if TYPE_CHECKING:
     from runner.core.model import Plan
     from runner.session.flow import RunSession
     from runner.session.options import Options
+    from runner.session.trust import Resume
 
 app = CommandGroup()
 
@@ -130,20 +131,25 @@ def run(
         typer.Option("--executor", help="measure on other hosts: dask://HOST:8786 or slurm://PARTITION; default: here"),
     ] = None,
     certificates: Certificates = None,
+    trust: Trust = False,
     history: HistoryUrl = None,
 ) -> int:
     """Build the environments, measure the cells, store the records, write the report, and add it to the history."""
+    from runner.core.errors import Problem, UsageError
     from runner.report.formatting import counted
     from runner.session import flow
     from runner.session.context import cache_in_use
 
+    if trust and not resume:
+        raise UsageError(Problem("--trust is for a run that --resume continues", hint="leave it out"))
+    which: Resume = "no" if not resume else "any" if trust else "own"
     with console.progress() as progress, cache_in_use(progress.note):
         if executor is not None and executor != "local":
             from runner.hosts.run_on_hosts import run_on_hosts
 
-            measured = run_on_hosts(options, executor, certificates, progress, resume=resume, history=history)
+            measured = run_on_hosts(options, executor, certificates, progress, resume=which, history=history)
         else:
-            measured = flow.measure(options, progress, resume=resume, history=history)
+            measured = flow.measure(options, progress, resume=which, history=history)
     good, bad = measured.totals.good, measured.totals.bad
     console.note(f"{counted(good, 'cell')} measured, {len(bad)} failed")
     _print_answer(measured)

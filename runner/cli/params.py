@@ -23,6 +23,14 @@ Certificates = Annotated[
         "--certificates", metavar="FOLDER", help="TLS for --executor and `runner worker`; see --make-certificates"
     ),
 ]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="measure a run that you have not started here, too: it starts the interpreters, environments and networks "
+        "that it names, which are listed first",
+    ),
+]
 HistoryUrl = Annotated[
     str | None,
     typer.Option(

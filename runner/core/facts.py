@@ -128,6 +128,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("output_errors", "harness", type="errors"),
     Fact("model_check", "harness", column="value", quality=True, type="check"),
     Fact("set_too_late", "harness", column="value", quality=True, type="texts"),
+    Fact("conduct", "harness", column="value", quality=True, type="texts"),
     Fact("data_digest", "harness", other_names=("digest",), type="text"),
     Fact("checked_case", "harness"),
     Fact("trained_weights", "harness"),

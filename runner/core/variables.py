@@ -63,6 +63,19 @@ def is_name(text: str) -> bool:
     return len(text) <= LONGEST_NAME and NAME.fullmatch(text) is not None
 
 
+def refused_variable(variables: Mapping[str, str]) -> str:
+    """Return the first of some stored variables that no user can set, with the reason, as a clause; empty without one.
+
+    >>> refused_variable({"A": "1"}), refused_variable({"A": "1", "HOME": "/x"})
+    ('', "'HOME': each server has a folder of its own for it")
+    """
+    for name in variables:
+        reason = refusal(name) if is_name(name) else "it is no name of a variable"
+        if reason:
+            return f"{name!r}: {reason}"
+    return ""
+
+
 _MARK = " env:"
 
 

@@ -1,13 +1,20 @@
 """What the child of a server leaves behind, processes and files, and their end."""
 
+import ctypes
+import hashlib
 import os
 import signal
+import stat
 import tempfile
 import time
 
 from . import procfs
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h, since Linux 3.4
+HASHED_BYTES = 64 << 10
+"""Of a file in a server's folders, whose content is compared; a larger block would raise the thresholds of the allocator."""
+SHARED_MEMORY = "/proc/sysvipc/shm"  # key, id, permissions, bytes, ...: sysvipc(5)
+IPC_RMID = 0  # linux/ipc.h
 PAUSE = 0.001  # seconds between two passes over the processes
 FOLDERS_VARIABLE = "MATRIX_RUNNER_FOLDERS"
 """Names the folders that belong to a server alone, with colons between them; its container sets it."""
@@ -97,12 +104,17 @@ def server_folders() -> "list":
 
 
 class Scratch(object):
-    """The temporary folder of a child. With it goes what appeared in the server's folders since: memory, in a container."""
+    """The temporary folder of a child. With it goes what appeared in the server's folders since: memory, in a container.
+
+    What was there before and has another content goes, too, so that the next child does not read it.
+    """
 
     def __init__(self, folders: "list") -> "None":
         """Make the folder; list what is in ``folders``, the server's folders, before."""
-        self.folders = folders
-        self.before = set(os.path.join(parent, name) for parent, name in entries(folders))
+        self.folders = {folder: identity(folder) for folder in folders}
+        paths = [os.path.join(parent, name) for parent, name in entries(folders)]
+        self.before = {path: fingerprint(path) for path in paths}
+        self.segments = set(shared_memory())
         self.folder = tempfile.mkdtemp(prefix="cell-")
 
     def enter(self) -> "None":
@@ -110,11 +122,65 @@ class Scratch(object):
         os.environ["TMPDIR"] = tempfile.tempdir = self.folder
         os.chdir(self.folder)
 
+    def accept(self, path: "str") -> "None":
+        """Let a file stay as the child has written it."""
+        self.before[path] = fingerprint(path)
+
     def clear(self) -> "None":
-        """Remove it, and what is new in the server's folders."""
-        remove(self.folder)
-        for parent, name in entries(self.folders, self.before):
+        """Remove it, and what is new or changed in the server's folders; a folder that became another one is left alone."""
+        for segment in shared_memory():
+            if segment not in self.segments:
+                ctypes.CDLL(None).shmctl(segment, IPC_RMID, None)
+        present = [folder for folder, known in self.folders.items() if known and identity(folder) == known]
+        if present or not self.folders:
+            remove(self.folder)
+        for parent, name in list(entries(present, self.before)):
             remove(os.path.join(parent, name))
+        for parent, name in list(entries(present)):
+            path = os.path.join(parent, name)
+            if fingerprint(path) != self.before.get(path):
+                remove(path)
+
+
+def shared_memory() -> "list":
+    """Return the ids of the System V shared memory of this container; none outside, where it may be of others."""
+    if FOLDERS_VARIABLE not in os.environ:
+        return []
+    try:
+        with open(SHARED_MEMORY, encoding="ascii") as handle:
+            rows = [line.split() for line in handle]
+        return [int(row[1]) for row in rows[1:]]
+    except (OSError, ValueError, IndexError):
+        return []
+
+
+def identity(folder: "str") -> "object":
+    """Return what a folder is to the kernel, wherever it moves; None of a link, and of what is no folder or not there."""
+    try:
+        status = os.lstat(folder)
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
+
+
+def fingerprint(path: "str") -> "object":
+    """Return what is another value once a file has another content; of a link where it leads to, None of the rest.
+
+    A write through a mapping into memory does not change the times of a file in tmpfs, so the content of all but large
+    files is read.
+    """
+    try:
+        status = os.lstat(path)
+        if stat.S_ISLNK(status.st_mode):
+            return os.readlink(path)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        if status.st_size > HASHED_BYTES:
+            return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb", 0) as file:
+            return hashlib.sha256(file.read(HASHED_BYTES)).digest()
+    except OSError:
+        return None
 
 
 def entries(folders: "list", known: "object" = None) -> "object":

@@ -109,13 +109,18 @@ def busy_seconds(stat: "int") -> "float":
 
 
 def process_seconds(descendants: "list") -> "float":
-    """Return the CPU seconds of this process, of those it has waited for, and of ``descendants`` that still run.
+    """Return the CPU seconds of this process, of those it has waited for, and of ``descendants`` that still run."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime + cpu_seconds(descendants)
+
+
+def cpu_seconds(pids: "list") -> "float":
+    """Return the CPU seconds of processes that still run.
 
     The clock of another process is clock_getcpuclockid(3), as the C library computes it from the process id.
     """
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = time.process_time() + ended.ru_utime + ended.ru_stime
-    for pid in descendants:
+    seconds = 0.0
+    for pid in pids:
         try:
             seconds += time.clock_gettime((~pid << 3) | SCHEDULED_TIME)
         except OSError:

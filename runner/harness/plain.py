@@ -12,6 +12,7 @@ import time
 
 from . import adapters, compile_cache
 from .link import BUILT, PLAIN, TIMED, ServerLink
+from .program_file import import_path
 
 TASK = "plain.json"  # in the temporary folder of the child
 
@@ -44,10 +45,8 @@ def start(request: "dict", files: "object", threads: "int", link: "object") -> "
         entry = [files.folder, files.entry]
     with open(TASK, "w", encoding="ascii") as file:
         json.dump({"request": request, "threads": threads, "entry": entry, "link": link.kept_open()}, file)
-    folder = os.path.abspath(__file__)
-    for _ in __name__.split("."):
-        folder = os.path.dirname(folder)  # or the zip archive
-    code = "import sys; sys.path.insert(0, {!r}); from {} import main; del sys.path[0]; main()".format(folder, __name__)
+    code = "import sys; sys.path.insert(0, {!r}); from {} import main; del sys.path[0]; main()"
+    code = code.format(import_path(), __name__)
     isolated = ["-I"] if sys.flags.isolated else []
     os.execv(sys.executable, [sys.executable] + isolated + ["-c", code])
 
@@ -94,6 +93,7 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
         begin: the clock before the import of the framework.
     """
     from . import cases, device_time, worker
+    from .model import conduct
     from .model.reference import Builder
     from .verify.trial import METHODS
 
@@ -118,6 +118,8 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
     times = worker.on_device(program.waits_for_device, request, worker.time_call(program, call, request, wait, earlier=1))
     if wait is not None:
         wait(TIMED)
+    if module is not None:
+        conduct.check_clock()
     if request["device"] != "cpu":
         facts.update(device_time.facts(program, call, request["seconds"], times.get("batch", 1)))
     return dict(facts, child_seconds=time.perf_counter() - begin, **times)

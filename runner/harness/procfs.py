@@ -8,6 +8,7 @@ OOM_COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oo
 THREADS = "/proc/{}/task"
 CHILDREN = "/proc/{}/task/{}/children"  # process ids; only where the kernel has CONFIG_PROC_CHILDREN
 STATUS = "/proc/{}/stat"
+PR_SET_DUMPABLE = 4  # linux/prctl.h
 DEVICE_FILES = ("/dev/nvidia", "/dev/dri", "/dev/kfd", "/dev/dxg")  # the last in WSL 2
 
 

@@ -12,8 +12,10 @@ import sys
 import time
 import traceback
 
-from . import compile_cache, cpu, leftovers, loaded_libraries, plain, procfs, protocol, variables
+from . import cases, compile_cache, cpu, leftovers, loaded_libraries, plain, procfs, protocol, variables
+from .model import blob
 from .model.store import ModelStore
+from .program_file import ProgramFile
 from .supervisor import ChildSupervisor
 
 FORK_SAFE_CHECKS = ("PYTORCH_NVML_BASED_CUDA_CHECK", "TRITON_NVML_BASED_CUDA_CHECK")
@@ -23,6 +25,9 @@ https://github.com/triton-lang/triton/pull/10933 (proposed after Triton 3.8, whi
 
 
 END_SECONDS = 1.0  # for all processes below the server, at its end; the runner waits for longer
+
+
+CHANGED = "it has changed the file of {}, which belongs to its server"
 
 
 class Server(object):
@@ -38,6 +43,7 @@ class Server(object):
         self.out = out
         self.references = {}
         self.models = ModelStore()
+        self.program = ProgramFile.of_this_process()
         self.primed = set()
         self.adapter = None
         self.settings = {}
@@ -57,7 +63,7 @@ class Server(object):
             answer = self.answer(line)
             self.reply(dict(answer, reply="result", settles=self.child is not None))
             if self.child is not None:
-                self.child.reap()  # after the answer: the kernel takes a while to free much memory
+                self.reap()  # after the answer: the kernel takes a while to free much memory
                 self.child = None
                 self.reply({"reply": "gone"})
 
@@ -109,6 +115,7 @@ class Server(object):
         from . import worker
 
         self.kept = frozenset(procfs.descendants(os.getpid()))
+        procfs.control(procfs.PR_SET_DUMPABLE, 0)  # from now on no child may open its descriptors or memory, see proc(5)
         answer = self.fork(lambda _: worker.run_guarded(self.described), request)
         self.threads = procfs.thread_count()
         gc.collect()
@@ -171,7 +178,7 @@ class Server(object):
 
     def piece(self, request: "dict") -> "dict":
         """Append a piece to the arrays of the reference."""
-        return self.models.append(self.references[request["key"]]["path"], request["data"])
+        return self.models.append(self.references[request["key"]], request["data"])
 
     def fetch(self, request: "dict") -> "dict":
         """Return a piece of the arrays of the reference."""
@@ -189,7 +196,9 @@ class Server(object):
         answer = self.fork(lambda _: worker.run_reference(request, files, self.load, path), request)
         if answer["status"] == "ok":
             made = {name: answer[name] for name in ("facts", "arrays")}
-            self.references[request["key"]] = dict(made, base=request["environment"], files=files, path=path)
+            self.child.scratch.accept(path)
+            made.update(base=request["environment"], files=files, path=path, content=blob.content(path))
+            self.references[request["key"]] = made
         return answer
 
     def unfit(self) -> "object":
@@ -245,13 +254,36 @@ class Server(object):
     def fork(self, work: "object", request: "dict") -> "dict":
         """Run ``work`` in a child under the request's limits; return its result or its failure."""
         if self.child is not None:
-            self.child.reap()  # it has filled the cache for this one
+            self.reap()  # it has filled the cache for this one
         begin = time.perf_counter()
         self.child = ChildSupervisor(work, self.out, self.source, self.kept)
         turn = (lambda stage, pace: self.turn(request["id"], stage, pace)) if request.get("turns") else None
         answer = self.child.wait_for_result(request["timeout"], request.get("memory"), self.beat, turn)
+        reason = self.misconduct(answer, request)
+        if reason:
+            answer = {"status": "failed", "class": "crash", "reason": reason, "log": answer["log"]}
+        elif answer["status"] == "ok" and cases.is_model(request.get("case") or {}):
+            answer.pop("conduct", None)
+            remarks = self.child.watch.remarks(answer)
+            answer.update({"conduct": remarks} if remarks else {})
         answer["round_seconds"] = time.perf_counter() - begin
         return answer
+
+    def misconduct(self, answer: "dict", request: "dict") -> "str":
+        """Return why a good answer of a child is none: it has changed what the server relies on; or what a network did."""
+        if self.program.is_changed():
+            return CHANGED.format("the harness")
+        if answer["status"] != "ok" or not cases.is_model(request.get("case") or {}):
+            return ""
+        reference = self.references.get(request.get("key"))
+        if reference and blob.content(reference["path"]).digest() != reference["content"].digest():
+            return CHANGED.format("the reference")
+        return self.child.watch.misconduct(answer)
+
+    def reap(self) -> "None":
+        """End the last child and all that it started; put back what it has changed of the harness."""
+        self.child.reap()
+        self.program.put_back()
 
     def turn(self, number: "int", stage: "str", pace: "object") -> "object":
         """Report that the child waits for its turn, and why; return when the runner lets it continue.

@@ -11,6 +11,7 @@ import traceback
 from . import leftovers, procfs, protocol
 from .link import ANNOUNCED_BYTES, STAGES, TURN, WARM, ServerLink
 from .pipe import Pipe
+from .watched import Watch
 
 LOG_BYTES = 64 * 1024
 RESULT_BYTES = 32 << 20  # of JSON, at most: a million samples
@@ -54,6 +55,7 @@ class ChildSupervisor(object):
         self.link = ServerLink(self.result.writer, self.turns.writer, self.plan.reader, self.token)
         self.state = RUNNING
         self.stage, self.pace = TURN, None
+        self.watch = Watch(kept)
         self.descendant_bytes = 0  # of memory, at the last heartbeat
         self.pid = self.fork()
         if self.pid == 0:
@@ -61,6 +63,7 @@ class ChildSupervisor(object):
                 for descriptor in [private, self.plan.writer] + [pipe.reader for pipe in self.pipes]:
                     os.close(descriptor)
                 procfs.control(PR_SET_PDEATHSIG, int(signal.SIGKILL))  # a child never outlives its server
+                procfs.control(procfs.PR_SET_DUMPABLE, 1)  # it may read and write what /proc says of itself
                 if os.getppid() == server:
                     self.run_child(work)
             finally:
@@ -140,6 +143,7 @@ class ChildSupervisor(object):
                 beat()
                 last_beat = now
                 self.watch_descendants(memory)
+                self.watch.look(self.pid)
             if turn is not None and self.is_stopped():
                 self.give_turn(turn)
                 last_beat, start = time.monotonic(), start + time.monotonic() - now
@@ -173,6 +177,7 @@ class ChildSupervisor(object):
 
     def give_turn(self, turn: "object") -> "None":
         """Let the child continue once ``turn`` returns; if that raises, kill the child and all that it started."""
+        self.watch.stops(self.pid)
         try:
             plan = turn(self.stage, self.pace)
         except BaseException:
@@ -181,6 +186,7 @@ class ChildSupervisor(object):
         if self.stage == WARM:
             self.send_plan(plan or {})
         self.state = RUNNING
+        self.watch.goes_on(self.stage)
         os.kill(self.pid, signal.SIGCONT)
 
     def send_plan(self, plan: "dict") -> "None":

@@ -4,10 +4,12 @@ Pure, except for the calls and the clock, which are passed in.
 """
 
 import math
+import time
 from itertools import repeat
 
 from . import turn_plan
 
+CLOCK = time.perf_counter  # as it was before any code of a user's was imported
 WARMUP_SHARE = 0.5  # largest share of the time budget
 MIN_WINDOW = 0.1  # seconds that a window lasts where no other process takes turns
 MIN_LIMIT = 0.4  # seconds that such a warm-up may take, whatever the budget

@@ -1,5 +1,6 @@
 """``runner run --executor``: plan by what the hosts offer, measure on them, and keep one run of all."""
 
+import functools
 import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from runner.core.errors import NothingSelectedError, Problem, RecordError, UsageError
 from runner.core.model import Cell, Past, Plan
+from runner.core.model.cells import environment_of
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
 from runner.hosts import collector, project, tasks
@@ -19,7 +21,7 @@ from runner.hosts.planning import HostPlan, plan_for_hosts, split_by_case, waiti
 from runner.matrix import load
 from runner.plan.document import read_plan
 from runner.session.execution import header
-from runner.session.execution.failures import recorded_ending
+from runner.session.execution.failures import recorded_ending, run_name
 from runner.session.execution.recorder import totals_of
 from runner.session.execution.resume import check_options, locked_run
 from runner.session.flow import RunSession, finish
@@ -27,6 +29,7 @@ from runner.session.options import Options
 from runner.session.preparation import RunOrigin, RunSettings
 from runner.session.remember import history_url
 from runner.session.stored_options import typed
+from runner.session.trust import Resume, require_trust
 from runner.store.header import RunHeader
 from runner.store.run import Run
 
@@ -37,7 +40,7 @@ def run_on_hosts(
     certificates: Path | None,
     progress: Progress,
     *,
-    resume: bool = False,
+    resume: Resume = "no",
     history: str | None = None,
 ) -> RunSession:
     """Measure the selected cells on the devices that an executor reaches.
@@ -56,7 +59,7 @@ def run_on_hosts(
         NothingSelectedError: no device can run anything of this.
     """
     history_url(options.reports, history)  # a wrong address is an error before anything is measured
-    opened = _resumed_run if resume else _new_run
+    opened = _new_run if resume == "no" else functools.partial(_resumed_run, trust=resume == "any")
     with opened(options, address, certificates, progress) as (driver, margin):
         driver.measure()
         driver.collector.remove_archives()
@@ -88,12 +91,15 @@ def _new_run(
 
 @contextmanager
 def _resumed_run(
-    options: Options, address: str, certificates: Path | None, progress: Progress
+    options: Options, address: str, certificates: Path | None, progress: Progress, *, trust: bool
 ) -> Iterator[tuple[BlockDriver, float]]:
     """Yield the driver of a run that continues as it was started, and the margin."""
     check_options(options)
     with locked_run(options, progress.note) as run:
         head = _header(run, address)
+        names = dict.fromkeys(environment_of(each["id"]) for each in run.plan()["cells"])
+        command = f"runner run --resume {run_name(run)}{_options(address, certificates)} --trust"
+        require_trust(run, head, tuple(names), command, progress.note, trust=trust)
         file = options.matrix if options.matrix != Options().matrix else Path(head.matrix)
         matrix, packed = load(file), project.pack(file)
         with (

@@ -25,6 +25,8 @@ END_SECONDS = 20.0
 REMOVALS = 5
 """How often the temporary folder is removed: a thread that makes a file at that moment hinders one removal."""
 
+SAFE_PATH = "PYTHONSAFEPATH"
+
 _processes: dict[str, tuple[BaseProcess, Connection]] = {}
 
 
@@ -73,6 +75,7 @@ def _start(device: str) -> tuple[BaseProcess, Connection]:
     context = multiprocessing.get_context("spawn")
     connection, other_end = context.Pipe()
     process = context.Process(target=_serve, args=(other_end, device), daemon=True)
+    os.environ[SAFE_PATH] = "1"  # ``spawn`` starts an interpreter with -c, which would import from the working folder
     process.start()
     other_end.close()
     _processes[device] = process, connection
@@ -97,6 +100,7 @@ def _refusal(task: bytes, reason: str) -> bytes:
 
 def _serve(connection: Connection, device: str) -> None:
     """Carry out the tasks that arrive, and send the replies, until the worker ends: the life of the process."""
+    os.environ.pop(SAFE_PATH, None)  # builds that this process starts may need their folders
     with suppress(KeyboardInterrupt, EOFError, OSError):
         os.setsid()  # Ctrl-C in a terminal interrupts the worker alone, which then ends this process
         signal.signal(signal.SIGTERM, _stop)

@@ -23,6 +23,7 @@ FRAMEWORK_ALIASES: Mapping[str, Framework] = {"tf": "tensorflow", "pytorch": "to
 
 LONGEST_TEXT = 1000  # characters; the longest of the shipped matrix has 100
 LONGEST_ID = 64  # characters: an id is a part of file names, which have at most 255 bytes
+LONGEST_STORED_ID = 2 * LONGEST_ID  # of an environment that a search has made: with a release, and a CUDA build
 LONGEST_IMAGE = 255  # characters of a repository, distribution/reference, NameTotalLengthMax
 LONGEST_FILE_NAME = 255  # bytes, NAME_MAX of Linux
 ENVIRONMENT_ID = r"[a-z][a-z0-9]*(-[a-z0-9]+(\.[a-z0-9]+)*)*"
@@ -42,6 +43,15 @@ _IMAGE = re.compile(
     rf"((?:{_DOMAIN}/)?{_COMPONENT}(?:/{_COMPONENT})*)(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?(?:@(?:{_DIGEST}))?"
 )
 _REPOSITORY = re.compile(rf"{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*(?::[0-9]+)?(?:/{_COMPONENT})+")
+
+
+def is_environment_id(text: str) -> bool:
+    """Return whether a text can be the id of an environment, and so a part of paths and of names of images.
+
+    >>> is_environment_id("torch-1.0"), is_environment_id("../x")
+    (True, False)
+    """
+    return len(text) <= LONGEST_STORED_ID and re.fullmatch(ENVIRONMENT_ID, text) is not None
 
 
 def _refuse(message: str, hint: str) -> NoReturn:

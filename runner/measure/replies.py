@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from runner.core.facts import FACTS, Fact, harness_key
 from runner.core.model.profiles import STEP_PROFILE
 from runner.core.text import REASON_LENGTH, printable
-from runner.harness import protocol
+from runner.harness import cases, plain, protocol
 from runner.harness.model.blob import MAX_BYTES
 from runner.harness.timing import CLOCK_SHARE, TICK
 from runner.measure.reply_fields import (
@@ -59,7 +59,7 @@ class Turn(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    id: int
+    id: Annotated[str, Field(max_length=TEXT_LENGTH)]
     reply: Literal["turn"]
     stage: Literal["built", "warm", "turn", "timed"]
     pace: Pace | None = None
@@ -227,6 +227,32 @@ def check(message: Mapping[str, Any], op: str, *, turns: bool = False) -> dict[s
     if reply.get("profile") is not None:
         reply["profile"] = _profile(reply["profile"])
     return reply
+
+
+def check_verified(request: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
+    """Raise ValueError where a good result lacks what its verification has found; the text can follow "sent".
+
+    Args:
+        request: to measure.
+        reply: the result, whose shape was checked.
+    """
+    missing = [name for name in expected_facts(request) if reply.get(name) is None]
+    if missing:
+        raise ValueError(f"that a cell is good, without {' and '.join(missing)}")
+
+
+def expected_facts(request: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the facts that the verification of a good cell leaves, see ``harness.verify.trial``; none without one."""
+    case = dict(request["case"])
+    if request.get("precompile") or not plain.needs_reference(dict(request)):
+        return ()
+    if cases.is_model(case):
+        return ("model_check",)
+    if cases.is_kernel(case):
+        return ("forward_error",)
+    if not request.get("already_verified"):
+        return ("forward_error", "loss_error", "gradient_errors")
+    return ("forward_error",) if cases.checked(case) == case else ()  # a smaller program is verified once
 
 
 def _profile(sent: Mapping[str, Any]) -> dict[str, Any]:

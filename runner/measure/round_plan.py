@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 from runner.core.model import Block, Cell, Past, Plan, Round
 from runner.core.model.cells import is_plain
 from runner.core.model.plans import PLAIN_ROUNDS
+from runner.harness.cases import is_model
 from runner.measure import turns
 
 T = TypeVar("T")
@@ -105,7 +106,14 @@ class RoundPlan:
             if step_cells:
                 attempt = self.plan.past.attempts.get((block.case_id, number), 0) + 1
                 steps.append(RoundStep(block=block, cells=step_cells, number=number, attempt=attempt))
-        return sorted(steps, key=lambda step: of.number == 1 and step.block.case_id in self.deferred)
+        # networks of users come together, for their servers measure nothing else: last in one round, first in the next
+        networks_first = of.number % 2 == 0
+
+        def position(step: RoundStep) -> tuple[bool, bool]:
+            deferred = of.number == 1 and step.block.case_id in self.deferred
+            return deferred, is_model(dict(step.block.spec)) != networks_first
+
+        return sorted(steps, key=position)
 
     def step_again(self, case_id: str, number: int, cells: Collection[Cell], attempt: int) -> RoundStep:
         """Return the step that measures some cells of a case in a round again, in the order of that round."""

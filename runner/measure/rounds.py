@@ -150,11 +150,13 @@ class _Executor:
         steps = self.order.steps(of, selected, self.abandoned, self.left_out)
         self._start_servers(steps)
         if of.number == 1 and self.servers.jit:
+            self.servers.serve(None)
             self.breakdown.move("start", "compile", self.breakdown.seconds["start"])  # the first contexts compile
             with self.breakdown.during("compile"):
                 prime(self.servers, (job for step in steps for job in self._compile_jobs(step)))
         jobs: list[CompileJob] = []
         if of.number == 1 and possible(self.servers):
+            self.servers.serve(None)
             jobs = [job for step in steps for job in self._compile_jobs(step)]
         for planned in steps:
             step, reason = self._within_budget(planned, of)
@@ -164,6 +166,7 @@ class _Executor:
                 yield CaseSkipped(step.block.case_id, step.block.cells, reason)
                 continue
             if jobs:
+                self.servers.serve(None)
                 with self.breakdown.during("compile"):
                     compiled = compile_ahead(self.servers, jobs, step.cells)
                 case_id = step.block.case_id
@@ -180,6 +183,7 @@ class _Executor:
         """Start the servers of some steps, as many at a time as may be."""
         environments = {cell.environment for step in steps for cell in step.cells}
         if environments:
+            self.servers.serve(next(iter(steps)).block)
             with self.breakdown.during("start"):
                 self.servers.next_round(environments)
             share = self.servers.starts.take_import_share()
@@ -228,6 +232,7 @@ class _Executor:
 
     def _step(self, step: RoundStep, *, is_repeat: bool = False) -> Iterator[Event]:
         """Yield the canary, the outcome of each cell, the end of a step, and which rounds turn out to be disturbed."""
+        self.servers.serve(step.block)
         if self.hooks.wait_until_cool:
             self.hooks.wait_until_cool()
         if self.hooks.canary:

@@ -1,18 +1,20 @@
 """The running servers of a device: started when needed, replaced every few rounds, as many as memory holds."""
 
 import contextlib
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner.backends import Backend
 from runner.core.errors import EngineError, Problem
-from runner.core.model import Cell, Limits, Outcome, Plan, Process, Provisioned, file_name
+from runner.core.model import Block, Cell, Limits, Outcome, Plan, Process, Provisioned, file_name
 from runner.core.model.cells import CALLED_PHASES, is_plain, without_control
 from runner.core.threads import run_concurrently
-from runner.harness import turn_plan
+from runner.harness import cases, turn_plan
 from runner.harness.link import FORK, PLAIN, WARM
 from runner.measure.server_start import HELLO_SECONDS, JIT_SECONDS, Numbers, ServerStart, StartTimes
 from runner.measure.session import GRACE, Session
@@ -53,8 +55,22 @@ class ServerPool:
         self.primed: set[str] = set()  # environments of ``jit`` whose GPU code has been compiled in this run
         self.opened_by_import: dict[str, str] = {}  # environment -> devices that its import opens: children import it
         self.verified: set[Cell] = set()  # a measurement of this run has checked their results
+        self.networks = networks_of(plan)
+        self.serves_networks = bool(plan.blocks) and all(is_of_user(block) for block in plan.blocks)
         self.lock, self.closed = threading.Lock(), False  # several threads start servers
         self.waiting: dict[Cell, WaitingChild] = {}  # the cells whose children wait to go on
+
+    def serve(self, block: Block | None) -> None:
+        """Say which case is measured next: servers of users' networks measure nothing else; None is one of the program.
+
+        What compilers keep is code, which a network could have changed, decision 0094.
+        """
+        self.serves_networks = block is not None and is_of_user(block)
+
+    @property
+    def tenant(self) -> str:
+        """What ``Limits.networks`` says of the servers that are started now."""
+        return self.networks if self.serves_networks else ""
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         """Return groups of environments that fit in memory together; each has the first environment, the base."""
@@ -78,17 +94,17 @@ class ServerPool:
         if name in self.broken:
             return None
         session = self.sessions.get(name)
-        if session is not None and session.alive:
+        if session is not None and session.alive and session.networks == self.tenant:
             return session
         self.retire(name)
         self.say(f"{name}: starting")
         begin = time.monotonic()
         try:
-            channel = self.backend.open(self.ready[name], self.limits)
+            channel = self.backend.open(self.ready[name], replace(self.limits, networks=self.tenant))
         except (OSError, EngineError) as error:
             self.broken[name] = self._start_failure(error)
             return None
-        session = Session(channel, f"{name}#{self.numbers.next(name)}")
+        session = Session(channel, f"{name}#{self.numbers.next(name)}", networks=self.tenant)
         self._add(name, session)
         reply = self._hello(name, session)
         if reply["status"] == "failed" and reply.get("opened") and name not in self.opened_by_import:
@@ -208,7 +224,8 @@ class ServerPool:
     def cache(self, ready: Provisioned) -> str:
         """Return the folder of an environment's compiler caches for the device."""
         folder, device = self.backend.cache(ready), self.limits.device
-        return folder if device == "cpu" else f"{folder}/{file_name(device)}"
+        parts = [folder, f"networks-{self.tenant}" if self.tenant else "", "" if device == "cpu" else file_name(device)]
+        return "/".join(filter(None, parts))
 
     def request_of(self, cell: Cell) -> dict[str, Any]:
         """Return the part of a measuring request that differs between the cells of a case."""
@@ -296,6 +313,17 @@ class ServerPool:
             session.close()
         except EngineError as error:
             self.say(error.problems[0].message)
+
+
+def is_of_user(block: Block) -> bool:
+    """Return whether a case is of a user's network."""
+    return cases.is_model(dict(block.spec))
+
+
+def networks_of(plan: Plan) -> str:
+    """Return 12 hexadecimal digits that identify the files of all users' networks of a plan together; empty without."""
+    digests = "\n".join(sorted(plan.models))
+    return hashlib.sha256(digests.encode()).hexdigest()[:12] if digests else ""
 
 
 def _controls_of(group: Sequence[str], environments: Iterable[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """The runner's side of one harness server: send requests and receive replies, however the server ends."""
 
-import itertools
+import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +15,8 @@ from runner.measure import replies
 SILENCE = 60.0  # seconds without a heartbeat after which a server counts as hung
 GRACE = 30.0  # seconds beyond the time-out of a child, in which the server has to report it
 STAGE_ORDER = (BUILT, WARM, TURN, TIMED)
+ID_BYTES = 16
+"""Of a request's id, which nobody can guess: a child that writes replies of its server answers no other request."""
 EXTRA_TURNS = 10  # beyond those that the time budget has room for: a child takes at least 3 samples, each in a turn
 POOL_FACTS = ("server", "gpu_affinity", "opened_by_import", "env")  # the runner's, whatever a server reports
 
@@ -25,11 +27,15 @@ class Session:
     Attributes:
         facts: what the server reported about itself and its framework.
         size: resident bytes of the server after the import of the framework.
+        networks: see ``Limits.networks``.
         alive: False after the server has ended or no longer answered.
     """
 
-    def __init__(self, channel: Channel, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, channel: Channel, name: str, clock: Callable[[], float] = time.monotonic, networks: str = ""
+    ) -> None:
         """Take a channel whose server has the harness; ``name`` is different for each server of an environment."""
+        self.networks = networks
         self.channel = channel
         self.clock = clock
         self.name = name
@@ -40,11 +46,10 @@ class Session:
         self.models: set[str] = set()  # digests of users' networks
         self.rounds = 0
         self.unsettled = False
-        self._request_id = 0
+        self._request_id = ""
         self._request: Mapping[str, Any] = {}
         self._stages = Counter[str]()  # at which the child has waited
         self._seconds_used = 0.0  # by the request
-        self._ids = itertools.count(1)
 
     def ask(self, message: dict[str, Any], timeout: float, silence: float = SILENCE) -> dict[str, Any]:
         """Return the server's result, whose shape ``replies`` has checked; a failed one if the server ends.
@@ -55,7 +60,8 @@ class Session:
             silence: seconds without a message after which it counts as hung, above 0.
         """
         self.settle()
-        self._request_id = next(self._ids)
+        self.channel.discard()
+        self._request_id = secrets.token_hex(ID_BYTES)
         self._request, self._stages, self._seconds_used = message, Counter(), 0.0
         return self._answer(dict(message, id=self._request_id), timeout, silence)
 
@@ -84,6 +90,8 @@ class Session:
         reply = replies.check(message, self._request["op"], turns=turns)
         if reply.get("reply") == "turn":
             self._note_stage(reply["stage"])
+        elif self._request["op"] == "measure" and reply["status"] == "ok":
+            replies.check_verified(self._request, reply)
         return reply
 
     def _note_stage(self, stage: str) -> None:

@@ -51,6 +51,7 @@ def take_profiles(
         for environment in dict.fromkeys(cell.environment for cell in cells):
             servers.retire_all()
             for block in plan.blocks:
+                servers.serve(block)
                 request = _request(plan, servers, block)
                 of_user = is_model(dict(block.spec))
                 ask = _model_ask(models, block, request) if of_user else _ask(servers, references, block, request)

@@ -3,11 +3,15 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
+from runner.core.errors import Problem, RecordError
 from runner.core.model import Block, Cell, Measurement, ModelFiles, Past, Plan, PlannedCell, Skip
 from runner.core.model.variant_ids import Launch
+from runner.core.variables import refused_variable
+from runner.matrix.fields import is_environment_id
 from runner.plan import estimate
 
 
@@ -34,14 +38,27 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 
 def _launch(launch: Launch) -> dict[str, Any]:
     """Return how the processes of an environment are started, without what is as everywhere."""
-    fields = {"image": launch.image, "env": dict(launch.variables), "threads": launch.threads}
-    return {name: value for name, value in fields.items() if value}
+    start = {"image": launch.image, "env": dict(launch.variables), "threads": launch.threads}
+    return {name: value for name, value in start.items() if value}
 
 
-def _read_launch(fields: Mapping[str, Any]) -> Launch:
-    return Launch(
-        image=fields.get("image", ""), variables=dict(fields.get("env", {})), threads=int(fields.get("threads", 0))
-    )
+def _read_launch(stored: Mapping[str, Any]) -> Launch:
+    image, variables = stored.get("image", ""), dict(stored.get("env", {}))
+    if image:
+        check_environment(image)
+    if reason := refused_variable(variables):
+        raise RecordError(Problem(f"the plan sets the variable {reason}", hint="start a new run"))
+    return Launch(image=image, variables=variables, threads=int(stored.get("threads", 0)))
+
+
+def check_environment(name: str) -> None:
+    """Raise RecordError where a stored environment has a name that no matrix can have: it becomes a part of paths.
+
+    A variant, a control, or an environment of another run has ``@`` after the name.
+    """
+    if not is_environment_id(name.partition("@")[0]):
+        hint = "start a new run: somebody has changed this one, or it was never a run of this program"
+        raise RecordError(Problem(f"the plan names the environment {name!r}, which no matrix can have", hint=hint))
 
 
 def _cell(planned: PlannedCell, framework: str) -> dict[str, Any]:
@@ -92,6 +109,7 @@ def read_plan(
 
     Raises:
         KeyError, TypeError: a key is missing, or has another type.
+        RecordError: a cell is not what its id says, or has a name that no matrix can have.
     """
     planned = tuple(_planned(entry) for entry in document["cells"])
     runnable: dict[str, list[Cell]] = {}
@@ -113,17 +131,19 @@ def read_plan(
             )
             for case_id, cells in runnable.items()
         ),
-        frameworks={entry["environment"]: entry["framework"] for entry in document["cells"]},
+        frameworks={
+            planned_cell.cell.environment: entry["framework"]
+            for planned_cell, entry in zip(planned, document["cells"], strict=True)
+        },
         past=past,
         models=models,
-        launches={name: _read_launch(fields) for name, fields in document.get("launches", {}).items()},
+        launches={name: _read_launch(stored) for name, stored in document.get("launches", {}).items()},
     )
 
 
 def _planned(entry: Mapping[str, Any]) -> PlannedCell:
-    parts = ("environment", "implementation", "workload", "case", "phase", "precision")
     return PlannedCell(
-        cell=Cell(**{part: entry[part] for part in parts}),
+        cell=_cell_of(entry),
         device=entry["device"],
         kind=entry["kind"],
         skip=None if entry["verdict"] == "run" else _skip(entry),
@@ -131,6 +151,17 @@ def _planned(entry: Mapping[str, Any]) -> PlannedCell:
         jit=entry.get("jit") or "",
         deferred=entry.get("deferred") or "",
     )
+
+
+def _cell_of(entry: Mapping[str, Any]) -> Cell:
+    """Return the cell of an entry, by its id alone; raises RecordError where the entry contradicts that."""
+    cell = Cell.parse(entry["id"])
+    for part in fields(cell):
+        if entry[part.name] != getattr(cell, part.name):
+            message = f"the plan is damaged: the cell {cell.id} has the {part.name} {entry[part.name]!r}"
+            raise RecordError(Problem(message, hint="restore it from a copy, or start a new run"))
+    check_environment(cell.environment)
+    return cell
 
 
 def _skip(entry: Mapping[str, Any]) -> Skip:

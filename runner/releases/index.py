@@ -87,5 +87,5 @@ def _outage(package: str, reason: str) -> ProvisionError:
 def _pip() -> list[str]:
     """Return the command that starts pip."""
     if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip"]
+        return [sys.executable, "-P", "-m", "pip"]
     return [os.fspath(find_uv_bin()), "tool", "run", "--quiet", "pip"]

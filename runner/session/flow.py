@@ -22,6 +22,7 @@ from runner.session.execution.resume import resumed
 from runner.session.options import Options
 from runner.session.remember import history_url, remember_run
 from runner.session.results import run_answer, write_report
+from runner.session.trust import Resume
 from runner.store.run import Run
 
 
@@ -63,7 +64,7 @@ class RunSession:
         return analyse_run(self.run, self.margin)
 
 
-def measure(options: Options, progress: Progress, *, resume: bool = False, history: str | None = None) -> RunSession:
+def measure(options: Options, progress: Progress, *, resume: Resume = "no", history: str | None = None) -> RunSession:
     """Plan by what was typed, build, measure, and carry out the tail.
 
     Args:
@@ -90,10 +91,10 @@ def measure_planned(work: PlannedRun, progress: Progress, *, without: "Collectio
 
 
 @contextmanager
-def planned(options: Options, progress: Progress, *, resume: bool = False) -> Iterator[PlannedRun]:
+def planned(options: Options, progress: Progress, *, resume: Resume = "no") -> Iterator[PlannedRun]:
     """Give a new run, or with ``resume`` the one that continues, which is locked for the length of the block."""
-    if resume:
-        with resumed(options, progress.note) as (context, preparation, stored):
+    if resume != "no":
+        with resumed(options, progress.note, trust=resume == "any") as (context, preparation, stored):
             yield PlannedRun(context, preparation, stored)
     else:
         context, preparation = prepared(options, progress.note)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.backends import harness_archive
+from runner.catalog.cases import asr_lstm
 from runner.core.facts import FACTS
 from runner.core.json import parse_object
 from runner.core.model import Cell, Measurement
@@ -17,7 +18,7 @@ from tests.support.fake_runs import MACHINE, bad, cell, environments, good, plan
 BASE, OTHER = "torch-1.0", "torch-2.x"
 EARLIER, TONIGHT = "20261119-104500-aaaa", "20261120-104500-bbbb"
 CELLS = (cell(BASE), cell(OTHER), cell(OTHER, "lstm-cell-basic"), cell(f"{OTHER}@twin"))
-CASE = {"workload": "asr-lstm", "name": "1x320-ce-short", "batch": 1, "steps": 3, "vocabulary": 0}
+CASE = dict(asr_lstm.CASES[0])
 MEASUREMENT = asdict(Measurement(rounds=3, max_rounds=6, seconds=2.0, threads=2, budget=3600.0))
 FACT_VALUES: Mapping[str, Any] = {
     "batch": 10,
@@ -76,6 +77,7 @@ FACT_VALUES: Mapping[str, Any] = {
     "trained_weights": 1000,
     "arithmetic": "eager",
     "set_too_late": ["XLA_FLAGS"],
+    "conduct": ["a thread of the network has left the CPUs that --threads gives it"],
     "process": "fork",
     "gpu_affinity": "0-1",
     "opened_by_import": "",

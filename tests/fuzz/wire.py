@@ -9,6 +9,7 @@ the sizes of the pieces in which they arrive. The record is written and read as 
 of ``tests.fuzz.edits``), ``line`` (other bytes), ``drop``, ``twice``, ``end`` (the server is gone), ``silence``.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from runner.analysis.tables import TableBuilder
 from runner.backends.line_reader import Lines
 from runner.core.model import Outcome, Provisioned
+from runner.harness import protocol
 from runner.measure.record import collect
 from runner.measure.session import Session
 from runner.session.execution.costs import measured_seconds
@@ -23,7 +25,7 @@ from runner.store import records
 from runner.store.documents import VERSION, text
 from runner.store.events import Entry
 from tests.fuzz.edits import edited
-from tests.fuzz.examples import CELLS, hello, reply
+from tests.fuzz.examples import CASE, CELLS, hello, reply
 from tests.fuzz.limits import BrokenPropertyError
 from tests.fuzz.values import to_json
 
@@ -31,7 +33,9 @@ CELL = CELLS[0]
 READY = Provisioned(
     environment=CELL.environment, framework="torch", handle="h", digest="sha256:1", seconds=0.0, cached=True
 )
-REQUEST = {"key": "k", "phase": "train", "timeout": 5.0, "seconds": 1.0, "turns": True}
+REQUEST = {"key": "k", "case": CASE, "phase": "train", "timeout": 5.0, "seconds": 1.0, "turns": True}
+NUMBER = re.compile(rb'"id":([1-9])(?=[,}])')
+"""The number of a request in ``conversation``; the runner draws its id."""
 COMMON = {"device": "cpu", "framework": "torch", "threads": 2, "environment": CELL.environment, "backend": "venv"}
 MAX_TURNS = 10
 SILENCE, END = b"silence", b"end"
@@ -97,6 +101,12 @@ class Pieces:
         self.count = 0
         self.waiting = b""
         self.reader = Lines(self._read)
+        self.ids: list[str] = []  # of the requests so far
+
+    def _with_id(self, number: re.Match[bytes]) -> bytes:
+        """Return the id of the request with a number; the number where there was none."""
+        index = int(number[1]) - 1
+        return b'"id":"%s"' % self.ids[index].encode() if index < len(self.ids) else number[0]
 
     def _read(self, _timeout: float) -> bytes:
         if not self.waiting:
@@ -106,14 +116,21 @@ class Pieces:
             if line == END:
                 self.lines.clear()
                 return b""
-            self.waiting = line + b"\n"
+            self.waiting = NUMBER.sub(self._with_id, line) + b"\n"
         size = self.sizes[self.count % len(self.sizes)] or len(self.waiting)
         self.count += 1
         piece, self.waiting = self.waiting[:size], self.waiting[size:]
         return piece
 
     def send(self, data: bytes) -> None:
+        """See Channel; the id of a new request takes the place of its number in what follows."""
+        number = str(protocol.decode(data)["id"])
+        if number not in self.ids:
+            self.ids.append(number)
+
+    def discard(self) -> None:
         """See Channel."""
+        self.reader.discard()
 
     def receive(self, timeout: float) -> bytes | None:
         """See Channel."""

@@ -3,7 +3,7 @@
 Each misbehaves in its first training step alone.
 """
 # ruff: noqa: ANN001, ANN201, ANN202, D101, D102, F401, FBT002, T201
-# ruff: noqa: PTH101, PTH102, PTH103, PTH109, PTH118, PTH119, PTH120, PTH123, PTH208, PTH211, SIM105, SIM115, UP032
+# ruff: noqa: PTH101, PTH102, PTH103, PTH104, PTH106, PTH108, PTH109, PTH110, PTH118, PTH119, PTH120, PTH123, PTH208, PTH211, SIM105, SIM115, UP032
 # mypy: ignore-errors
 
 import ctypes
@@ -348,6 +348,94 @@ class Bomb(Hostile):
                     os.setsid()
             except OSError:
                 pass
+
+
+class OpensServer(Hostile):
+    """Tries to open what its server and the first process hold; in a container alone, where it is not root."""
+
+    slug = "opens-its-server"
+
+    def misbehave(self):
+        opened = []
+        for pid in {os.getppid(), 1}:
+            for name in ["mem", "environ"] + ["fd/{}".format(number) for number in range(32)]:
+                for flags in (os.O_RDONLY, os.O_WRONLY):
+                    try:
+                        descriptor = os.open("/proc/{}/{}".format(pid, name), flags | os.O_NONBLOCK)
+                    except OSError:
+                        continue
+                    opened.append((pid, name, flags))
+                    for number in range(1, 20):
+                        forged = {"id": number, "reply": "result", "status": "ok", "seconds": [1e-6]}
+                        try:
+                            os.write(descriptor, json.dumps(forged).encode() + b"\n")
+                        except OSError:
+                            pass
+        print("opened:", opened)
+
+
+class ReadsItself(Hostile):
+    slug = "reads-itself"
+
+    def misbehave(self):
+        for name in ("environ", "mem", "smaps_rollup"):
+            open("/proc/self/" + name, "rb").close()
+        with open("/proc/self/oom_score_adj") as handle:
+            print("score:", handle.read().strip())
+
+
+def harness_file():
+    """Return the path of the harness of the server."""
+    parent = os.path.dirname(tempfile.gettempdir())
+    paths = [os.path.join(parent, name, "harness.zip") for name in os.listdir(parent)]
+    return next(path for path in paths if os.path.exists(path))
+
+
+class ChangesHarness(Hostile):
+    slug = "changes-the-harness"
+
+    def misbehave(self):
+        with open(harness_file(), "r+b") as file:
+            file.write(b"not a zip archive")
+
+
+class RemovesHarness(Hostile):
+    slug = "removes-the-harness"
+
+    def misbehave(self):
+        path = harness_file()
+        os.unlink(path)
+        os.rmdir(os.path.dirname(path))
+
+
+class MovesFolder(Hostile):
+    """Has the folder of its server lead to another, beside the cache."""
+
+    slug = "moves-the-servers-folder"
+
+    def misbehave(self):
+        server = os.path.dirname(tempfile.gettempdir())
+        victim = os.path.join(os.path.dirname(os.environ["XDG_CACHE_HOME"]), "victim")
+        os.rename(server, os.path.join(os.path.dirname(victim), "moved"))
+        os.symlink(victim, server)
+
+
+class SharesSegment(Hostile):
+    """Leaves System V shared memory; in a container alone, as it would stay."""
+
+    slug = "leaves-shared-memory"
+
+    def misbehave(self):
+        assert os.environ["MATRIX_RUNNER_FOLDERS"]
+        print("segment:", ctypes.CDLL(None).shmget(0, ctypes.c_size_t(20 << 20), 0o1600))
+
+
+class CountsSegments(Hostile):
+    slug = "counts-segments"
+
+    def misbehave(self):
+        with open("/proc/sysvipc/shm") as handle:
+            print("segments:", len(handle.readlines()) - 1)
 
 
 class KeepsSubreaper(Hostile):

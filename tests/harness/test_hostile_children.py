@@ -175,6 +175,32 @@ def test_child_works_in_a_temporary_folder(ask: Ask, session: Session) -> None:
     assert server == str(session.channel.folder)
 
 
+@pytest.mark.parametrize("slug", ["changes-the-harness", "removes-the-harness"])
+def test_harness_that_a_child_changes_fails_its_cell_and_is_as_before_for_the_next(
+    slug: str, ask: Ask, session: Session
+) -> None:
+    reply = ask(slug, session)
+    assert (reply["class"], reply["reason"]) == (
+        "crash",
+        "it has changed the file of the harness, which belongs to its server",
+    )
+    check_nothing_is_left(session)
+    assert ask("sound", session, process="plain")["status"] == "ok"  # imports all of it anew
+
+
+def test_folder_that_takes_the_place_of_the_servers_is_left_alone(ask: Ask, session: Session, tmp_path: Path) -> None:
+    victim = tmp_path / "victim" / "inner"
+    victim.mkdir(parents=True)
+    (victim / "data").write_text("mine")
+    ask("moves-the-servers-folder", session)
+    session.close()
+    assert (victim / "data").read_text() == "mine"
+
+
+def test_child_may_read_and_write_what_the_kernel_says_of_it(ask: Ask, session: Session) -> None:
+    assert "score: 1000" in ask("reads-itself", session)["log"]
+
+
 def test_child_that_kills_its_server_leaves_nothing_after_the_end_of_the_session(ask: Ask, session: Session) -> None:
     reply = ask("kills-server-and-leaves-daemon", session)
     assert (reply["class"], "SIGKILL" in reply["reason"]) == ("crash", True), reply

@@ -61,8 +61,30 @@ def test_fork_bomb_costs_no_other_cell(session: Session) -> None:
     assert request(session, "sound", CACHE)["status"] == "ok"
 
 
+def test_a_child_opens_nothing_of_its_server_and_answers_no_other_cell(session: Session) -> None:
+    reply = request(session, "opens-its-server", CACHE)
+    assert "opened: []" in reply["log"]
+    for _ in range(3):
+        assert min(request(session, "sound", CACHE)["seconds"]) > 1e-6
+
+
+def test_a_child_may_read_and_write_what_the_kernel_says_of_it(session: Session) -> None:
+    assert "score: 1000" in request(session, "reads-itself", CACHE)["log"]
+
+
+def test_shared_memory_of_a_child_ends_with_it(session: Session) -> None:
+    assert "segment: -1" not in request(session, "leaves-shared-memory", CACHE)["log"]
+    assert "segments: 0" in request(session, "counts-segments", CACHE)["log"]
+
+
+def test_a_harness_that_a_child_changes_fails_its_cell_alone(session: Session) -> None:
+    reply = request(session, "changes-the-harness", CACHE)
+    assert reply["reason"] == "it has changed the file of the harness, which belongs to its server"
+    assert request(session, "sound", CACHE, process="plain")["status"] == "ok"
+
+
 def test_daemons_of_a_child_end_in_a_container(session: Session) -> None:
     for slug in ("leaves-daemon", "leaves-200", "leaves-hoppers"):
         assert request(session, slug, CACHE)["status"] == "ok"
     reply = request(session, "counts-processes", CACHE)
-    assert "processes: 3" in reply["log"]  # docker-init, the server and its child
+    assert "processes: 2" in reply["log"]  # the server and its child

@@ -160,17 +160,13 @@ def test_failed_start_leaves_no_container(
     assert client.volumes.list(filters={"name": cache_volume(missing[:12], "cpu")}) == []
 
 
-def test_image_without_its_interpreter_is_a_crash_that_names_it(
-    backend: DockerBackend, ready: Provisioned, run: str
+def test_image_without_its_interpreter_is_an_error_that_names_it_and_leaves_no_container(
+    client: docker.DockerClient, backend: DockerBackend, ready: Provisioned, run: str
 ) -> None:
     broken = replace(ready, facts={"interpreter": "no-such-python"})
-    with suppress(BrokenPipeError):
-        channel = backend.open(broken, Limits(memory=256 * MIB, run=run))
-        assert channel.receive(20) is None
-        kind, sentence = channel.ending()
-        assert kind == "crash"
-        assert "no-such-python" in sentence
-        channel.close()
+    with pytest.raises(EngineError, match="no-such-python"):
+        backend.open(broken, Limits(memory=256 * MIB, run=run))
+    assert containers(client, run) == []
 
 
 def test_missing_gpu_is_a_gpu_error_and_leaves_no_container(

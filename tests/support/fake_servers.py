@@ -30,9 +30,12 @@ from runner.harness.link import STAGES
 from runner.measure.references import References
 from runner.measure.rounds import Hooks, measure
 from runner.measure.server_pool import ServerPool
+from tests.support.cases import TINY
 
 GB = 1 << 30
-CASE = {"workload": "rnn-step", "name": "tiny"}
+CASE = TINY
+VERIFIED = {"forward_error": 0.0, "loss_error": 0.0, "gradient_errors": {"w": 0.0}}
+"""What a good result says of the comparison with the reference."""
 
 
 class FakeServer:
@@ -130,7 +133,7 @@ class FakeServer:
             self.turn(request)
         elif deed == "ok":
             others = self.backend.others_of(self.environment, request.get("implementation", ""))
-            self.reply(request, **{"status": "ok", "seconds": [0.5], **others, **reply})
+            self.reply(request, **{"status": "ok", "seconds": [0.5], **VERIFIED, **others, **reply})
         else:
             self.reply(request, status="failed", **{"class": deed}, reason=f"it was {deed}")
 
@@ -150,7 +153,7 @@ class FakeServer:
         count = self.turns.pop(slug) - 4
         if deed == "ok":
             others = self.backend.others_of(self.environment, slug)
-            self.reply(request, status="ok", seconds=[0.5] * count or [0.5], turns=[1] * count, **others)
+            self.reply(request, status="ok", seconds=[0.5] * count or [0.5], turns=[1] * count, **VERIFIED, **others)
         else:
             self.act(request, deed)
 
@@ -166,6 +169,10 @@ class FakeServer:
         if self.state == "hangs":
             raise TimeoutError
         return None
+
+    def discard(self) -> None:
+        """See Channel."""
+        self.lines.clear()
 
     def words(self) -> str:
         """See Channel."""

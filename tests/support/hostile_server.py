@@ -92,7 +92,7 @@ RESULTS: dict[str, Any] = {
     "batch-text": {**SOUND, "batch": "x"},
     "deep": {**SOUND, "checked_case": nested(500)},
     "log-mapping": {**FAILED, "log": {"a": 1}},
-    "seconds-3-million": lambda: iter([b'{"id": %d, "seconds": [', b"0.5," * 3_000_000, b"0.5]}\n"]),
+    "seconds-3-million": lambda: iter([b'{"id": "%d", "seconds": [', b"0.5," * 3_000_000, b"0.5]}\n"]),
     "endless": lambda: forever(b"x" * MIB),
     "exit": lambda: sys.exit(3),
     "built-twice": {"reply": "turn", "stage": "built"},
@@ -113,8 +113,8 @@ LIES = {
 }
 
 
-def send(answer: Any, number: int) -> None:
-    """Write an answer to the request with a number."""
+def send(answer: Any, number: str) -> None:
+    """Write an answer to the request with an id."""
     if isinstance(answer, Callable):  # type: ignore[arg-type]
         parts = answer()
     elif isinstance(answer, bytes):
@@ -122,11 +122,11 @@ def send(answer: Any, number: int) -> None:
     else:
         parts = [json.dumps({"id": number, "reply": "result", "settles": False, **answer}).encode() + b"\n"]
     for part in parts:
-        sys.stdout.buffer.write(part.replace(b"%d", b"%d" % number))
+        sys.stdout.buffer.write(part.replace(b"%d", number.encode()))
     sys.stdout.buffer.flush()
 
 
-def measure(mode: str, number: int, *, turns: bool) -> None:
+def measure(mode: str, number: str, *, turns: bool) -> None:
     """Answer ``measure``: wait as often as a sound child does, and send the result."""
     result = RESULTS.get(mode, SOUND)
     for stage in ("built", "turn", "timed") if turns else ():

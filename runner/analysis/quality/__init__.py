@@ -29,6 +29,7 @@ CODES = (
     "differs-from-plain",
     "two-states",
     "set-too-late",
+    "conduct",
     "few-rounds",
     "serial-correlation",
     "busy",

@@ -287,12 +287,19 @@ def _set_too_late(cell: CellSamples) -> Iterator[QualityIssue]:
         yield cell.issue("set-too-late", text, serious=True)
 
 
+def _conduct(cell: CellSamples) -> Iterator[QualityIssue]:
+    for remarks in cell.known_values("conduct"):
+        yield cell.issue("conduct", "; ".join(remarks), serious=True)
+        return
+
+
 CELL_CHECKS: tuple[Callable[[CellSamples], Iterator[QualityIssue]], ...] = (
     _unchecked,
     _no_update,
     _other_types,
     _partly_compared,
     _set_too_late,
+    _conduct,
     _two_modes,
     _trend,
     _interference,

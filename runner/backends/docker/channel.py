@@ -90,7 +90,7 @@ class DockerChannel(Channel):
             image_volumes=frozenset(config.get("Volumes") or ()),
             variables=ready.variables,
         )
-        volume = cache_volume(ready.handle, limits.device)
+        volume = cache_volume(ready.handle, limits.device, limits.networks)
         create_volume(self._client, volume, ready.environment)
         self._cache = CacheGuard(self._client, volume, cache_bytes)
         container = self._client.containers.create(**spec.options())
@@ -121,6 +121,10 @@ class DockerChannel(Channel):
     @override
     def receive(self, timeout: float) -> bytes | None:
         return None if self._wire is None else self._lines.next(timeout)
+
+    @override
+    def discard(self) -> None:
+        self._lines.discard()
 
     def _read(self, timeout: float) -> bytes:
         """Return what Streams.read does; b"" if the container has ended, as an engine may keep the socket open.

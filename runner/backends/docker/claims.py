@@ -42,7 +42,7 @@ def note_use(client: docker.DockerClient, image: str, checkout: str, now: float)
     name = f"matrix-runner-use-{short_id(image)}-{hashlib.sha256(checkout.encode()).hexdigest()[:DIGITS]}"
     with suppress(APIError):
         with suppress(NotFound):
-            if now - _created(client.api.inspect_volume(name)) < NOTED_SECONDS:
+            if now - created(client.api.inspect_volume(name)) < NOTED_SECONDS:
                 return
             client.api.remove_volume(name)
         client.api.create_volume(name, labels={USE: short_id(image), CHECKOUT: checkout})
@@ -54,7 +54,7 @@ def uses_of(volumes: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Use, ...]]:
     for volume in volumes:
         labels = volume.get("Labels") or {}
         if USE in labels:
-            use = Use(str(labels.get(CHECKOUT, "")), _created(volume))
+            use = Use(str(labels.get(CHECKOUT, "")), created(volume))
             uses[labels[USE]] = (*uses.get(labels[USE], ()), use)
     return uses
 
@@ -104,7 +104,7 @@ def _hold(client: docker.DockerClient, image: str, name: str, owner: str) -> Non
     )
 
 
-def _created(volume: Mapping[str, Any]) -> float:
+def created(volume: Mapping[str, Any]) -> float:
     """Return when a volume was made, in seconds since the epoch; 0 if the engine does not say."""
     with suppress(ValueError):
         return datetime.fromisoformat(str(volume.get("CreatedAt") or "")).timestamp()

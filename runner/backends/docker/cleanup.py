@@ -21,9 +21,9 @@ import docker
 from docker.errors import APIError, NotFound
 
 from runner.backends.docker.cache import disk_usage
-from runner.backends.docker.claims import forget_uses, uses_of
+from runner.backends.docker.claims import created, forget_uses, uses_of
 from runner.backends.docker.containers import remove_container
-from runner.backends.docker.options import CACHE, CHECKOUT, ENVIRONMENT, OWNER, USE, short_id, volume_image
+from runner.backends.docker.options import CACHE, CHECKOUT, ENVIRONMENT, OF_NETWORKS, OWNER, USE, short_id, volume_image
 from runner.backends.uses import Need, Use
 from runner.core.model import Leftover
 from runner.core.processes import identity as owner
@@ -34,6 +34,8 @@ __all__ = ["is_abandoned", "owner"]
 _NAME_KEYS = ("RepoTags", "RepoDigests")
 _PAUSE_SECONDS = 0.1
 _SETTLE_SECONDS = 1.0
+NETWORKS_SECONDS = 7 * 24 * 3600.0
+"""How long the compilers' results of users' networks stay; each change of a file of theirs makes another volume."""
 
 Tags = Mapping[str, Collection[str | None]]
 """Environment -> the names of its images; None among them if they are unknown."""
@@ -208,11 +210,21 @@ def _unneeded_volumes(
         image = labels.get(USE) or volume_image(name)
         if not {CACHE, USE} & labels.keys() or usage.get("RefCount") or (USE in labels and image in needs):
             continue
-        if everything or image not in images:
-            reason = "--all; compilers fill it again" if image in images else "no image is left for it"
+        is_left = image in images
+        is_old = OF_NETWORKS in name and _age(volume) > NETWORKS_SECONDS
+        if everything or is_old or not is_left:
+            reason = "it is of networks that a run measured more than a week ago; compilers fill it again"
+            if not is_old or not is_left:
+                reason = "--all; compilers fill it again" if is_left else "no image is left for it"
             others = needs.get(image, Need()).others
             size = max(int(usage.get("Size") or 0), 0)
             yield Leftover(kind="volume", name=name, reason=reason, size=size, others=others)
+
+
+def _age(volume: Mapping[str, Any]) -> float:
+    """Return the seconds since a volume was made; 0 where its engine does not say that."""
+    at = created(volume)
+    return time.time() - at if at else 0.0
 
 
 def remove_leftover(client: docker.DockerClient, leftover: Leftover) -> None:

@@ -27,6 +27,7 @@ USE = "io.matrix-runner.use"
 GIB = 1 << 30
 ALL = -1  # the count of a DeviceRequest for all GPUs
 CACHE_FOLDER = PurePosixPath("/cache/compilers")  # in the volume, which belongs to root
+OF_NETWORKS = "-networks-"  # in the name of a volume, before what identifies the files
 CACHE_BYTES = 16 * GIB  # of one image on one device; CUDA's own cache ends at 4 GiB, see harness.compile_cache
 USER = (1000, 1000)  # uid and gid of the server
 PIDS = 2048  # includes threads: BLAS starts one for each core, CUDA several for each context
@@ -135,7 +136,10 @@ class Container:
             "tmpfs": {**self._image_volumes(), **HARDENED["tmpfs"]},
             # nocopy: what the image has in that folder stays out of the volume
             "volumes": {
-                cache_volume(self.image, self.limits.device): {"bind": str(CACHE_FOLDER.parent), "mode": "rw,nocopy"}
+                cache_volume(self.image, self.limits.device, self.limits.networks): {
+                    "bind": str(CACHE_FOLDER.parent),
+                    "mode": "rw,nocopy",
+                }
             },
             "mem_limit": self.limits.memory,
             "memswap_limit": self.limits.memory,
@@ -168,7 +172,8 @@ HARDENED: Mapping[str, Any] = {
     "security_opt": ["no-new-privileges"],
     "user": f"{USER[0]}:{USER[1]}",
     "pids_limit": PIDS,
-    "init": True,
+    "init": False,  # it would be a process of the server's user that holds the server's pipes, and opens to each child
+    "stop_signal": "SIGKILL",  # others do not end a first process
     "ulimits": [Ulimit(name="core", soft=0, hard=0)],  # a core dump could hold what the framework read
     "healthcheck": {"test": ["NONE"]},  # that of the image would run beside a measurement
     "dns": ["127.0.0.1"],  # or the container's resolv.conf has the name servers of the host's network
@@ -183,9 +188,13 @@ def container_name(run: str, environment: str) -> str:
     return f"{readable}-{secrets.token_hex(4)}"
 
 
-def cache_volume(image: str, device: str) -> str:
-    """Return the name of the volume that holds the compiler caches of one image on one device."""
-    return f"matrix-runner-cache-{short_id(image)}-{file_name(device)}"
+def cache_volume(image: str, device: str, networks: str = "") -> str:
+    """Return the name of the volume that holds the compiler caches of one image on one device.
+
+    Compilers load code from it, so that users' networks have a volume of their own, see ``Limits.networks``.
+    """
+    suffix = f"{OF_NETWORKS}{networks}" if networks else ""
+    return f"matrix-runner-cache-{short_id(image)}-{file_name(device)}{suffix}"
 
 
 def short_id(image: str) -> str:

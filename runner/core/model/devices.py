@@ -74,6 +74,8 @@ class Limits:
         cpus: the processors it is to stay on; empty for any.
         side_by_side: servers that may start at a time.
         affinity: how ``cpus`` relate to the GPU, a fact for records; empty on a CPU.
+        networks: identifies the files of the users' networks that it measures, whose compilers' results are kept apart;
+            empty for the program's own workloads.
     """
 
     memory: int
@@ -82,6 +84,7 @@ class Limits:
     cpus: tuple[int, ...] = ()
     side_by_side: int = 1
     affinity: str = ""
+    networks: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from runner.gpu.clocks.protocol import COMMAND, HOLD_SECONDS, Order
 Say = Callable[[str], None]
 
 LOOK_SECONDS = 0.05
-ROOT_ONLY = f"only root can restore them: `sudo {sys.executable} -m runner clocks reset`"
+ROOT_ONLY = f"only root can restore them: `sudo {sys.executable} -P -m runner clocks reset`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,10 @@ class UserModel(Implementation):
         What is no tensor in them is not compared; ``notes`` names it.
         """
         method = "outputs" if self.methods["outputs"] else "forward"
-        value = self.methods[method]()
+        return self.named_outputs(self.methods[method](), method)
+
+    def named_outputs(self, value, method="forward"):
+        """Return [(name, array)] of what a method has returned."""
         self.left_out = []
         with self.located(method):
             return arrays.named(value, method, self.as_array, self.left_out)

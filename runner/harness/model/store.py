@@ -1,6 +1,7 @@
 """What a server keeps of users' networks: their files, and the reference of a case."""
 
 import base64
+import hashlib
 import os
 import tempfile
 
@@ -29,13 +30,15 @@ class ModelStore(object):
     def expect(self, request: "dict") -> "dict":
         """Return a reference as ``measure`` takes it; its arrays follow in pieces."""
         reference = {name: request[name] for name in ("facts", "arrays", "base")}
-        return dict(reference, files=self.files[request["files"]], path=self.new_file())
+        return dict(reference, files=self.files[request["files"]], path=self.new_file(), content=hashlib.sha256())
 
     @staticmethod
-    def append(path: "str", data: "str") -> "dict":
-        """Append a piece, in base64, to a file."""
-        with open(path, "ab") as file:
-            file.write(base64.b64decode(data))
+    def append(reference: "dict", data: "str") -> "dict":
+        """Append a piece, in base64, to the arrays of a reference."""
+        piece = base64.b64decode(data)
+        reference["content"].update(piece)
+        with open(reference["path"], "ab") as file:
+            file.write(piece)
         return {"status": "ok"}
 
     @staticmethod

@@ -3,7 +3,7 @@
 import time
 import traceback
 
-from . import attempts, blob, builder, compare, excuses, state, trained
+from . import attempts, blob, builder, compare, conduct, excuses, state, trained
 from .reference import limits_of
 from ..errors import CellFailure
 from ..verify.trial import Trial
@@ -28,6 +28,8 @@ class ModelTrial(Trial):
         self.base, self.check = reference["base"], reference["facts"]
         if self.first_method in self.check["silent"]:
             self.compare_shapes_alone(self.check["silent"][self.first_method])
+        if blob.content(reference["path"]).digest() != reference["content"].digest():
+            raise CellFailure("crash", "an earlier cell of this server has changed the file of the reference")
         self.groups = blob.read(reference["path"], reference["arrays"])
         self.limits = limits_of(self.check["by"], self.case, self.precision)
         if self.check["forward_limit"] is not None:
@@ -38,6 +40,8 @@ class ModelTrial(Trial):
         self.float64_verified = bool(request.get("float64_verified"))
         self.is_base = bool(request.get("is_base"))
         self.module = reference["files"].load()
+        conduct.check_clock()
+        self.last = []  # what a call returned that the network takes for a timed one, [(name, array)]
         self.shapes = []  # outputs of the first call that gave some
         self.losses = []
 
@@ -191,6 +195,20 @@ class ModelTrial(Trial):
             facts["model_check"]["tolerance"][kind] = limit
         return True
 
+    def keep_last(self, call):
+        """See Trial; the network cannot tell this call from those before it, which were timed.
+
+        The numbers are copied at once: a call that returns before they are computed has others.
+        """
+        if call == self.program.forward and not self.program.methods["outputs"] and self.can_compare_last():
+            returned = call()
+            self.program.synchronize()
+            self.last = [(name, array.copy()) for name, array in self.program.named_outputs(returned)]
+
+    def can_compare_last(self):
+        """Return whether each call from the first state has the outputs of the base."""
+        return bool(self.groups.get("outputs")) and self.check["by"] != "shapes" and self.check["restores"]
+
     def check_step(self, program, facts, step):
         """See Trial: two methods of a user need not contain one another, so their times show nothing."""
 
@@ -199,12 +217,31 @@ class ModelTrial(Trial):
 
         They show what the first steps leave behind, and results in float64.
         """
+        conduct.check_clock()
+        later = program.outputs() if self.last else []
         program.reset()
         self.verify_outputs(program, facts, " after the timing")
+        if self.last:
+            self.verify_last(later, program.outputs(), facts)
         if self.checks_steps and self.losses and facts["model_check"]["by"] != "shapes":
             self.verify_steps(facts)
         if self.checks_float64 and facts["model_check"]["by"] != "shapes":
             self.verify_float64(facts)
+
+    def verify_last(self, later, second, facts):
+        """Compare what a call returned in the midst of others.
+
+        An honest network may answer each call in another way: it draws numbers, carries a state, or takes the next batch.
+        Then its next call, or its second one from the first state, differs from the base, too, and nothing is compared.
+
+        Args:
+            later: outputs of the call that followed it.
+            second: those of the second call from the first state.
+            facts: of the record.
+        """
+        expected = self.groups["outputs"]
+        if not any(compare.output_difference(each, expected, self.limits) for each in (later, second)):
+            self.compare(self.last, expected, facts, " in a call among those that were timed")
 
     def verify_steps(self, facts):
         """Compare what the first steps leave behind, the state and the outputs, in a new program."""

@@ -6,6 +6,7 @@
 4. ``result`` says what that shows.
 """
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -28,6 +29,7 @@ from runner.session.networks import with_stored_networks
 from runner.session.options import Options
 from runner.session.preparation import Prepared, prepare
 from runner.session.stored_options import of_stored_plan
+from runner.session.trust import require_trust
 from runner.watch.nightly.baseline import Baseline, compare_with_baselines
 
 __all__ = ["FOLDER", "reproduce"]
@@ -35,7 +37,9 @@ __all__ = ["FOLDER", "reproduce"]
 FOLDER = "reproduce"
 
 
-def reproduce(options: Options, record: str, progress: Progress, against: str = "") -> Reproduction:
+def reproduce(
+    options: Options, record: str, progress: Progress, against: str = "", *, trust: bool = False
+) -> Reproduction:
     """Measure the cells of a record or a run again, in the same environments and with the same settings.
 
     Args:
@@ -43,12 +47,16 @@ def reproduce(options: Options, record: str, progress: Progress, against: str = 
         record: a record's file, a run, or ``RUN/CELL`` with a cell or a glob over cells.
         progress: shows the work.
         against: an environment of the matrix that is measured in turns with that of the record; empty for none.
+        trust: measure a run that was not started here, too.
 
     Raises:
-        UsageError: there is no such record, or the environment of ``against`` does not exist.
+        UsageError: there is no such record, its run was not started here and is not trusted, or the environment of
+            ``against`` does not exist.
         RunnerError: an environment can neither be restored nor built again; or measuring failed.
     """
     stored = find_stored(options.reports, record)
+    command = f"runner reproduce {shlex.quote(record)} --trust"
+    require_trust(stored.run, stored.header, tuple(stored.environments), command, progress.note, trust=trust)
     context = _context(options, stored, progress)
     for note in context.notes:
         progress.note(note)

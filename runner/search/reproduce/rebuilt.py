@@ -12,7 +12,7 @@ from runner.core.files import read_bounded, write_whole
 from runner.core.json import parse_object
 from runner.core.model import Provisioned, Spec
 from runner.core.progress import Progress
-from runner.core.variables import content_digest
+from runner.core.variables import content_digest, refused_variable
 from runner.search.reproduce.stored import Stored
 from runner.session.context import Context
 from runner.session.execution.header import stored_lock
@@ -60,7 +60,15 @@ def _rebuilt(name: str, facts: Mapping[str, Any], stored: Stored, context: Conte
     is_same = ready.digest == content_digest(digest)
     same = "with the same digest" if is_same else f"with another digest, {ready.digest[:19]}"
     progress.note(f"{name}: built again from the lock of run {stored.run.id}, {same}")
-    return replace(ready, variables=facts.get("env") or {})
+    return replace(ready, variables=_variables(name, facts, stored))
+
+
+def _variables(name: str, facts: Mapping[str, Any], stored: Stored) -> Mapping[str, str]:
+    """Return the variables that an environment had; raises RunnerError where no user can set one of them."""
+    variables: Mapping[str, str] = facts.get("env") or {}
+    if reason := refused_variable(variables):
+        raise _gone(name, stored, f"the run sets the variable {reason}")
+    return variables
 
 
 def _spec(name: str, facts: Mapping[str, Any], stored: Stored) -> Spec:

@@ -16,6 +16,7 @@ from runner.plan.document import fingerprint, plan_document
 from runner.session.preparation import RunOrigin, RunSettings
 from runner.store.header import RunHeader, header_of
 from runner.store.run import Run
+from runner.store.started import note_started
 
 LOCKS = "locks"
 """The folder of what each environment of a run was installed from: ``locks/<environment>.txt``."""
@@ -71,9 +72,11 @@ def start_run(
         executor=origin.executor,
     )
     name = origin.night or datetime.now(UTC)
-    return Run.create(
+    run = Run.create(
         settings.reports, document, cases, machine.describe(gpus), header.event(), name, plan.models.values()
     )
+    note_started(run)
+    return run
 
 
 def stored_lock(run: Path, environment: str) -> Path:

@@ -21,11 +21,13 @@ from runner.plan.document import read_plan
 from runner.plan.specs import specs, with_locks
 from runner.session.context import Context, setup
 from runner.session.execution.costs import measured_seconds
+from runner.session.execution.failures import run_name
 from runner.session.execution.header import check_machine, check_program, read_header
 from runner.session.options import Options
 from runner.session.preparation import Prepared, RunSettings
 from runner.session.results import find_run
 from runner.session.stored_options import of_stored_plan
+from runner.session.trust import require_trust
 from runner.store.damage import DamagedRecord
 from runner.store.header import RunHeader
 from runner.store.journal import Journal
@@ -35,18 +37,21 @@ START_NEW = "`runner run` starts a new run"
 
 
 @contextmanager
-def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Context, Prepared, Run]]:
+def resumed(
+    options: Options, say: Callable[[str], None], *, trust: bool = False
+) -> Iterator[tuple[Context, Prepared, Run]]:
     """Yield the context and the plan of a run that continues; the run is locked against other processes meanwhile.
 
     Args:
         options: what the user typed; the one selector is the run. Without it, the newest unfinished run that no other
             process is running is resumed.
         say: takes sentences that the user should read first.
+        trust: resume a run that was not started here, too.
 
     Raises:
         NothingSelectedError: no run is unfinished, or the named run is finished.
-        UsageError: another process is running it, something has changed since it started, or an option was typed that
-            the run decides.
+        UsageError: it was not started here and is not trusted, another process is running it, something has changed
+            since it started, or an option was typed that the run decides.
         RecordError: the run cannot be read.
     """
     check_options(options)
@@ -63,6 +68,8 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
             hint = f"`runner run --resume {run.id} --executor {header.executor}`"
             raise UsageError(Problem(f"run {run.id} is measured by the hosts of {header.executor}", hint=hint))
         plan = stored_plan(run, journal, header, say)
+        command = f"runner run --resume {run_name(run)} --trust"
+        require_trust(run, header, tuple(plan.frameworks), command, say, trust=trust)
         context = setup(of_stored_plan(header, tuple(plan.frameworks), options))
         context = replace(context, settings=with_header(context.settings, header))
         plan = replace(plan, devices=max(1, len(context.gpus)))

@@ -126,7 +126,7 @@ def _first_good_runs(
 def _measured_in(run: Run, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Baseline]]:
     """Yield what a run measured of some cells."""
     results, journal = dataset.load_dataset(run), run.journal()
-    sides = {name: side_of_run(results, journal, name) for name in {cell.environment for cell in cells}}
+    sides = {name: side_of_run(run, results, journal, name) for name in {cell.environment for cell in cells}}
     for cell in cells:
         if cell in sides[cell.environment].side.measured:
             yield cell, sides[cell.environment]

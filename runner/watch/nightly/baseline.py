@@ -21,6 +21,7 @@ from runner.core.model.cells import environment_of, is_control
 from runner.nights.anchors_file import device_of
 from runner.store.journal import Journal
 from runner.store.run import Run, runs
+from runner.store.started import is_started_here
 
 MAX_RUNS_READ = 20  # runs whose records are read, the newest first
 
@@ -34,12 +35,19 @@ class Baseline:
         side: what the run measured in the environment.
         digest: what pinned the environment's content then; empty where the run did not record it.
         facts: what the run recorded about the environment.
+        started_here: this user has started the run in its folder, so that its variables may be set again.
     """
 
     run: str
     side: Side
     digest: str
     facts: Mapping[str, Any]
+    started_here: bool = False
+
+    @property
+    def may_start(self) -> bool:
+        """Whether the environment may be started again: with variables of a run that somebody sent, it may not."""
+        return self.started_here or not self.facts.get("env")
 
 
 @dataclass(slots=True)
@@ -133,7 +141,7 @@ def _add_run(
     results = dataset.load_dataset(earlier)
     baselines.notes += [f"run {earlier.id}: {sentence}" for sentence in results.warnings]
     environments = {cell.environment for cell in without_baseline}
-    baseline_of = {name: side_of_run(results, journal, name) for name in environments}
+    baseline_of = {name: side_of_run(earlier, results, journal, name) for name in environments}
     gpus = gpu_of_case(results)
     for cell in without_baseline:
         baseline = baseline_of[cell.environment]
@@ -157,13 +165,14 @@ def same_circumstances(journal: Journal, header: Mapping[str, Any]) -> bool:
     return journal.ended == "done" and bool(then & tonight) and same_kind
 
 
-def side_of_run(results: Dataset, journal: Journal, environment: str) -> Baseline:
-    """Return what a run measured in an environment."""
+def side_of_run(run: Run, results: Dataset, journal: Journal, environment: str) -> Baseline:
+    """Return what a run, whose results and journal these are, measured in an environment."""
     return Baseline(
         run=results.run,
         side=environment_side(results, environment),
         digest=str(journal.header.get("digests", {}).get(environment, "")),
         facts=results.environments.get(environment, {}),
+        started_here=is_started_here(run),
     )
 
 

@@ -130,7 +130,9 @@ class Confirmation:
         gone: list[NightCandidate] = []
         for group in groups_by_environment(candidates):
             environment, baseline = group[0].cell.environment, group[0].baseline
-            earlier = restored(self.context.backend, environment, baseline.digest, baseline.facts)
+            earlier = None
+            if baseline.may_start:
+                earlier = restored(self.context.backend, environment, baseline.digest, baseline.facts)
             if earlier is None:
                 gone += group
             else:

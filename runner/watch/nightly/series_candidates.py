@@ -141,7 +141,7 @@ def measured_before(
         if not same_circumstances(journal, header):
             continue
         for cell in by_run[name]:
-            baseline = side_of_run(results, journal, cell.environment)
+            baseline = side_of_run(stored[name], results, journal, cell.environment)
             if cell in baseline.side.measured:
                 baselines[cell] = baseline
     return baselines

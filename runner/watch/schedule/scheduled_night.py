@@ -45,15 +45,20 @@ class ScheduledNight:
     environ: Mapping[str, str]
 
     @property
+    def _program(self) -> tuple[str, ...]:
+        """How the runner starts: without modules of the working folder, whatever is checked out there."""
+        return (self.python, "-P", "-m", "runner")
+
+    @property
     def command(self) -> tuple[str, ...]:
         """The command, as a list of words."""
-        return (self.python, "-m", "runner", "nightly", *self.words)
+        return (*self._program, "nightly", *self.words)
 
     @property
     def if_missed(self) -> tuple[str, ...]:
         """The command that measures a night only if the last one was missed."""
         hour, minute = self.at
-        return (self.python, "-m", "runner", "nightly", "--if-missed", f"{hour:02}:{minute:02}", *self.words)
+        return (*self._program, "nightly", "--if-missed", f"{hour:02}:{minute:02}", *self.words)
 
     @property
     def names_reports(self) -> bool:
@@ -63,7 +68,7 @@ class ScheduledNight:
     @property
     def after(self) -> tuple[str, ...]:
         """The command that runs after the night, however it ended."""
-        return (self.python, "-m", "runner", "clocks", "reset")
+        return (*self._program, "clocks", "reset")
 
     @property
     def name(self) -> str:

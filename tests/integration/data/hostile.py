@@ -23,10 +23,10 @@ def repeat(data: bytes, times: int = 1 << 60, stream: int = 1) -> None:
         write(data, stream)
 
 
-def hello() -> int:
-    """Read the harness and the first request; return the number of the request."""
+def hello() -> str:
+    """Read the harness and the first request; return the id of the request."""
     sys.stdin.buffer.read(int(sys.stdin.buffer.readline()))
-    return int(json.loads(sys.stdin.buffer.readline())["id"])
+    return str(json.loads(sys.stdin.buffer.readline())["id"])
 
 
 def reply(**fields: object) -> None:
@@ -56,7 +56,7 @@ def numbers() -> None:
     """Answer with three million numbers in a line."""
     number = hello()
     values = b",".join([b"0.123456789"] * 1000)
-    write(b'{"id": %d, "status": "ok", "seconds": [' % number)
+    write(f'{{"id": "{number}", "status": "ok", "seconds": ['.encode())
     repeat(values + b",", 3000)
     write(b"0.1]}\n")
 

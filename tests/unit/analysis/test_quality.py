@@ -333,3 +333,9 @@ def test_variables_that_are_set_too_late_are_named_with_the_key_to_use(tmp_path:
         'write env: {OMP_WAIT_POLICY: "...", XLA_FLAGS: "..."} in the environment torch-2.x, '
         "or add --env OMP_WAIT_POLICY=... --env XLA_FLAGS=..."
     )
+
+
+def test_what_a_server_has_seen_of_a_network_is_a_doubt(tmp_path: Path) -> None:
+    facts = [{}, {"conduct": ["it left", "it computed"]}, {"conduct": ["it left"]}]
+    issue = planted(tmp_path, [samples(number) for number in range(3)], facts)
+    assert (issue.code, issue.serious, issue.sentence) == ("conduct", True, "it left; it computed")

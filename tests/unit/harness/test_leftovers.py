@@ -1,5 +1,6 @@
 """What a child leaves is removed, whatever it looks like; what was there before stays."""
 
+import mmap
 import os
 import signal
 from pathlib import Path
@@ -41,6 +42,43 @@ def test_what_appeared_since_goes_and_what_was_there_before_stays(server: Path) 
     scratch.clear()
     assert tree(server) == before
     assert Path("/etc/passwd").exists()
+
+
+def test_what_was_there_and_was_changed_goes_too(server: Path) -> None:
+    settings, large, link = server / "keras" / "keras.json", server / "large", server / "link"
+    large.write_bytes(bytes(leftovers.HASHED_BYTES + 1))
+    link.symlink_to("keras")
+    (server / "same").write_text("same")
+    scratch = leftovers.Scratch([str(server)])
+    with settings.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:  # as in tmpfs, its time may not change
+        mapped[:] = b"[]"
+    os.utime(settings, ns=(settings.stat().st_atime_ns, 1))
+    large.write_bytes(bytes(leftovers.HASHED_BYTES) + b"1")
+    link.unlink()
+    link.symlink_to("/etc")
+    scratch.clear()
+    assert tree(server) == {"keras", "harness.zip", "same"}
+
+
+def test_a_file_that_was_accepted_stays(server: Path) -> None:
+    path = server / "reference.arrays"
+    path.touch()
+    scratch = leftovers.Scratch([str(server)])
+    path.write_bytes(b"arrays")
+    scratch.accept(str(path))
+    scratch.clear()
+    assert path.read_bytes() == b"arrays"
+
+
+def test_a_folder_in_the_place_of_the_servers_is_left_alone(server: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "data").touch()
+    scratch = leftovers.Scratch([str(server)])
+    server.rename(tmp_path / "moved")
+    server.symlink_to(victim)
+    scratch.clear()
+    assert (victim / "data").exists()
 
 
 def test_without_folders_of_the_server_only_the_child_s_folder_goes(server: Path) -> None:

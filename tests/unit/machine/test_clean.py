@@ -5,6 +5,7 @@ import tempfile
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -455,6 +456,25 @@ def test_volumes_go_with_their_image() -> None:
     assert names == {cache_volume(ids["goes"], "cpu"), cache_volume(ids["gone"], "cpu")}
     everything = {name for name in reasons(engine, tags, everything=True) if "cache" in name}
     assert everything == names | {cache_volume(ids["stays"], "cpu")}
+
+
+def test_volumes_of_users_networks_go_after_a_week() -> None:
+    ids = {"stays": f"sha256:{'a' * 64}"}
+    days = {"new": 1, "old": 8, "unknown": None}
+    volumes: list[dict[str, Any]] = [
+        {
+            "Name": cache_volume(ids["stays"], "cpu", name),
+            "Labels": {CACHE: "np"},
+            "UsageData": {"RefCount": 0, "Size": 50},
+            "CreatedAt": None if age is None else (datetime.now(UTC) - timedelta(days=age)).isoformat(),
+        }
+        for name, age in days.items()
+    ]
+    old = datetime.now(UTC) - timedelta(days=100)
+    volumes.append({**volumes[0], "Name": cache_volume(ids["stays"], "cpu"), "CreatedAt": old.isoformat()})
+    engine = Engine([{**image(1, "matrix-runner/np:current", "np"), "Id": ids["stays"]}], volumes)
+    (name,) = reasons(engine, {"np": {"matrix-runner/np:current"}})
+    assert name == cache_volume(ids["stays"], "cpu", "old")
 
 
 def test_containers_of_dead_runners_alone() -> None:

@@ -149,7 +149,7 @@ def test_cold_cells_have_indices_and_seconds(cold: object) -> None:
 
 
 def test_only_a_request_with_turns_is_answered_by_one() -> None:
-    turn = {"id": 3, "reply": "turn", "stage": "built"}
+    turn = {"id": "3", "reply": "turn", "stage": "built"}
     assert replies.check(turn, "measure", turns=True) == turn
     with pytest.raises(ValueError, match="reply = 'turn', expected 'result'"):
         replies.check(turn, "measure")
@@ -162,7 +162,7 @@ def test_only_a_request_with_turns_is_answered_by_one() -> None:
     [{"calls": -1}, {"calls": 1.5}, {"batch": 0}, {"batch": 1001}, {"step": 0.0}, {"step": 1e9}, {"step": math.nan}],
 )
 def test_the_pace_of_a_child_is_one_that_can_be_planned_with(changes: dict[str, float]) -> None:
-    warm = {"id": 3, "reply": "turn", "stage": "warm", "pace": {"calls": 30, "batch": 1, "step": 0.001}}
+    warm = {"id": "3", "reply": "turn", "stage": "warm", "pace": {"calls": 30, "batch": 1, "step": 0.001}}
     assert replies.check(warm, "measure", turns=True) == warm
     with pytest.raises(ValueError, match=r"^pace"):
         replies.check({**warm, "pace": {**warm["pace"], **changes}}, "measure", turns=True)  # type: ignore[dict-item]

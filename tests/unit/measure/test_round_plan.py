@@ -59,6 +59,17 @@ def test_an_even_round_reverses_the_order_of_the_round_before(group: int) -> Non
     assert len({str(cells) for cells in cells_by_round[::2]}) > 3
 
 
+def test_networks_of_users_come_together_last_in_one_round_and_first_in_the_next() -> None:
+    blocks = [block(*cells("a/x", "b/x", case=f"c{number}")) for number in range(6)]
+    of_users = {each.case_id for each in blocks[::2]}
+    blocks = [replace(each, spec={"family": "model"}) if each.case_id in of_users else each for each in blocks]
+    order = RoundPlan(replace(plan(), blocks=tuple(blocks)), "ab", ("ab",))
+    selected = {cell for each in blocks for cell in each.cells}
+    for number in range(1, 9):
+        flags = [step.block.case_id in of_users for step in order.steps(Round(number), selected)]
+        assert flags == sorted(flags, reverse=number % 2 == 0)
+
+
 def controlled(rounds: int) -> Plan:
     """Return a plan of two cells and their plain-process controls."""
     of_two = (block(*FIRST[:2], plain(FIRST[0]), plain(FIRST[1])),)

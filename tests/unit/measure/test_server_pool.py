@@ -1,5 +1,6 @@
 """Rounds over fake servers: what is measured, how servers end, and that all of them are closed."""
 
+import contextlib
 import itertools
 from collections import Counter, deque
 from collections.abc import Generator
@@ -10,9 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.core.model import Block, CaseSkipped, GroupsFormed, Outcome
+from runner.core.model import (
+    Block,
+    CaseSkipped,
+    GroupsFormed,
+    Limits,
+    Measurement,
+    ModelFiles,
+    Outcome,
+    Plan,
+    Provisioned,
+)
 from runner.core.model.cells import is_plain, plain
-from runner.measure.server_pool import admit
+from runner.measure.server_pool import ServerPool, admit, networks_of
 from runner.measure.server_start import HELLO_SECONDS
 from runner.measure.session import GRACE, SILENCE
 from tests.support.fake_servers import CASE, GB, FakeBackend, block, cells, events, outcomes
@@ -33,6 +44,19 @@ def orders(measured: list[Outcome]) -> list[list[str]]:
 def ends(measured: list[Outcome], name: str) -> list[str]:
     """Return the status or the failure class of one cell, round by round."""
     return [outcome.reply.get("class") or outcome.reply["status"] for outcome in measured if short_id(outcome) == name]
+
+
+def pool_plan(*blocks: Block) -> Plan:
+    """Return a plan of some blocks."""
+    names = {name: "torch" for each in blocks for name in each.environments}
+    measurement = Measurement(rounds=1, restart=100)
+    return Plan(device="cpu", backend="fake", measurement=measurement, cells=(), blocks=blocks, frameworks=names)
+
+
+def ready_of(*names: str) -> dict[str, Provisioned]:
+    """Return environments that were built."""
+    built = {"framework": "torch", "handle": "h", "digest": "d", "seconds": 0.0, "cached": True}
+    return {name: Provisioned(environment=name, **built) for name in names}  # type: ignore[arg-type]
 
 
 def all_closed(backend: FakeBackend) -> bool:
@@ -84,8 +108,9 @@ def test_requests_to_a_server() -> None:
         (server,) = backend.opened
         requests = [request for request in server.requests if request["op"] != "go"]
         assert [request["op"] for request in requests] == ["hello", "reference", "measure", "measure"]
-        assert [request["id"] for request in requests] == [1, 2, 3, 4]
-        assert [request["id"] for request in server.requests if request["op"] == "go"] == [3] * 5 + [4] * 5
+        ids = [request["id"] for request in requests]
+        assert len(set(ids)) == 4
+        assert [request["id"] for request in server.requests if request["op"] == "go"] == [ids[2]] * 5 + [ids[3]] * 5
         hello, reference, first, second = requests
         assert (hello["framework"], hello["threads"], hello["device"]) == ("torch", 3, "cpu")
         assert (reference["loss"], reference["digest"], reference["key"]) == ([1.0], "d", first["key"])
@@ -99,7 +124,37 @@ def test_requests_to_a_server() -> None:
         }
         fresh = {"already_verified": False, "turns": True, "process": "fork"}
         assert {name: first[name] for name in first if name not in {"id", "key"}} == shared | of_cell | fresh
-        assert {**second, "id": 3} == {**first, "already_verified": True}
+        assert {**second, "id": ids[2]} == {**first, "already_verified": True}
+
+
+def test_servers_of_users_networks_measure_nothing_else() -> None:
+    backend, builtin = FakeBackend(), block(*cells("a/x"))
+    of_user = replace(builtin, spec={"family": "model", "files": "sha256:1"})
+    files = ModelFiles.of("net.py", {"net.py": b"class Torch: pass"})
+    plan = replace(pool_plan(builtin, of_user), models={files.digest: files})
+    with contextlib.closing(ServerPool(plan, ready_of("a"), backend, Limits(memory=GB), print)) as pool:
+        opened = []
+        for served in (builtin, builtin, of_user, of_user, None):
+            pool.serve(served)
+            session = pool.session("a")
+            assert session is not None
+            opened.append((session.name, session.networks, pool.cache(pool.ready["a"])))
+    (first, second, third), identity = sorted({*opened}), networks_of(plan)
+    assert opened == [first, first, second, second, third]
+    assert [first[1:], second[1:], third[1:]] == [
+        ("", "/cache/a"),
+        (identity, f"/cache/a/networks-{identity}"),
+        ("", "/cache/a"),
+    ]
+    assert all_closed(backend)
+
+
+def test_a_plan_of_networks_alone_starts_their_servers_at_once() -> None:
+    of_user = replace(block(*cells("a/x")), spec={"family": "model", "files": "sha256:1"})
+    files = ModelFiles.of("net.py", {"net.py": b""})
+    plan = replace(pool_plan(of_user), models={files.digest: files})
+    with contextlib.closing(ServerPool(plan, ready_of("a"), FakeBackend(), Limits(memory=GB), print)) as pool:
+        assert pool.tenant == networks_of(plan) != ""
 
 
 def test_a_plain_process_is_asked_for_a_time_alone() -> None:

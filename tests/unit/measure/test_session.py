@@ -10,26 +10,33 @@ import pytest
 
 from runner.harness import protocol
 from runner.measure.session import EXTRA_TURNS, Session
+from tests.support.cases import TINY
+from tests.support.fake_servers import VERIFIED
 
-REQUEST = {"key": "k", "phase": "train", "timeout": 5.0, "seconds": 0.1, "turns": True}
-OK = {"status": "ok", "seconds": [0.5]}
+REQUEST = {"key": "k", "case": TINY, "phase": "train", "timeout": 5.0, "seconds": 0.1, "turns": True}
+OK = {"status": "ok", "seconds": [0.5], **VERIFIED}
 
 
 class Scripted:
     """A Channel that answers each request with the next messages; an exception is raised instead."""
 
     def __init__(self, *answers: Any) -> None:
-        """Take the answers, in order."""
+        """Take the answers, in order: fields, a line, or several lines."""
         self.answers = deque(answers)
         self.lines = deque[bytes]()
         self.timeouts: list[float] = []
         self.closed = False
+        self.discarded = 0
+        self.requests: list[dict[str, Any]] = []
 
     def send(self, data: bytes) -> None:
         """See Channel."""
         request = protocol.decode(data)
+        self.requests.append(request)
         answer = {"status": "ok"} if request["op"] == "reference" else self.answers.popleft()
-        if isinstance(answer, bytes):
+        if isinstance(answer, list):
+            self.lines.extend(answer)
+        elif isinstance(answer, bytes):
             self.lines.append(answer)
         else:
             self.lines.append(protocol.encode({"id": request["id"], "reply": "result", **answer}))
@@ -38,6 +45,11 @@ class Scripted:
         """See Channel."""
         self.timeouts.append(timeout)
         return self.lines.popleft() if self.lines else None
+
+    def discard(self) -> None:
+        """See Channel."""
+        self.discarded += len(self.lines)
+        self.lines.clear()
 
     def words(self) -> str:
         """See Channel."""
@@ -101,8 +113,7 @@ def test_all_turns_of_a_request_share_its_time() -> None:
 
 def test_heartbeats_do_not_move_the_deadline() -> None:
     clock = itertools.count(0.0, 1.0)
-    channel = Scripted({})
-    channel.lines.extend([b'{"reply": "heartbeat"}'] * 1000)
+    channel = Scripted([b'{"reply": "heartbeat"}'] * 1000)
     reply = Session(channel, "a#1", lambda: next(clock)).hello("numpy", 1, "cpu", 70.0)
     assert (reply["class"], reply["reason"]) == ("timeout", "the harness server sent no result within 100 s")
     assert len(channel.lines) > 800
@@ -117,13 +128,34 @@ def test_a_turn_that_was_not_offered_is_a_crash() -> None:
 
 
 def test_replies_to_other_requests_are_ignored() -> None:
-    channel = Scripted(b'{"id": 99, "seconds": 5}')
-    channel.lines.extend([b'{"reply": "heartbeat"}', b'{"id": null}', b'{"id": [1]}'])
+    others = [b'{"id": 99, "seconds": 5}', b'{"reply": "heartbeat"}', b'{"id": null}', b'{"id": [1]}', b'{"id": 2}']
+    channel = Scripted(others)
     session = Session(channel, "a#1")
     reply = session.measure(dict(REQUEST), dict)
     assert reply["class"] == "crash"
     assert reply["reason"].startswith("it ended; last words: \\x00\\x1b[2Jxxx")
     assert len(reply["reason"]) == 500
+
+
+def test_what_comes_before_a_request_is_dropped_and_ids_cannot_be_guessed() -> None:
+    channel = Scripted(OK, OK)
+    session = Session(channel, "a#1")
+    session.measure(dict(REQUEST), dict)
+    forged = [protocol.encode({"id": number, "reply": "result", **OK, "seconds": [1e-6]}) for number in (1, 2, 3, 4, 5)]
+    channel.lines.extend(forged)
+    assert session.measure(dict(REQUEST), dict)["seconds"] == [0.5]
+    assert channel.discarded == len(forged)
+    ids = [request["id"] for request in channel.requests]
+    assert len(set(ids)) == len(ids) == 3
+    assert all(len(number) == 32 for number in ids)
+
+
+@pytest.mark.parametrize("missing", sorted(VERIFIED))
+def test_a_good_result_without_what_its_verification_found_is_a_crash(missing: str) -> None:
+    session, reply = measured({name: value for name, value in OK.items() if name != missing}, turns=False)
+    assert (reply["status"], reply["class"]) == ("failed", "crash")
+    assert reply["reason"] == f"the harness server sent that a cell is good, without {missing}"
+    assert not session.alive
 
 
 def test_a_hello_of_the_wrong_shape_is_a_failed_reply_and_leaves_no_facts() -> None:

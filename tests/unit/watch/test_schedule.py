@@ -56,11 +56,11 @@ def test_the_service_runs_this_installation_in_this_folder() -> None:
     service, timer = units.values()
     assert setting(service, "WorkingDirectory") == ["/srv/od d%%50 $x"]
     (command,) = setting(service, "ExecStart")
-    words = ["/opt/a b/python", "-m", "runner", "nightly", *ODD]
+    words = ["/opt/a b/python", "-P", "-m", "runner", "nightly", *ODD]
     assert [word.replace("$$", "$") for word in read_back(command)] == words
     assert "$$HOME" in command
     assert [read_back(line) for line in setting(service, "ExecStopPost")] == [
-        ["/opt/a b/python", "-m", "runner", "clocks", "reset"]
+        ["/opt/a b/python", "-P", "-m", "runner", "clocks", "reset"]
     ]
     settings = [read_back(line) for line in setting(service, "Environment")]
     assert settings == [["PATH=/bin:/a b"], ["DOCKER_HOST=unix:///a%b"]]
@@ -80,7 +80,7 @@ def test_the_line_of_a_crontab_is_read_back() -> None:
     assert if_missed.startswith("35 * * * * ")
     start = [
         *("cd", "/srv/od d%50 $x", "&&", "exec", "env", "PATH=/bin:/a%b"),
-        *("/opt/a b/python", "-m", "runner", "nightly"),
+        *("/opt/a b/python", "-P", "-m", "runner", "nightly"),
     ]
     assert shlex.split(as_cron(line)) == [*start, *words]
     assert shlex.split(as_cron(if_missed)) == [*start, "--if-missed", "02:05", *words]
@@ -186,7 +186,7 @@ def test_a_workflow_of_github_runs_the_command_and_no_expression_of_an_option() 
     assert measure["env"]["MATRIX_RUNNER_ALERTS"] == "${{ secrets.MATRIX_RUNNER_ALERTS }}"
     command = measure["run"].replace("${{ '${{' }}", "${{")  # as GitHub evaluates it
     reports = "$HOME/.local/share/matrix-runner/matrix-runner-od-d-50-x/reports"
-    assert shlex.split(command) == ["/opt/a b/python", "-m", "runner", "nightly", *words, "--reports", reports]
+    assert shlex.split(command) == ["/opt/a b/python", "-P", "-m", "runner", "nightly", *words, "--reports", reports]
     assert (reset["if"], shlex.split(reset["run"])[-2:]) == ("always()", ["clocks", "reset"])
 
 
@@ -196,6 +196,6 @@ def test_a_job_of_gitlab_runs_the_command_when_its_schedule_says_so() -> None:
     assert nightly["rules"] == [{"if": '$CI_PIPELINE_SOURCE == "schedule"'}]
     assert nightly["resource_group"] == "matrix-runner-od-d-50-x"
     (command,), (after,) = nightly["script"], nightly["after_script"]
-    assert shlex.split(command) == ["/opt/a b/python", "-m", "runner", "nightly", "--reports=/srv/reports"]
+    assert shlex.split(command) == ["/opt/a b/python", "-P", "-m", "runner", "nightly", "--reports=/srv/reports"]
     assert after.endswith("clocks reset\n")
     assert "Pipeline schedules): 5 2 * * *" in text

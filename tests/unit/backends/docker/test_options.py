@@ -73,7 +73,8 @@ def test_container_gets_its_cache_and_nothing_else() -> None:
         "security_opt": ["no-new-privileges"],
         "user": "1000:1000",
         "pids_limit": 2048,
-        "init": True,
+        "init": False,
+        "stop_signal": "SIGKILL",
         "healthcheck": {"test": ["NONE"]},
         "dns": ["127.0.0.1"],
         "dns_search": ["."],
@@ -140,6 +141,14 @@ def test_several_gpus_are_requested_each_and_share_a_cache_volume() -> None:
     assert re.fullmatch(r"matrix-runner-cache-0{12}-several-[0-9a-f]{8}", options.cache_volume("0" * 64, several))
     assert visible(container(several)) == (several, several)
     assert visible(container(several, "cdi")) == (several, "void")
+
+
+def test_networks_of_users_have_a_cache_volume_of_their_own() -> None:
+    limits = Limits(memory=8 << 30, networks="0123456789ab")
+    spec = options.Container(name="n", image=IMAGE, python="python3", limits=limits, owner="h:b:1:2")
+    (name,) = spec.options()["volumes"]
+    assert name == options.cache_volume(IMAGE, "cpu", "0123456789ab") != options.cache_volume(IMAGE, "cpu")
+    assert options.volume_image(name) == options.volume_image(options.cache_volume(IMAGE, "cpu"))
 
 
 def test_container_of_wsl_requests_all_gpus() -> None:

@@ -130,6 +130,7 @@ def verified(folder: Path, methods: str, release: type = Framework, phase: str =
     blob.write(path, groups)
     files = SimpleNamespace(load=lambda: module(methods, second=not how.get("is_base")))
     reference = {"facts": facts, "arrays": blob.index(groups), "base": "np-a", "path": path, "files": files}
+    reference["content"] = blob.content(path)
     request = {"case": CASE, "phase": phase, "device": "cpu", "precision": "fp32", "check_steps": True, **how}
     trial: Any = _trial(release, request, reference)
     program, facts_of_cell = trial.build_verified(CASE)

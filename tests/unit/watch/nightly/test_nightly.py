@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from runner.analysis import dataset
+from runner.analysis.compare.pairing import Side
 from runner.analysis.comparison_model import Comparison, Row, Verdict
 from runner.backends import restored
 from runner.backends.venv import VenvBackend
@@ -19,6 +20,7 @@ from runner.nights.night_files import nights_folder, write_night
 from runner.plan.pairs import MAX_ROUNDS_IN_TURNS
 from runner.store.run import Run
 from runner.watch.nightly import baseline
+from runner.watch.nightly.baseline import Baseline
 from runner.watch.nightly.confirmation import confirmation_plan
 from runner.watch.nightly.night_record import night_change, night_pair
 from runner.watch.nightly.text import night_text
@@ -374,6 +376,35 @@ def test_a_venv_of_an_earlier_run_is_found_by_its_digest(tmp_path: Path) -> None
         "numpy",
     )
     assert restored(backend, "np", "", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("environment", "digest", "facts"),
+    [
+        ("../reports/runs/20261120-104500-aaaa/x", "sha256:" + "ab" * 32, {}),
+        ("np", "sha256:../reports/x", {}),
+        ("np", "ab" * 32, {}),
+        ("np", "sha256:" + "ab" * 32, {"env": {"PATH": "/tmp"}}),
+        ("np", "sha256:" + "ab" * 32, {"env": {"A B": "1"}}),
+    ],
+)
+def test_a_stored_name_that_no_matrix_can_have_restores_nothing(
+    environment: str, digest: str, facts: dict[str, Any], tmp_path: Path
+) -> None:
+    backend = VenvBackend(tmp_path)
+    home = backend.home_of(environment, digest)
+    home.mkdir(parents=True, exist_ok=True)
+    (home / ".ready").touch()
+    assert restored(backend, environment, digest, facts) is None
+
+
+@pytest.mark.parametrize(
+    ("started_here", "variables", "may"), [(True, True, True), (False, True, False), (False, False, True)]
+)
+def test_variables_of_a_run_that_somebody_sent_are_not_set(*, started_here: bool, variables: bool, may: bool) -> None:
+    facts = {"env": {"LD_PRELOAD": "/tmp/x.so"}} if variables else {}
+    baseline = Baseline(run="r", side=Side(environment="np"), digest="d", facts=facts, started_here=started_here)
+    assert baseline.may_start is may
 
 
 def test_an_accepted_run_is_the_baseline_whatever_its_night_found(tmp_path: Path) -> None:
