@@ -25,8 +25,9 @@ from docker.errors import APIError, NotFound
 from runner.backends import harness_archive
 from runner.backends.docker.backend import DockerBackend, reachable
 from runner.backends.docker.channel import DockerChannel
+from runner.backends.docker.claims import forget_uses, uses_of
 from runner.backends.docker.cleanup import owner, unneeded_images_and_volumes
-from runner.backends.docker.options import OWNER, RUN, cache_volume
+from runner.backends.docker.options import OWNER, RUN, USE, cache_volume, short_id
 from runner.core.errors import EngineError, GpuError, InterruptedRunError, ProvisionError
 from runner.core.model import Limits, Provisioned, Spec
 from runner.harness import cases
@@ -504,10 +505,12 @@ def test_an_extended_environment_is_built_on_the_image_of_the_other(
         command = ["-c", "import six; print(open('/usr/local/share/lock.txt').read())"]
         assert client.containers.run(image.handle, command, entrypoint="python3", remove=True).decode() == f"{SIX}\n"
         assert client.images.get(image.handle).labels["io.matrix-runner.checkout"].endswith(f":{tmp_path.parent}")
-        assert len(list((tmp_path / "cache" / "uses").iterdir())) == 2
+        noted = uses_of(client.api.volumes(filters={"label": USE})["Volumes"])
+        assert all(len(noted[short_id(each.handle)]) == 1 for each in (below, image))
     finally:
-        client.api.remove_image(image.handle)
-        client.api.remove_image(below.handle)
+        for each in (image, below):
+            client.api.remove_image(each.handle)
+            forget_uses(client, each.handle)
 
 
 def test_what_was_added_and_cannot_be_imported_fails_the_build(client: docker.DockerClient, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def hostile(kind: str) -> Iterator[Registry]:
 
 
 def test_a_silent_registry_is_hung_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "SILENT_PULL_SECONDS", 2.0)
+    monkeypatch.setattr(build, "SILENT_SECONDS", 2.0)
     with hostile("silent") as registry:
         begin = time.monotonic()
         with pytest.raises(ProvisionError, match="no answer within 2 s: the registry is silent") as caught:

@@ -13,6 +13,7 @@ import docker
 from docker.errors import APIError
 
 from runner.backends.docker.backend import DockerBackend
+from runner.backends.docker.claims import forget_uses
 from runner.backends.docker.options import CACHE, ENVIRONMENT
 from runner.core.model import Provisioned, Spec
 from tests.support.image_registry import USER
@@ -107,13 +108,14 @@ def images_of(client: docker.DockerClient, name: str) -> list[Any]:
 
 
 def remove_images(client: docker.DockerClient, name: str) -> None:
-    """Remove all images and cache volumes of an environment."""
+    """Remove all images and cache volumes of an environment, and the notes of their uses."""
     for image in images_of(client, name):
         for volume in client.volumes.list(filters={"label": CACHE}):
             if str(image.id).removeprefix("sha256:")[:12] in str(volume.name):
                 volume.remove(force=True)
         with suppress(APIError):
             client.images.remove(str(image.id), force=True)
+        forget_uses(client, str(image.id))
 
 
 def log_in(project: Project, address: str, password: str | None) -> None:

@@ -25,8 +25,8 @@ from runner.core.text import REASON_LENGTH, printable
 NAME_HINT = "correct the name in the matrix, and try it with `docker image inspect`"
 NOTHING_LISTED = re.compile(r"\(from versions: (?:none)?\)")
 """What pip prints if it found no version of a package. A lock names versions that exist: the index is not reached."""
-SILENT_PULL_SECONDS = 60.0
-"""A pull without any progress ends after this time: an engine reports each megabyte that arrives or is unpacked."""
+SILENT_SECONDS = 300.0
+"""A pull or a push without any progress ends after this time."""
 _ENGINE_SECONDS = 3.0  # the engine has to remove the remains of a failed build
 
 
@@ -118,7 +118,7 @@ def pull(conversations: Conversations, name: str, say: Say) -> str:
         InterruptedRunError: the pull was cancelled.
     """
     progress = build_log.LayerProgress("pulling")
-    with cancellable(conversations, PULL_SHARE, silent=SILENT_PULL_SECONDS) as (client, memory):
+    with cancellable(conversations, PULL_SHARE, silent=SILENT_SECONDS) as (client, memory):
         say(f"pulling {name}")
         tag = None if "@" in name or repository(name) != name else "latest"
         try:
@@ -156,7 +156,7 @@ def _why(memory: MemoryWatch, error: BaseException | None = None) -> str:
         return _excess("pull", memory)
     if isinstance(error, APIError):
         return sentence(error)
-    return f"no answer within {SILENT_PULL_SECONDS:g} s: the registry is silent, or sends something without an end"
+    return f"no answer within {SILENT_SECONDS:g} s: the registry is silent, or sends something without an end"
 
 
 def _pull_failed(name: str, message: str) -> ProvisionError:

@@ -14,7 +14,7 @@ from docker.errors import APIError
 
 from runner.backends import Say
 from runner.backends.docker import build_log
-from runner.backends.docker.build import cancellable, pull, stop_if_cancelled
+from runner.backends.docker.build import SILENT_SECONDS, cancellable, pull, stop_if_cancelled
 from runner.backends.docker.client import FOREIGN, Conversations, connect, sentence
 from runner.backends.docker.image_names import image_table, is_pinned_image, repository
 from runner.backends.docker.options import Recipe
@@ -27,8 +27,6 @@ from runner.core.outages import is_passing_error
 from runner.core.paths import cache_folder
 from runner.core.text import REASON_LENGTH, printable
 
-SILENT_SECONDS = 300
-"""A push without any progress ends after this time."""
 HEADER = """\
 # The images that `runner build --push` has pushed: what an image was built from = the image. Hosts that have this file
 # pull these images instead of building their own. A line that nobody needs any more can be removed.
