@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.unit.search.reproduce.test_reproduce import NEW, OLD, run_in
 NAMES = ("torch-1.0", "torch-2.x", "torch-2.x@twin")
 
 
-def messages_of(run: Run, *, trust: bool, **changes: object) -> list[str]:
+def messages_of(run: Run, *, trust: bool, **changes: Any) -> list[str]:
     """Return what was said before anything starts."""
     header = replace(header_of(run.journal().header), **changes)
     lines: list[str] = []
