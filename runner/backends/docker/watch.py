@@ -15,7 +15,11 @@ from runner.core.units import disk_size
 
 CHECK_SECONDS = 0.5
 LOW_SHARE = 0.125
-"""While this part of the machine's memory is free, nothing is hung up."""
+"""While this part of the machine's memory is free, nothing is hung up.
+
+Docker 20.10 on two busy cores grew by 1.0 GB in 12 s while it read 256 MiB of a manifest, and by 21 MB while it pulled
+an image of 617 MB.
+"""
 PULL_SHARE = 0.5
 """A pull may take this part of the memory that is free when it starts."""
 BUILD_SHARE = 0.8
