@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,11 +15,10 @@ from tests.unit.search.reproduce.test_reproduce import NEW, OLD, run_in
 NAMES = ("torch-1.0", "torch-2.x", "torch-2.x@twin")
 
 
-def messages_of(run: Run, *, trust: bool, **changes: Any) -> list[str]:
+def messages_of(run: Run, *, trust: bool) -> list[str]:
     """Return what was said before anything starts."""
-    header = replace(header_of(run.journal().header), **changes)
     lines: list[str] = []
-    require_trust(run, header, NAMES, "runner reproduce X --trust", lines.append, trust=trust)
+    require_trust(run, header_of(run.journal().header), NAMES, "runner reproduce X --trust", lines.append, trust=trust)
     return lines
 
 
