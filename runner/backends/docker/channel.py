@@ -6,13 +6,13 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from docker.errors import NotFound
+from docker.errors import APIError
 from typing_extensions import override
 
 from runner.backends import Channel, harness_archive
 from runner.backends.docker.cache import CacheGuard, create_folder, create_volume
-from runner.backends.docker.cleanup import remove_container
-from runner.backends.docker.client import FOREIGN, connect, sentence, talking
+from runner.backends.docker.cleanup import is_gone, remove_container
+from runner.backends.docker.client import FOREIGN, connect, is_podman, sentence, talking
 from runner.backends.docker.options import CACHE_BYTES, Container, cache_volume, container_name, gpu_request
 from runner.backends.docker.streams import Streams, Wire
 from runner.backends.line_reader import Lines
@@ -28,6 +28,8 @@ QUIET_SECONDS = 3.0  # a server that measures sends a heartbeat every second
 ENDING_SECONDS = 3.0
 OOM_SECONDS = 5  # between the kernel's kill and the end of the container that it caused
 KILLED = 137
+DIED = ("die", "died")
+"""The event of a container's end: Podman 4.3 filters by its own name for it, and lists it by Docker's."""
 ATTACH = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
 
 
@@ -89,6 +91,7 @@ class DockerChannel(Channel):
             gpus=gpus,
             image_volumes=frozenset(config.get("Volumes") or ()),
             variables=ready.variables,
+            podman=is_podman(self._client),
         )
         volume = cache_volume(ready.handle, limits.device)
         create_volume(self._client, volume, ready.environment)
@@ -186,13 +189,15 @@ class DockerChannel(Channel):
     def _is_running(self) -> bool:
         try:
             return bool(self._client.api.inspect_container(self.name)["State"]["Running"])
-        except NotFound:
+        except APIError as error:
+            if not is_gone(error):
+                raise
             return False
 
     def _events(self) -> list[dict[str, Any]]:
         """Return the container's events up to now, by the clock of the engine."""
         query: dict[str, Any] = {"since": 1, "until": f"{_seconds(self._client.info()['SystemTime']):.3f}"}
-        query["filters"] = {"container": self.name, "event": ["oom", "die"]}
+        query["filters"] = {"container": self.name, "event": ["oom", *DIED]}
         return list(self._client.api.events(decode=True, **query))
 
     @override

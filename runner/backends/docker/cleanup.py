@@ -29,6 +29,8 @@ from runner.core.model import Leftover
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _LABEL_FIELDS = 4
 _NAME_KEYS = ("RepoTags", "RepoDigests")
+BEING_REMOVED = "container state improper"
+"""How Podman refuses with status 500 what Docker refuses with 409: the container is being removed already."""
 _PAUSE_SECONDS = 0.1
 _SETTLE_SECONDS = 1.0
 
@@ -95,10 +97,20 @@ def remove_container(client: docker.DockerClient, container: str) -> None:
     except NotFound:
         return
     except APIError as error:
-        if error.status_code != 409:  # 409: the engine is removing it
+        if is_gone(error):
+            return
+        if error.status_code != 409 and BEING_REMOVED not in str(error.explanation):
             raise
-    with suppress(NotFound):
+    try:
         client.api.wait(container, condition="removed", timeout=30)
+    except APIError as error:
+        if not is_gone(error):
+            raise
+
+
+def is_gone(error: APIError) -> bool:
+    """Return whether an engine has no such container; Podman says so with status 500 while it removes one."""
+    return isinstance(error, NotFound) or "no such container" in str(error.explanation)
 
 
 def _boot() -> str:

@@ -1,7 +1,7 @@
 """The connection to a container engine, and the one place that turns its exceptions into ours."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 
 import docker
@@ -12,6 +12,7 @@ from docker.errors import ContextException, DockerException, StreamParseError
 from runner.core.errors import EngineError, Problem, RunnerError
 from runner.core.text import printable
 
+OLDEST_API = "1.24"  # of those that the SDK speaks; asks for the newest that the engine speaks
 QUICK = 1.0
 PATIENT = 60
 MESSAGE_LENGTH = 1000  # characters of what an engine answers
@@ -34,14 +35,35 @@ def connect(timeout: float = PATIENT) -> docker.DockerClient:
     """
     with talking("no container engine answers", START_HINT):
         # The stubs say int; requests takes seconds with fractions.
-        return docker.from_env(timeout=timeout)  # type: ignore[arg-type]
+        client = docker.from_env(version=OLDEST_API, timeout=timeout)  # type: ignore[arg-type]
+        try:
+            version = _pinged(client).get("Api-Version")
+            client.api._version = version or client.version()["ApiVersion"]  # noqa: SLF001  another client connects again
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+
+def is_podman(client: docker.DockerClient) -> bool:
+    """Return whether the engine is Podman, by a header that it adds to an answer of Docker's."""
+    return "Libpod-API-Version" in _pinged(client)
+
+
+def _pinged(client: docker.DockerClient) -> Mapping[str, str]:
+    """Return the headers of an engine's shortest answer, which name the newest API that it speaks; none if it refuses.
+
+    The SDK asks for ``/version`` instead, for which Podman starts programs: 1.1 s on two cores of 2.8 GHz.
+    """
+    response = client.api.get(f"{client.api.base_url}/_ping", timeout=client.api.timeout)
+    return response.headers if response.ok else {}
 
 
 def reachable(timeout: float = QUICK) -> str | None:
-    """Return the version of the engine, None if none answers within ``timeout`` seconds."""
+    """Return the version of the engine's API, None if none answers within ``timeout`` seconds."""
     try:
         with closing(connect(timeout)) as client:
-            return str(client.version()["Version"])
+            return str(client.api.api_version)
     except (EngineError, *FOREIGN):
         return None
 

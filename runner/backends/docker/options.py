@@ -109,6 +109,7 @@ class Container:
         image_volumes: the folders that the image declares as volumes. The engine would store each on its disk,
             without a limit; the container gets an empty tmpfs at each path instead.
         variables: name -> value, those of the environment.
+        podman: the engine is Podman, see ``podman_tmpfs``.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Container:
     gpus: Request = "uuid"
     image_volumes: Collection[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    podman: bool = False
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of ``containers.create``."""
@@ -131,7 +133,7 @@ class Container:
             "labels": {RUN: self.limits.run, OWNER: self.owner},
             "environment": self._environment(),
             "device_requests": device_requests(self.limits.device, self.gpus),
-            "tmpfs": {**self._image_volumes(), **HARDENED["tmpfs"]},
+            "tmpfs": self._tmpfs(),
             # nocopy: what the image has in that folder stays out of the volume
             "volumes": {
                 cache_volume(self.image, self.limits.device): {"bind": str(CACHE_FOLDER.parent), "mode": "rw,nocopy"}
@@ -143,6 +145,10 @@ class Container:
             "auto_remove": True,
             "log_config": {"Type": "none"},
         }
+
+    def _tmpfs(self) -> dict[str, str]:
+        folders = {**self._image_volumes(), **HARDENED["tmpfs"]}
+        return {path: podman_tmpfs(text) for path, text in folders.items()} if self.podman else folders
 
     def _image_volumes(self) -> dict[str, str]:
         paths = {posixpath.normpath(path) for path in self.image_volumes} - {str(CACHE_FOLDER.parent)}
@@ -174,6 +180,19 @@ HARDENED: Mapping[str, Any] = {
     "dns_search": ["."],
     "use_config_proxy": False,  # the proxies of ~/.docker/config.json often hold passwords, and there is no network
 }
+
+
+def podman_tmpfs(options: str) -> str:
+    """Return the options of a tmpfs as Podman takes them: it gives a tmpfs no owner, and fills it from the image.
+
+    So the folder belongs to root there, and all of the container may write to it; the container has one user.
+    (``ProcessOptions`` of https://github.com/containers/podman, ``pkg/util/mount_opts.go``.)
+
+    >>> podman_tmpfs("rw,size=1g,mode=0700,uid=1000,gid=1000")
+    'rw,size=1g,mode=1777,notmpcopyup'
+    """
+    kept = [option for option in options.split(",") if not option.startswith(("uid=", "gid=", "mode="))]
+    return ",".join((*kept, "mode=1777", "notmpcopyup"))
 
 
 def container_name(run: str, environment: str) -> str:
