@@ -4,7 +4,7 @@ import io
 import shutil
 import tarfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import docker
 from docker.errors import APIError, NotFound
 
 from runner.backends.docker.client import FOREIGN
+from runner.backends.docker.image_names import BUILT, familiar
 from runner.backends.docker.options import CACHE, CACHE_BYTES, CACHE_FOLDER, USER
 from runner.core.units import disk_size
 
@@ -68,14 +69,36 @@ def disk_usage(client: docker.DockerClient, wait: Callable[[float], object] = ti
     """
     for _ in range(_USAGE_ATTEMPTS - 1):
         try:
-            usage: dict[str, Any] = client.df()
+            usage: dict[str, Any] = _as_of_docker(client, client.df())
         except APIError as error:
             if _COUNTING not in (error.explanation or ""):
                 raise
             wait(_USAGE_PAUSE)
         else:
             return usage
-    return dict(client.df())
+    return _as_of_docker(client, dict(client.df()))
+
+
+def _as_of_docker(client: docker.DockerClient, usage: dict[str, Any]) -> dict[str, Any]:
+    """Return an engine's usage as Docker describes it.
+
+    Podman lists images without the repository of their names, together with the layers of builds, and volumes without
+    their labels.
+    """
+    if all(str(image["Id"]).startswith("sha256:") for image in usage.get("Images") or []):
+        return usage
+    volumes = {volume["Name"]: volume["Labels"] for volume in client.api.volumes()["Volumes"] or []}
+    return {
+        **usage,
+        "Images": [_image_as_of_docker(image) for image in client.api.images()],
+        "Volumes": [{**volume, "Labels": volumes.get(volume["Name"])} for volume in usage["Volumes"] or []],
+    }
+
+
+def _image_as_of_docker(image: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an image with familiar names; Podman gives what it built a digest, too, as if a registry had it."""
+    tags, digests = ([familiar(name) for name in image[key] or []] for key in ("RepoTags", "RepoDigests"))
+    return {**image, "RepoTags": tags, "RepoDigests": [name for name in digests if not name.startswith(BUILT)]}
 
 
 def volume_bytes(client: docker.DockerClient, volume: str) -> int:

@@ -1,5 +1,6 @@
 """A harness server in a container; stdin, stdout and stderr share one attached socket of the engine."""
 
+import math
 import socket
 import time
 from contextlib import suppress
@@ -28,6 +29,7 @@ QUIET_SECONDS = 3.0  # a server that measures sends a heartbeat every second
 ENDING_SECONDS = 3.0
 OOM_SECONDS = 5  # between the kernel's kill and the end of the container that it caused
 KILLED = 137
+UNKNOWN_MEMORY = " (killed; Podman does not say whether it was out of memory)"
 DIED = ("die", "died")
 """The event of a container's end: Podman 4.3 filters by its own name for it, and lists it by Docker's."""
 ATTACH = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
@@ -61,6 +63,7 @@ class DockerChannel(Channel):
         self.name = container_name(limits.run, ready.environment)
         self._wire: Wire | None = None
         self._cache: CacheGuard | None = None
+        self._podman = False
         self._client = connect()
         try:
             with talking(f"cannot start a container for {ready.environment!r}"):
@@ -78,8 +81,9 @@ class DockerChannel(Channel):
 
     def _start(self, ready: Provisioned, limits: Limits, owner: str, cache_bytes: int) -> None:
         gpus: Request = "uuid"
+        self._podman = podman = is_podman(self._client)
         if limits.device != "cpu":
-            gpus = gpu_request(self._client.info(), limits.device, wsl=machine.is_wsl())
+            gpus = gpu_request(self._client.info(), limits.device, wsl=machine.is_wsl(), podman=podman)
         python = str(ready.facts.get("interpreter", "python3"))
         config = self._client.api.inspect_image(ready.handle).get("Config") or {}  # type: ignore[no-untyped-call]
         spec = Container(
@@ -91,7 +95,7 @@ class DockerChannel(Channel):
             gpus=gpus,
             image_volumes=frozenset(config.get("Volumes") or ()),
             variables=ready.variables,
-            podman=is_podman(self._client),
+            podman=podman,
         )
         volume = cache_volume(ready.handle, limits.device)
         create_volume(self._client, volume, ready.environment)
@@ -170,7 +174,8 @@ class DockerChannel(Channel):
             return "crash", f"the harness server closed its output, {state}; last words: {last}"
         if code == KILLED and out_of_memory:
             return "oom", "the kernel killed the harness server: its container was out of memory"
-        return "crash", f"the harness server's container ended with exit {code}; last words: {last}"
+        unknown = UNKNOWN_MEMORY if code == KILLED and self._podman else ""
+        return "crash", f"the harness server's container ended with exit {code}{unknown}; last words: {last}"
 
     def _exit(self) -> tuple[int | None, bool]:
         """Return the exit code, None if there is none yet, and whether memory ran out shortly before."""
@@ -195,8 +200,12 @@ class DockerChannel(Channel):
             return False
 
     def _events(self) -> list[dict[str, Any]]:
-        """Return the container's events up to now, by the clock of the engine."""
-        query: dict[str, Any] = {"since": 1, "until": f"{_seconds(self._client.info()['SystemTime']):.3f}"}
+        """Return the container's events up to now, by the clock of the engine.
+
+        Podman lists none up to a time that has passed, so it waits for the second to end.
+        """
+        now = _seconds(self._client.info()["SystemTime"])
+        query: dict[str, Any] = {"since": 1, "until": f"{math.floor(now) + 1}" if self._podman else f"{now:.3f}"}
         query["filters"] = {"container": self.name, "event": ["oom", *DIED]}
         return list(self._client.api.events(decode=True, **query))
 

@@ -133,6 +133,7 @@ class Container:
             "labels": {RUN: self.limits.run, OWNER: self.owner},
             "environment": self._environment(),
             "device_requests": device_requests(self.limits.device, self.gpus),
+            **({"devices": podman_devices(self.limits.device)} if self.gpus == "device" else {}),
             "tmpfs": self._tmpfs(),
             # nocopy: what the image has in that folder stays out of the volume
             "volumes": {
@@ -211,14 +212,17 @@ def volume_image(volume: str) -> str:
     return volume.removeprefix("matrix-runner-cache-").partition("-")[0]
 
 
-def gpu_request(info: Mapping[str, Any], device: str, *, wsl: bool) -> Request:
+def gpu_request(info: Mapping[str, Any], device: str, *, wsl: bool, podman: bool = False) -> Request:
     """Return how to ask an engine for GPUs.
 
     Args:
         info: what the engine says of itself.
         device: ``cpu``, or UUIDs with commas between them.
         wsl: this machine is WSL 2, where NVIDIA's container toolkit only knows all GPUs together, as a CDI device, too.
+        podman: the engine is Podman, which ignores a DeviceRequest.
     """
+    if podman:
+        return "device"
     if wsl:
         return "all"
     return "cdi" if device != "cpu" and has_cdi(info, device) else "uuid"
@@ -226,7 +230,7 @@ def gpu_request(info: Mapping[str, Any], device: str, *, wsl: bool) -> Request:
 
 def device_requests(device: str, request: Request) -> list[DeviceRequest]:
     """Return the request for GPUs, given by their UUIDs with commas between them; no request for ``cpu``."""
-    if device == "cpu":
+    if device == "cpu" or request == "device":
         return []
     names = device.split(",")
     if request == "all":
@@ -234,6 +238,11 @@ def device_requests(device: str, request: Request) -> list[DeviceRequest]:
     if request == "cdi":
         return [DeviceRequest(driver="cdi", device_ids=[cdi_name(name) for name in names])]
     return [DeviceRequest(device_ids=names, capabilities=[["gpu"]])]
+
+
+def podman_devices(device: str) -> list[dict[str, str]]:
+    """Return GPUs, given by their UUIDs with commas between them, as Podman takes them; none for ``cpu``."""
+    return [] if device == "cpu" else [{"PathOnHost": cdi_name(name)} for name in device.split(",")]
 
 
 def cdi_name(device: str) -> str:
