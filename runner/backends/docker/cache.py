@@ -19,6 +19,9 @@ from runner.core.units import disk_size
 
 _DISK_SHARE = 2  # a server may fill one part in so many of what is free on the disk
 _CHECK_SECONDS = 1.0
+_ARCHIVE_BYTES = 3 * tarfile.BLOCKSIZE
+"""Of a tar archive with one folder: its entry, and two blocks of zeros. Podman stops reading there, and refuses an
+archive that goes on, as tarfile's do, unless all of it arrives at once."""
 _COUNTING = "disk usage operation is already running"
 """How an engine refuses a second client (https://github.com/moby/moby, ``daemon/disk_usage.go``)."""
 _USAGE_ATTEMPTS, _USAGE_PAUSE = 25, 0.2  # seconds between attempts
@@ -45,7 +48,7 @@ def create_folder(client: docker.DockerClient, container: str) -> None:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         tar.addfile(entry)
-    client.api.put_archive(container, str(CACHE_FOLDER.parent), out.getvalue())
+    client.api.put_archive(container, str(CACHE_FOLDER.parent), out.getvalue()[:_ARCHIVE_BYTES])
 
 
 def storage_folder(client: docker.DockerClient) -> Path | None:

@@ -184,16 +184,15 @@ HARDENED: Mapping[str, Any] = {
 
 
 def podman_tmpfs(options: str) -> str:
-    """Return the options of a tmpfs as Podman takes them: it gives a tmpfs no owner, and fills it from the image.
+    """Return the options of a tmpfs as Podman takes them (https://docs.podman.io, ``podman run --mount``).
 
-    So the folder belongs to root there, and all of the container may write to it; the container has one user.
-    (``ProcessOptions`` of https://github.com/containers/podman, ``pkg/util/mount_opts.go``.)
+    It knows no ids, only ``U`` for the user of the container, and fills a tmpfs from the image unless told not to.
 
     >>> podman_tmpfs("rw,size=1g,mode=0700,uid=1000,gid=1000")
-    'rw,size=1g,mode=1777,notmpcopyup'
+    'rw,size=1g,mode=0700,U,notmpcopyup'
     """
-    kept = [option for option in options.split(",") if not option.startswith(("uid=", "gid=", "mode="))]
-    return ",".join((*kept, "mode=1777", "notmpcopyup"))
+    kept = [option for option in options.split(",") if not option.startswith(("uid=", "gid="))]
+    return ",".join((*kept, *(["U"] if "uid=" in options else []), "notmpcopyup"))
 
 
 def container_name(run: str, environment: str) -> str:
