@@ -43,7 +43,7 @@ def docker_engine(request: pytest.FixtureRequest) -> Iterator[str]:
     if reachable() is None:
         needs.missing(request.config, "docker", "no container engine answers")
     if reason := podman.missing():
-        needs.missing(request.config, "docker", reason)
+        needs.missing(request.config, "podman", reason)
     with podman.service(BASE) as host, pytest.MonkeyPatch.context() as patch:
         patch.setenv("DOCKER_HOST", host)
         version = reachable(20)

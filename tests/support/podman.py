@@ -44,7 +44,7 @@ def service(base: str) -> Iterator[str]:
     Args:
         base: the image, by its name; Podman has it under the name that ``podman pull`` gives it.
     """
-    folder = Path(tempfile.mkdtemp(prefix="podman-", dir="/tmp"))  # noqa: S108  Podman takes 50 characters
+    folder = Path(tempfile.mkdtemp(prefix="podman-", dir="/tmp"))  # Podman takes 50 characters
     runtime = folder / "runc"
     found = shutil.which("runc", path=f"{os.environ['PATH']}:/usr/sbin")
     runtime.write_text(RUNTIME.replace("RUNC", json.dumps(found)))

@@ -17,7 +17,8 @@ QUICK = 1.0
 PATIENT = 60
 MESSAGE_LENGTH = 1000  # characters of what an engine answers
 START_HINT = (
-    "start it (`systemctl start docker`), check that you may use it (group `docker`), or set DOCKER_HOST; "
+    "start it (`systemctl start docker`), check that you may use it (group `docker`), or set DOCKER_HOST, also to "
+    "Podman's socket; "
     "`--backend venv` needs no engine"
 )
 FOREIGN = (DockerException, StreamParseError, ContextException, urllib3.exceptions.HTTPError, OSError)
