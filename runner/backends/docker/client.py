@@ -39,7 +39,8 @@ def connect(timeout: float = PATIENT) -> docker.DockerClient:
         client = docker.from_env(version=OLDEST_API, timeout=timeout)  # type: ignore[arg-type]
         try:
             version = _pinged(client).get("Api-Version")
-            client.api._version = version or client.version()["ApiVersion"]  # noqa: SLF001  another client connects again
+            version = version or client.version()["ApiVersion"]
+            client.api._version = version  # type: ignore[attr-defined]  # noqa: SLF001  another client connects again
         except BaseException:
             client.close()
             raise

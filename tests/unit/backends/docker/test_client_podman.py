@@ -79,8 +79,16 @@ def test_podman_is_known_by_a_header() -> None:
 def container(device: str, *, podman: bool) -> dict[str, Any]:
     gpus = options.gpu_request({}, device, wsl=False, podman=podman)
     limits = Limits(memory=8 << 30, device=device, run="r1")
-    of_image = {"image_volumes": ("/data",), "podman": podman, "gpus": gpus}
-    return options.Container(name="n", image=IMAGE, python="python3", limits=limits, owner="o", **of_image).options()
+    return options.Container(
+        name="n",
+        image=IMAGE,
+        python="python3",
+        limits=limits,
+        owner="o",
+        gpus=gpus,
+        image_volumes=("/data",),
+        podman=podman,
+    ).options()
 
 
 def test_tmpfs_belong_to_the_user_by_a_word_of_podman_and_start_empty() -> None:
