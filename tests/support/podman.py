@@ -51,9 +51,9 @@ def service(base: str) -> Iterator[str]:
     runtime.chmod(0o755)
     podman = ["podman", "--root", f"{folder}/root", "--runroot", f"{folder}/run", "--tmpdir", f"{folder}/tmp"]
     podman += ["--runtime", str(runtime), "--cgroup-manager", "cgroupfs", "--events-backend", "file"]
-    for words in (["pull", "--quiet", f"docker-daemon:{base}"], ["tag", base, f"docker.io/library/{base}"]):
-        done = subprocess.run([*podman, *words], check=False, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
+    words = ["pull", "--quiet", f"docker-daemon:{base}"]
+    done = subprocess.run([*podman, *words], check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
     host = f"unix://{folder}/podman.sock"
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([*podman, "system", "service", "--time=0", host], stdout=log, stderr=log)
