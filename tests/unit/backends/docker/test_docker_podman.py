@@ -32,10 +32,10 @@ class Engine:
     timeout = 1.0
 
     def __init__(self, headers: dict[str, str] | None = None, status: int = 200) -> None:
-        """Be asked nothing yet."""
+        """Be idle yet."""
         self.api = self
         self.pong = Response(status, headers)
-        self.asked: list[Any] = []
+        self.requested: list[Any] = []
         self._version = ""
         self.closed = False
 
@@ -46,7 +46,7 @@ class Engine:
 
     def version(self) -> dict[str, str]:
         """Answer slowly."""
-        self.asked.append("version")
+        self.requested.append("version")
         return {"ApiVersion": "1.39"}
 
     def close(self) -> None:
@@ -55,18 +55,18 @@ class Engine:
 
 
 @pytest.mark.parametrize(
-    ("engine", "version", "asked"),
+    ("engine", "version", "requested"),
     [
         (Engine({"Api-Version": "1.41", "Libpod-API-Version": "4.3.1"}), "1.41", []),
         (Engine({}, status=403), "1.39", ["version"]),
     ],
 )
 def test_connect_asks_for_the_version_with_the_shortest_request(
-    engine: Engine, version: str, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    engine: Engine, version: str, requested: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("docker.from_env", lambda **_options: engine)
     connected: Any = client.connect()
-    assert (connected, engine._version, engine.asked, engine.closed) == (engine, version, asked, False)
+    assert (connected, engine._version, engine.requested, engine.closed) == (engine, version, requested, False)
 
 
 def test_podman_is_known_by_a_header() -> None:
@@ -121,11 +121,11 @@ def test_gpus_are_devices_with_the_names_of_cdi() -> None:
 def test_an_engine_that_asks_no_registry_leaves_it_to_the_pull(
     error: APIError, answer: tuple[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Asked(Engine):
+    class Refusing(Engine):
         def inspect_distribution(self, _name: str) -> None:
             raise error
 
-    monkeypatch.setattr(survey, "connect", lambda _seconds: Asked())
+    monkeypatch.setattr(survey, "connect", lambda _seconds: Refusing())
     assert survey.ask("python:3.9-slim") == answer
     digest, reason = survey.digest_of("python:3.9-slim")
     assert (digest, reason == survey.NO_QUESTIONS) == ("", answer == ("", True))
@@ -172,12 +172,12 @@ def test_a_container_that_is_being_removed_is_not_a_failure(removing: APIError, 
             raise removing
 
         def wait(self, name: str, **_options: Any) -> None:
-            self.asked.append(name)
+            self.requested.append(name)
             raise refusal(500, "no such container")
 
     engine: Any = Removing()
     cleanup.remove_container(engine, "c")
-    assert engine.asked == ["c"] * waits
+    assert engine.requested == ["c"] * waits
 
 
 def test_another_failure_to_remove_a_container_is_one() -> None:
@@ -197,13 +197,13 @@ def test_events_are_asked_for_until_podman_lists_them(podman: bool, until: str) 
             return {"SystemTime": "2026-11-26T14:00:33.287123456Z"}
 
         def events(self, **query: Any) -> list[dict[str, Any]]:
-            self.asked.append(query)
+            self.requested.append(query)
             return [{"Action": "die", "time": 1, "Actor": {"Attributes": {"exitCode": "137"}}}]
 
     opened: Any = object.__new__(DockerChannel)
     opened.name, opened._podman, opened._client = "c", podman, Eventful()
     assert opened._exit() == (137, False)
-    [query] = opened._client.asked
+    [query] = opened._client.requested
     assert query["until"] == until
     assert set(query["filters"]["event"]) == {"oom", "die", "died"}
 
@@ -222,11 +222,11 @@ def test_the_state_of_a_container_that_podman_removes_is_not_running() -> None:
 def test_a_folder_is_sent_in_an_archive_that_ends_where_podman_stops_reading() -> None:
     class Taking(Engine):
         def put_archive(self, _container: str, _path: str, data: bytes) -> None:
-            self.asked.append(data)
+            self.requested.append(data)
 
     engine: Any = Taking()
     cache.create_folder(engine, "c")
-    [data] = engine.asked
+    [data] = engine.requested
     assert len(data) == 3 * 512
     assert data[512:] == bytes(1024)
 
