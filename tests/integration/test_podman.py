@@ -83,7 +83,7 @@ def test_smoke_of_the_quick_preset(client: docker.DockerClient, runner: Runner) 
 
 
 def test_container_is_as_closed_as_dockers(inside: Any) -> None:
-    found = inside(
+    result = inside(
         """
         import os, pathlib, socket
         def refused(action):
@@ -105,7 +105,7 @@ def test_container_is_as_closed_as_dockers(inside: Any) -> None:
         }
         """
     )
-    assert found == {
+    assert result == {
         "user": [1000, 1000],
         "capabilities": 0,
         "no new privileges": "1",

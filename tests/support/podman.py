@@ -46,8 +46,8 @@ def service(base: str) -> Iterator[str]:
     """
     folder = Path(tempfile.mkdtemp(prefix="podman-", dir="/tmp"))  # Podman takes 50 characters
     runtime = folder / "runc"
-    found = shutil.which("runc", path=f"{os.environ['PATH']}:/usr/sbin")
-    runtime.write_text(RUNTIME.replace("RUNC", json.dumps(found)))
+    path = shutil.which("runc", path=f"{os.environ['PATH']}:/usr/sbin")
+    runtime.write_text(RUNTIME.replace("RUNC", json.dumps(path)))
     runtime.chmod(0o755)
     podman = ["podman", "--root", f"{folder}/root", "--runroot", f"{folder}/run", "--tmpdir", f"{folder}/tmp"]
     podman += ["--runtime", str(runtime), "--cgroup-manager", "cgroupfs", "--events-backend", "file"]
