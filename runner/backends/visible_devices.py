@@ -9,8 +9,9 @@ specialized configurations with Docker).
 from collections.abc import Mapping
 from typing import Literal
 
-Request = Literal["uuid", "cdi", "all"]
-"""How an engine is asked for GPUs: by UUID, by CDI name, or for all that there are, the only way in WSL 2."""
+Request = Literal["uuid", "cdi", "device", "all"]
+"""How an engine is asked for GPUs: by UUID; by CDI name; by CDI name as if it were a device file, for Podman; or for
+all that there are, the only way in WSL 2."""
 
 
 def in_process(device: str) -> Mapping[str, str]:
@@ -31,7 +32,7 @@ def in_container(device: str, request: Request) -> Mapping[str, str]:
     """
     if device == "cpu":
         return {**in_process(device), "NVIDIA_VISIBLE_DEVICES": "void"}
-    visible = {"uuid": device, "cdi": "void", "all": "all"}[request]
+    visible = {"uuid": device, "cdi": "void", "device": "void", "all": "all"}[request]
     return {
         **in_process(device),
         "NVIDIA_VISIBLE_DEVICES": visible,

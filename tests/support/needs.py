@@ -12,6 +12,7 @@ NEEDS = {
     "docker": "tests that need an engine fail where none answers",
     "postgresql": "tests that need PostgreSQL fail where it is missing",
     "slurm": "tests that need Slurm fail where it is missing",
+    "podman": "tests that need Podman fail where it is missing",
     "networks": "tests that need network namespaces fail where there are none",
     "browser": "tests that need Chromium fail where there is none",
     "frameworks": "make the framework environments that are missing",

@@ -213,7 +213,7 @@ def test_the_readme_begins_with_two_commands_and_ci_runs_the_second() -> None:
     assert first == "python3 -m pip install nox && python3 -m nox -s matrix\n"
     assert second == "python3 -m nox -s tests\n"
     ci = (ROOT / ".ci" / "run").read_text("utf-8")
-    assert f"{second.strip()} -- --need docker,browser,postgresql,slurm\n" in ci
+    assert f"{second.strip()} -- --need docker,browser,postgresql,slurm,podman\n" in ci
 
 
 def test_the_readme_says_what_the_environments_take() -> None:

@@ -15,7 +15,7 @@ from runner.backends.docker import claims
 from runner.backends.docker.build import image_id, inspect
 from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import builder, owner, remove_abandoned
-from runner.backends.docker.client import Conversations, connect, no_engine, reachable, talking
+from runner.backends.docker.client import Conversations, connect, is_podman, no_engine, reachable, talking
 from runner.backends.docker.images import CACHED, Images, ReadyImage
 from runner.backends.docker.options import CACHE_FOLDER, USE, short_id
 from runner.backends.docker.survey import engine, free, image_states
@@ -103,7 +103,7 @@ class DockerBackend(Backend):
     def describe(self) -> dict[str, object]:
         """Return the facts about the engine, see ``docker.survey.engine``, and the ``free_bytes`` of its disk."""
         with closing(connect()) as client, talking("the container engine stopped answering"):
-            return {**engine(client.info()), "free_bytes": free(client)}
+            return {**engine(client.info(), podman=is_podman(client)), "free_bytes": free(client)}
 
     def tags(self, specs: Sequence[Spec]) -> dict[str, set[str | None]]:
         """Return environment -> the names of its images, built here or pulled; None among them if a name is unknown.

@@ -10,19 +10,22 @@ MAX_LINES = 15
 KEPT_LINES = 10_000  # of a log; what a build prints before them is forgotten
 LINE_LENGTH = 1000  # characters
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_STEP = re.compile(r"^Step (\d+)/(\d+) : ((?:FROM|RUN|COPY) .*)")
+_STEP = re.compile(r"^(?:Step|STEP) (\d+)/(\d+) ?: ((?:FROM|RUN|COPY) .*)")  # Docker, and Buildah in Podman
 _DOWNLOADING = re.compile(
     r"^\s*Downloading (?:\S*/)?(?P<name>[^\s/]+?)-(?P<version>\d[^-\s]*)\S* \((?P<size>[\d.]+ [kMG]B)\)"
 )
 _INSTALLING = re.compile(r"^Installing collected packages: (.*)")
 _BUILDING = re.compile(r"^\s*Building wheel for (\S+) .*started")
 _NOISE = re.compile(
-    r"^\s*(?:$|Step \d|---> |Removing (?:intermediate )?container|Collecting |Downloading |Using cached |Looking in |"
-    r"Obtaining dependency|Processing |Requirement already|Preparing metadata|Getting requirements|Installing build "
-    r"dep|Installing backend dep|Stored in|Created wheel|Building wheel|WARNING: Running pip as|\[notice\]|.*[━]|"
-    r"Link requires a different|WARNING: Retrying)"
+    r"^\s*(?:$|Step \d|STEP \d|---?> |COMMIT |Removing (?:intermediate )?container|Collecting |Downloading |"
+    r"Using cached |Looking in |Obtaining dependency|Processing |Requirement already|Preparing metadata|"
+    r"Getting requirements|Installing build dep|Installing backend dep|Stored in|Created wheel|Building wheel|"
+    r"WARNING: Running pip as|\[notice\]|.*[━]|Link requires a different|WARNING: Retrying)"
 )
-_RETURNED = re.compile(r"^The command .* returned a non-zero code: (\d+)", re.DOTALL)
+_RETURNED = re.compile(
+    r"^(?:The command .* returned a non-zero code:|building at STEP .*: while running runtime: exit status) (\d+)",
+    re.DOTALL,
+)
 _LAYER_IS_DONE = frozenset({"Download complete", "Pull complete", "Pushed"})
 _ERROR = re.compile(r"^\s*(?:ERROR|error|E|FATAL)\b[: ]")
 _HINTS = (

@@ -4,7 +4,7 @@ import io
 import shutil
 import tarfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,15 @@ import docker
 from docker.errors import APIError, NotFound
 
 from runner.backends.docker.client import FOREIGN
+from runner.backends.docker.image_names import BUILT, familiar
 from runner.backends.docker.options import CACHE, CACHE_BYTES, CACHE_FOLDER, USER
 from runner.core.units import disk_size
 
 _DISK_SHARE = 2  # a server may fill one part in so many of what is free on the disk
 _CHECK_SECONDS = 1.0
+_ARCHIVE_BYTES = 3 * tarfile.BLOCKSIZE
+"""Of a tar archive with one folder: its entry, and two blocks of zeros. Podman stops reading there, and refuses an
+archive that goes on, as tarfile's do, unless all of it arrives at once."""
 _COUNTING = "disk usage operation is already running"
 """How an engine refuses a second client (https://github.com/moby/moby, ``daemon/disk_usage.go``)."""
 _USAGE_ATTEMPTS, _USAGE_PAUSE = 25, 0.2  # seconds between attempts
@@ -44,7 +48,7 @@ def create_folder(client: docker.DockerClient, container: str) -> None:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         tar.addfile(entry)
-    client.api.put_archive(container, str(CACHE_FOLDER.parent), out.getvalue())
+    client.api.put_archive(container, str(CACHE_FOLDER.parent), out.getvalue()[:_ARCHIVE_BYTES])
 
 
 def storage_folder(client: docker.DockerClient) -> Path | None:
@@ -68,14 +72,36 @@ def disk_usage(client: docker.DockerClient, wait: Callable[[float], object] = ti
     """
     for _ in range(_USAGE_ATTEMPTS - 1):
         try:
-            usage: dict[str, Any] = client.df()
+            usage: dict[str, Any] = _as_of_docker(client, client.df())
         except APIError as error:
             if _COUNTING not in (error.explanation or ""):
                 raise
             wait(_USAGE_PAUSE)
         else:
             return usage
-    return dict(client.df())
+    return _as_of_docker(client, dict(client.df()))
+
+
+def _as_of_docker(client: docker.DockerClient, usage: dict[str, Any]) -> dict[str, Any]:
+    """Return an engine's usage as Docker describes it.
+
+    Podman lists images without the repository of their names, together with the layers of builds, and volumes without
+    their labels.
+    """
+    if all(str(image["Id"]).startswith("sha256:") for image in usage.get("Images") or []):
+        return usage
+    volumes = {volume["Name"]: volume["Labels"] for volume in client.api.volumes()["Volumes"] or []}
+    return {
+        **usage,
+        "Images": [_image_as_of_docker(image) for image in client.api.images()],
+        "Volumes": [{**volume, "Labels": volumes.get(volume["Name"])} for volume in usage["Volumes"] or []],
+    }
+
+
+def _image_as_of_docker(image: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an image with familiar names; Podman gives what it built a digest, too, as if a registry had it."""
+    tags, digests = ([familiar(name) for name in image[key] or []] for key in ("RepoTags", "RepoDigests"))
+    return {**image, "RepoTags": tags, "RepoDigests": [name for name in digests if not name.startswith(BUILT)]}
 
 
 def volume_bytes(client: docker.DockerClient, volume: str) -> int:

@@ -1,18 +1,19 @@
 """A harness server in a container; stdin, stdout and stderr share one attached socket of the engine."""
 
+import math
 import socket
 import time
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from docker.errors import NotFound
+from docker.errors import APIError
 from typing_extensions import override
 
 from runner.backends import Channel, harness_archive
 from runner.backends.docker.cache import CacheGuard, create_folder, create_volume
-from runner.backends.docker.client import FOREIGN, connect, sentence, talking
-from runner.backends.docker.containers import remove_container
+from runner.backends.docker.client import FOREIGN, connect, is_podman, sentence, talking
+from runner.backends.docker.containers import is_removed, remove_container
 from runner.backends.docker.options import CACHE_BYTES, Container, cache_volume, container_name, gpu_request
 from runner.backends.docker.streams import Streams, Wire
 from runner.backends.line_reader import Lines
@@ -28,6 +29,9 @@ QUIET_SECONDS = 3.0  # a server that measures sends a heartbeat every second
 ENDING_SECONDS = 3.0
 OOM_SECONDS = 5  # between the kernel's kill and the end of the container that it caused
 KILLED = 137
+UNKNOWN_MEMORY = " (killed; Podman does not say whether it was out of memory)"
+DIED = ("die", "died")
+"""The event of a container's end: Podman 4.3 filters by its own name for it, and lists it by Docker's."""
 ATTACH = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
 
 
@@ -59,6 +63,7 @@ class DockerChannel(Channel):
         self.name = container_name(limits.run, ready.environment)
         self._wire: Wire | None = None
         self._cache: CacheGuard | None = None
+        self._podman = False
         self._client = connect()
         try:
             with talking(f"cannot start a container for {ready.environment!r}"):
@@ -76,8 +81,9 @@ class DockerChannel(Channel):
 
     def _start(self, ready: Provisioned, limits: Limits, owner: str, cache_bytes: int) -> None:
         gpus: Request = "uuid"
+        self._podman = podman = is_podman(self._client)
         if limits.device != "cpu":
-            gpus = gpu_request(self._client.info(), limits.device, wsl=machine.is_wsl())
+            gpus = gpu_request(self._client.info(), limits.device, wsl=machine.is_wsl(), podman=podman)
         python = str(ready.facts.get("interpreter", "python3"))
         config = self._client.api.inspect_image(ready.handle).get("Config") or {}  # type: ignore[no-untyped-call]
         spec = Container(
@@ -89,6 +95,7 @@ class DockerChannel(Channel):
             gpus=gpus,
             image_volumes=frozenset(config.get("Volumes") or ()),
             variables=ready.variables,
+            podman=podman,
         )
         volume = cache_volume(ready.handle, limits.device, limits.networks)
         create_volume(self._client, volume, ready.environment)
@@ -171,7 +178,8 @@ class DockerChannel(Channel):
             return "crash", f"the harness server closed its output, {state}; last words: {last}"
         if code == KILLED and out_of_memory:
             return "oom", "the kernel killed the harness server: its container was out of memory"
-        return "crash", f"the harness server's container ended with exit {code}; last words: {last}"
+        unknown = UNKNOWN_MEMORY if code == KILLED and self._podman else ""
+        return "crash", f"the harness server's container ended with exit {code}{unknown}; last words: {last}"
 
     def _exit(self) -> tuple[int | None, bool]:
         """Return the exit code, None if there is none yet, and whether memory ran out shortly before."""
@@ -190,13 +198,19 @@ class DockerChannel(Channel):
     def _is_running(self) -> bool:
         try:
             return bool(self._client.api.inspect_container(self.name)["State"]["Running"])
-        except NotFound:
+        except APIError as error:
+            if not is_removed(error):
+                raise
             return False
 
     def _events(self) -> list[dict[str, Any]]:
-        """Return the container's events up to now, by the clock of the engine."""
-        query: dict[str, Any] = {"since": 1, "until": f"{_seconds(self._client.info()['SystemTime']):.3f}"}
-        query["filters"] = {"container": self.name, "event": ["oom", "die"]}
+        """Return the container's events up to now, by the clock of the engine.
+
+        Podman lists none up to a time that has passed, so it waits for the second to end.
+        """
+        now = _seconds(self._client.info()["SystemTime"])
+        query: dict[str, Any] = {"since": 1, "until": f"{math.floor(now) + 1}" if self._podman else f"{now:.3f}"}
+        query["filters"] = {"container": self.name, "event": ["oom", *DIED]}
         return list(self._client.api.events(decode=True, **query))
 
     @override

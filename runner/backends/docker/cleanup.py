@@ -23,6 +23,7 @@ from docker.errors import APIError, NotFound
 from runner.backends.docker.cache import disk_usage
 from runner.backends.docker.claims import created, forget_uses, uses_of
 from runner.backends.docker.containers import remove_container
+from runner.backends.docker.image_names import BUILT
 from runner.backends.docker.options import CACHE, CHECKOUT, ENVIRONMENT, OF_NETWORKS, OWNER, USE, short_id, volume_image
 from runner.backends.uses import Need, Use
 from runner.core.model import Leftover
@@ -182,7 +183,7 @@ def _reason(
     environment, only_pulled = labels.get(ENVIRONMENT, ""), bool(pulled_names) and not names
     if labels.get(OWNER):
         return "unfinished, and the process that built it no longer exists" if is_abandoned(labels[OWNER]) else ""
-    if any(not name.startswith("matrix-runner/") for name in names):
+    if any(not name.startswith(BUILT) for name in names):
         return ""  # somebody gave it a name of their own
     if everything:
         return f"--all; {environment} can be {'pulled' if only_pulled else 'built'} again"

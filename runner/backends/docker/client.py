@@ -3,7 +3,7 @@
 import functools
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Any
 
@@ -17,12 +17,13 @@ from runner.core.errors import EngineError, Problem, RunnerError
 from runner.core.machine import memory
 from runner.core.text import printable
 
+OLDEST_API = "1.24"  # of those that the SDK speaks; asks for the newest that the engine speaks
 QUICK = 1.0
 PATIENT = 60
 MESSAGE_LENGTH = 1000  # characters of what an engine answers
 START_HINT = (
-    "start it (`systemctl start docker`), check that you may use it (group `docker`), or set DOCKER_HOST; "
-    "`--backend venv` needs no engine"
+    "start it (`systemctl start docker`), check that you may use it (group `docker`), or set DOCKER_HOST, also to "
+    "Podman's socket; `--backend venv` needs no engine"
 )
 NO_ANSWER = "no container engine answers"
 NO_ACCESS = "this user may not use the container engine of this machine (group `docker`)"
@@ -41,14 +42,36 @@ def connect(timeout: float = PATIENT) -> docker.DockerClient:
     """
     with talking("no container engine answers", START_HINT):
         # The stubs say int; requests takes seconds with fractions.
-        return docker.from_env(timeout=timeout)  # type: ignore[arg-type]
+        client = docker.from_env(version=OLDEST_API, timeout=timeout)  # type: ignore[arg-type]
+        try:
+            version = _pinged(client).get("Api-Version")
+            version = version or client.version()["ApiVersion"]
+            client.api._version = version  # type: ignore[attr-defined]  # noqa: SLF001  another client connects again
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+
+def is_podman(client: docker.DockerClient) -> bool:
+    """Return whether the engine is Podman, by a header that it adds to an answer of Docker's."""
+    return "Libpod-API-Version" in _pinged(client)
+
+
+def _pinged(client: docker.DockerClient) -> Mapping[str, str]:
+    """Return the headers of an engine's shortest answer, which name the newest API that it speaks; none if it refuses.
+
+    The SDK asks for ``/version`` instead, for which Podman starts programs: 1.1 s on two cores of 2.8 GHz.
+    """
+    response = client.api.get(f"{client.api.base_url}/_ping", timeout=client.api.timeout)
+    return response.headers if response.ok else {}
 
 
 def reachable(timeout: float = QUICK) -> str | None:
-    """Return the version of the engine, None if none answers within ``timeout`` seconds."""
+    """Return the version of the engine's API, None if none answers within ``timeout`` seconds."""
     try:
         with closing(connect(timeout)) as client:
-            return str(client.version()["Version"])
+            return str(client.api.api_version)
     except (EngineError, *FOREIGN):
         return None
 
@@ -56,8 +79,7 @@ def reachable(timeout: float = QUICK) -> str | None:
 def no_engine(timeout: float = QUICK) -> str:
     """Return why no engine can be used, in a sentence; empty if one answers within ``timeout`` seconds."""
     try:
-        with closing(connect(timeout)) as client:
-            client.version()
+        connect(timeout).close()
     except (EngineError, *FOREIGN) as error:
         return NO_ACCESS if "permission denied" in str(error).lower() else NO_ANSWER
     return ""

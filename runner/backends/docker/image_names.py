@@ -10,6 +10,7 @@ from runner.core.errors import Problem, UsageError
 from runner.core.files import read_bounded
 from runner.core.text import REASON_LENGTH, printable
 
+BUILT = "matrix-runner/"  # how the names of images start that were built here
 UNPINNED = "unpinned"
 MAX_PINS = 1 << 20  # bytes
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

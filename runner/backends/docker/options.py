@@ -111,6 +111,7 @@ class Container:
         image_volumes: the folders that the image declares as volumes. The engine would store each on its disk,
             without a limit; the container gets an empty tmpfs at each path instead.
         variables: name -> value, those of the environment.
+        podman: the engine is Podman, see ``podman_tmpfs``.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Container:
     gpus: Request = "uuid"
     image_volumes: Collection[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    podman: bool = False
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of ``containers.create``."""
@@ -133,7 +135,8 @@ class Container:
             "labels": {RUN: self.limits.run, OWNER: self.owner},
             "environment": self._environment(),
             "device_requests": device_requests(self.limits.device, self.gpus),
-            "tmpfs": {**self._image_volumes(), **HARDENED["tmpfs"]},
+            **({"devices": podman_devices(self.limits.device)} if self.gpus == "device" else {}),
+            "tmpfs": self._tmpfs(),
             # nocopy: what the image has in that folder stays out of the volume
             "volumes": {
                 cache_volume(self.image, self.limits.device, self.limits.networks): {
@@ -148,6 +151,10 @@ class Container:
             "auto_remove": True,
             "log_config": {"Type": "none"},
         }
+
+    def _tmpfs(self) -> dict[str, str]:
+        folders = {**self._image_volumes(), **HARDENED["tmpfs"]}
+        return {path: podman_tmpfs(text) for path, text in folders.items()} if self.podman else folders
 
     def _image_volumes(self) -> dict[str, str]:
         paths = {posixpath.normpath(path) for path in self.image_volumes} - {str(CACHE_FOLDER.parent)}
@@ -182,6 +189,18 @@ HARDENED: Mapping[str, Any] = {
 }
 
 
+def podman_tmpfs(options: str) -> str:
+    """Return the options of a tmpfs as Podman takes them (https://docs.podman.io, ``podman run --mount``).
+
+    It knows no ids, only ``U`` for the user of the container, and fills a tmpfs from the image unless told not to.
+
+    >>> podman_tmpfs("rw,size=1g,mode=0700,uid=1000,gid=1000")
+    'rw,size=1g,mode=0700,U,notmpcopyup'
+    """
+    kept = [option for option in options.split(",") if not option.startswith(("uid=", "gid="))]
+    return ",".join((*kept, *(["U"] if "uid=" in options else []), "notmpcopyup"))
+
+
 def container_name(run: str, environment: str) -> str:
     """Return a unique name for the container of a server."""
     readable = re.sub(r"[^a-zA-Z0-9_.-]", "-", f"matrix-runner-{run}-{environment}")
@@ -207,14 +226,17 @@ def volume_image(volume: str) -> str:
     return volume.removeprefix("matrix-runner-cache-").partition("-")[0]
 
 
-def gpu_request(info: Mapping[str, Any], device: str, *, wsl: bool) -> Request:
+def gpu_request(info: Mapping[str, Any], device: str, *, wsl: bool, podman: bool = False) -> Request:
     """Return how to ask an engine for GPUs.
 
     Args:
         info: what the engine says of itself.
         device: ``cpu``, or UUIDs with commas between them.
         wsl: this machine is WSL 2, where NVIDIA's container toolkit only knows all GPUs together, as a CDI device, too.
+        podman: the engine is Podman, which ignores a DeviceRequest.
     """
+    if podman:
+        return "device"
     if wsl:
         return "all"
     return "cdi" if device != "cpu" and has_cdi(info, device) else "uuid"
@@ -222,7 +244,7 @@ def gpu_request(info: Mapping[str, Any], device: str, *, wsl: bool) -> Request:
 
 def device_requests(device: str, request: Request) -> list[DeviceRequest]:
     """Return the request for GPUs, given by their UUIDs with commas between them; no request for ``cpu``."""
-    if device == "cpu":
+    if device == "cpu" or request == "device":
         return []
     names = device.split(",")
     if request == "all":
@@ -230,6 +252,11 @@ def device_requests(device: str, request: Request) -> list[DeviceRequest]:
     if request == "cdi":
         return [DeviceRequest(driver="cdi", device_ids=[cdi_name(name) for name in names])]
     return [DeviceRequest(device_ids=names, capabilities=[["gpu"]])]
+
+
+def podman_devices(device: str) -> list[dict[str, str]]:
+    """Return GPUs, given by their UUIDs with commas between them, as Podman takes them; none for ``cpu``."""
+    return [] if device == "cpu" else [{"PathOnHost": cdi_name(name)} for name in device.split(",")]
 
 
 def cdi_name(device: str) -> str:

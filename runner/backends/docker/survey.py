@@ -21,6 +21,7 @@ REGISTRY_SECONDS = 5.0
 DIGEST_SECONDS = 20.0  # for the digest that an image is pinned to
 CDI_GPU = "nvidia.com/gpu="
 FETCH_ELSEWHERE = "pull it where its registry answers, or bring it with `docker save` and `docker load`"
+NO_QUESTIONS = "Podman asks registries for no digest: use Docker for this, or write the digest by hand"
 _ANSWERS = frozenset({400, 401, 403, 404})  # status codes that an engine passes on from a registry that answers
 
 
@@ -45,15 +46,27 @@ def unavailable(names: Sequence[str]) -> dict[str, str]:
 
 
 def ask(name: str) -> tuple[str, bool]:
-    """Return why an image cannot be pulled, empty if it can, and whether its registry answered."""
+    """Return why an image cannot be pulled, empty if it can or nobody knows, and whether its registry answered."""
     try:
         with closing(connect(REGISTRY_SECONDS)) as client:
             client.api.inspect_distribution(name)  # type: ignore[no-untyped-call]
     except APIError as error:
+        if _cannot_ask(error):
+            return "", True
         return sentence(error), error.status_code in _ANSWERS
     except (EngineError, *FOREIGN) as error:
         return f"no answer within {REGISTRY_SECONDS:g} s ({type(error).__name__})", False
     return "", True
+
+
+def _cannot_ask(error: APIError) -> bool:
+    """Return whether an engine asks no registries for others: Podman does not, and only a pull finds out.
+
+    It has no such path (https://github.com/containers/podman/issues/17726): of a name without a slash it says so, and
+    any other is unknown to it, in a plain answer; Docker's answers are JSON.
+    """
+    text = error.explanation if isinstance(error.explanation, str) else ""
+    return error.status_code == 404 and (text.endswith("is not supported") or text == "Not Found")
 
 
 def free(client: docker.DockerClient) -> int:
@@ -62,13 +75,14 @@ def free(client: docker.DockerClient) -> int:
     return shutil.disk_usage(root).free if root else 0
 
 
-def engine(info: Mapping[str, Any]) -> dict[str, Any]:
+def engine(info: Mapping[str, Any], *, podman: bool = False) -> dict[str, Any]:
     """Return the facts about an engine from its ``info``, as JSON values.
 
     ``limits_memory``: it can limit the memory of a container. ``gpus``: it can give a container a GPU.
     """
     devices = [str(entry.get("ID")) for entry in info.get("DiscoveredDevices") or []]
     return {
+        "name": "Podman" if podman else "Docker",
         "version": info.get("ServerVersion"),
         "system": info.get("OperatingSystem"),
         "storage": info.get("Driver"),
@@ -115,7 +129,7 @@ def digest_of(name: str) -> tuple[str, str]:
         with closing(connect(DIGEST_SECONDS)) as client:
             distribution = client.api.inspect_distribution(name)  # type: ignore[no-untyped-call]
     except APIError as error:
-        return "", sentence(error)
+        return "", NO_QUESTIONS if _cannot_ask(error) else sentence(error)
     except (EngineError, *FOREIGN) as error:
         return "", f"no answer within {DIGEST_SECONDS:g} s ({type(error).__name__})"
     return str(distribution["Descriptor"]["digest"]), ""

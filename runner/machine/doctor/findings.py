@@ -102,7 +102,8 @@ def _engine(facts: MachineFacts) -> Iterator[Finding]:
         return
     kind = "rootless" if facts.engine["rootless"] else "as root"
     capacity = f"{memory(facts.engine['memory_bytes'])} and {facts.engine['cores']} CPUs"
-    text = f"Docker {facts.engine['version']} {kind}, {facts.engine['storage']} in {facts.engine['root']}, {capacity}"
+    product = f"{facts.engine['name']} {facts.engine['version']} {kind}"
+    text = f"{product}, {facts.engine['storage']} in {facts.engine['root']}, {capacity}"
     is_good = bool(facts.engine["limits_memory"])
     fix = "delegate the memory controller: https://rootlesscontaine.rs/getting-started/common/cgroup2/"
     yield _judged(

@@ -21,6 +21,7 @@ from runner.matrix import parse
 from runner.plan.planner import plan
 
 ENGINE: dict[str, Any] = {
+    "name": "Docker",
     "version": "28.5",
     "system": "Debian",
     "storage": "overlay2",
