@@ -46,8 +46,8 @@ def _escape(match: re.Match[str]) -> str:
 def path_text(path: Path) -> str:
     r"""Return an absolute path as text that can be stored: bytes that are no UTF-8 become escapes.
 
-    >>> path_text(Path("/srv/caf\udce9"))
-    '/srv/caf\\udce9'
+    >>> path_text(Path("/srv/run\udce9"))
+    '/srv/run\\udce9'
     """
     return str(path.absolute()).encode(errors="backslashreplace").decode()
 

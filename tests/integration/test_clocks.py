@@ -548,7 +548,8 @@ def test_no_pin_changes_nothing(standin: StandIn, runner: Runner) -> None:
     assert standin.sets() == []
     facts = runner.records()[0]["facts"]
     assert (facts["clocks"], facts["clock_mhz"]) == ("left", [1500, 1500, 1500])
-    assert not Path(os.environ["XDG_STATE_HOME"]).exists()
+    state = Path(os.environ["XDG_STATE_HOME"])
+    assert [path.name for path in state.glob("*/*")] == ["started"]  # the note of the run, and nothing about clocks
 
 
 def test_a_clock_that_there_is_not_ends_a_run_before_it_begins(standin: StandIn, runner: Runner) -> None:

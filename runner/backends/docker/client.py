@@ -118,6 +118,7 @@ class Conversation:
                 waits without end for a build or a pull.
         """
         self.client = client
+        self._ended = threading.Event()
         self._responses: list[requests.Response] = []
         self._connections: list[Any] = []
         client.api.hooks["response"].append(self._register)
@@ -132,6 +133,8 @@ class Conversation:
 
     def _register(self, response: requests.Response, *_args: object, **_options: object) -> None:
         self._responses.append(response)
+        if self._ended.is_set():  # by another thread, before this request was sent
+            hang_up(response)
 
     def _pool(self, url: str, proxies: object = None) -> Any:  # noqa: ANN401  a pool of urllib3
         """Return the SDK's pool of connections for an address; it notes the connections that it makes."""
@@ -141,26 +144,40 @@ class Conversation:
 
     def _connection(self, new: Callable[[], Any]) -> Any:  # noqa: ANN401  a connection of urllib3
         connection = new()
+        connection.connect = functools.partial(self._connect, connection, connection.connect)
         self._connections.append(connection)
         return connection
+
+    def _connect(self, connection: Any, connect: Callable[[], None]) -> None:  # noqa: ANN401
+        connect()
+        if self._ended.is_set():
+            _shut_down(connection)
 
     def memory(self) -> tuple[int, int]:
         """Return the bytes of the engine's machine, and how many of them are free; zeros if that is another machine."""
         return memory() if self._is_local else (0, 0)
 
     def hang_up(self) -> None:
-        """End what the client waits for; its thread sees the end of the response, or a broken connection."""
+        """End what the client waits for, and what it requests from now on.
+
+        Its thread sees the end of the response, or a broken connection.
+        """
+        self._ended.set()
         for response in [*self._responses]:
             hang_up(response)
         for connection in [*self._connections]:
-            with suppress(OSError, AttributeError):  # it is not connected yet, or no more
-                connection.sock.shutdown(socket.SHUT_RDWR)
+            _shut_down(connection)
 
     def close(self) -> None:
         """Close the connections, so that the engine stops its work."""
         for response in self._responses:
             response.close()
         self.client.close()
+
+
+def _shut_down(connection: Any) -> None:  # noqa: ANN401  of urllib3
+    with suppress(OSError, AttributeError):  # it is not connected yet, or no more
+        connection.sock.shutdown(socket.SHUT_RDWR)
 
 
 def _send(send: Callable[..., requests.Response], silent: float, *args: Any, **options: Any) -> requests.Response:  # noqa: ANN401
