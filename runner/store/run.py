@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -77,6 +77,7 @@ class Run:
         header: Mapping[str, Any],
         now: datetime | str,
         models: Iterable[ModelFiles] = (),
+        complete: Callable[["Run", Path], object] = lambda _run, _path: None,
     ) -> "Run":
         """Create the folder of a new run.
 
@@ -88,6 +89,7 @@ class Run:
             header: the journal's first event: what it takes to resume the run.
             now: the time in UTC, which names the run; or an id that ``new_id`` returned.
             models: the files of the users' networks of the cases.
+            complete: called with the run when all is written, and its path; only then it gets that name.
         """
         path = reports / "runs" / (new_id(now) if isinstance(now, datetime) else now)
         refuse_foreign_links(path.parent)
@@ -102,6 +104,7 @@ class Run:
             run.write_environments({})
             write_models(unfinished, models)
             write_whole(unfinished / PLAN, sealed({"version": VERSION, **plan}))
+            complete(run, path)
             unfinished.rename(path)
         except OSError as error:
             shutil.rmtree(unfinished, ignore_errors=True)

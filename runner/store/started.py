@@ -27,19 +27,25 @@ AT_FDCWD, STATX_BTIME = -100, 0x800  # linux/fcntl.h, linux/stat.h
 STATX_BYTES, BTIME_OFFSET = 256, 80  # of struct statx, and of stx_btime in it: seconds (64 bits), nanoseconds (32 bits)
 
 
-def note_started(run: Run, environ: Mapping[str, str] = os.environ) -> None:
-    """Note that this user has started a run here; without a home folder, or on a full disk, nothing is noted."""
+def note_started(run: Run, environ: Mapping[str, str] = os.environ, *, path: Path | None = None) -> None:
+    """Note that this user has started a run here; without a home folder, or on a full disk, nothing is noted.
+
+    Args:
+        run: the run.
+        environ: names the folder of the notes.
+        path: what the folder of the run will be called, where it has another name yet.
+    """
     with contextlib.suppress(OSError, UsageError):
-        folder = notes_folder(environ)
+        folder, path = notes_folder(environ), (path or run.path).resolve()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _remove_old(folder)
-        (folder / _name(run)).write_bytes(os.fsencode(run.path.resolve()))
+        (folder / _name(run.path, path)).write_bytes(os.fsencode(path))
 
 
 def is_started_here(run: Run, environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether this user has started a run in this very folder, wherever that was then."""
     try:
-        return (notes_folder(environ) / _name(run)).is_file()
+        return (notes_folder(environ) / _name(run.path, run.path.resolve())).is_file()
     except (OSError, UsageError):
         return False
 
@@ -51,14 +57,13 @@ def notes_folder(environ: Mapping[str, str]) -> Path:
     return folder / PROGRAM / FOLDER
 
 
-def _name(run: Run) -> str:
-    """Return what a note is called. Raises OSError where the folder of the run is gone.
+def _name(folder: Path, path: Path) -> str:
+    """Return what the note of a folder is called that has a path, or will have it. Raises OSError where it is gone.
 
     A number is used again once its folder is gone; where the file system knows no time of birth, the path counts, too.
     """
-    path = run.path.resolve()
-    born = birth(path)
-    parts = (path.name, str(path.stat().st_ino), born or os.fspath(path))
+    born = birth(folder)
+    parts = (path.name, str(folder.stat().st_ino), born or os.fspath(path))
     return hashlib.sha256(os.fsencode("\0".join(parts))).hexdigest()[:DIGITS]
 
 

@@ -72,11 +72,16 @@ def start_run(
         executor=origin.executor,
     )
     name = origin.night or datetime.now(UTC)
-    run = Run.create(
-        settings.reports, document, cases, machine.describe(gpus), header.event(), name, plan.models.values()
+    return Run.create(
+        settings.reports,
+        document,
+        cases,
+        machine.describe(gpus),
+        header.event(),
+        name,
+        plan.models.values(),
+        complete=lambda run, path: note_started(run, path=path),  # before anybody can resume it
     )
-    note_started(run)
-    return run
 
 
 def stored_lock(run: Path, environment: str) -> Path:

@@ -33,6 +33,18 @@ def test_a_run_that_was_noted_was_started_here_and_its_copy_was_not(tmp_path: Pa
     assert not is_started_here(Run(copy), environ(tmp_path))
 
 
+def test_a_run_is_noted_before_it_has_its_name(tmp_path: Path) -> None:
+    path, seen = tmp_path / "runs" / "20261120-104500-aaaa", []
+
+    def complete(run: Run, named: Path) -> None:
+        seen.append((named.exists(), is_started_here(run, environ(tmp_path))))
+        note_started(run, environ(tmp_path), path=named)
+
+    run = Run.create(tmp_path, {}, {}, {}, {}, path.name, complete=complete)
+    assert (run.path, seen) == (path, [(False, False)])
+    assert is_started_here(run, environ(tmp_path))
+
+
 def test_a_run_that_was_moved_was_started_here_and_another_in_its_place_was_not(tmp_path: Path) -> None:
     run = run_in(tmp_path / "reports")
     note_started(run, environ(tmp_path))
