@@ -34,7 +34,7 @@ Round = tuple[str, int]
 
 def folder_of(runner: Runner, reports: str) -> Path | None:
     """Return the folder of the one run below a reports folder, once it is a run."""
-    return next((path.parent for path in runner.folder.glob(f"{reports}/runs/*/plan.json")), None)
+    return next((path.parent for path in runner.folder.glob(f"{reports}/runs/[!.]*/plan.json")), None)
 
 
 def finished(folder: Path) -> set[Round]:
