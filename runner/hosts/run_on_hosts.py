@@ -21,7 +21,7 @@ from runner.hosts.planning import HostPlan, plan_for_hosts, split_by_case, waiti
 from runner.matrix import load
 from runner.plan.document import read_plan
 from runner.session.execution import header
-from runner.session.execution.failures import recorded_ending, run_name
+from runner.session.execution.failures import recorded_ending
 from runner.session.execution.recorder import totals_of
 from runner.session.execution.resume import check_options, locked_run
 from runner.session.flow import RunSession, finish
@@ -98,8 +98,7 @@ def _resumed_run(
     with locked_run(options, progress.note) as run:
         head = _header(run, address)
         names = dict.fromkeys(environment_of(each["id"]) for each in run.plan()["cells"])
-        command = f"runner run --resume {run_name(run)}{_options(address, certificates)} --trust"
-        require_trust(run, head, tuple(names), command, progress.note, trust=trust)
+        require_trust(run, head, tuple(names), progress.note, trust=trust)
         file = options.matrix if options.matrix != Options().matrix else Path(head.matrix)
         matrix, packed = load(file), project.pack(file)
         with (

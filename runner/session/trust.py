@@ -23,7 +23,7 @@ IN_CONTAINERS = "in containers without a network"
 
 
 def require_trust(
-    run: Run, header: RunHeader, environments: Sequence[str], command: str, say: Callable[[str], object], *, trust: bool
+    run: Run, header: RunHeader, environments: Sequence[str], say: Callable[[str], object], *, trust: bool
 ) -> None:
     """Say what a run that was not started here would start, with ``trust``; without it, refuse.
 
@@ -31,7 +31,6 @@ def require_trust(
         run: the run.
         header: its header.
         environments: those of it that are measured again.
-        command: what the user has to type to trust it.
         say: takes the sentences, before anything starts.
         trust: the user has typed ``--trust``.
 
@@ -49,7 +48,10 @@ def require_trust(
     message = f"run {run.id} was not started here by you: it was sent or copied, or an older version started it"
     text = "; ".join(starts)
     raise UsageError(
-        Problem(message), Problem(f"measuring it again starts {text}", hint=f"if you trust all of that: `{command}`")
+        Problem(message),
+        Problem(
+            f"measuring it again starts {text}", hint="if you trust all of that, repeat the command with `--trust`"
+        ),
     )
 
 

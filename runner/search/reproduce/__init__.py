@@ -6,7 +6,6 @@
 4. ``result`` says what that shows.
 """
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -55,8 +54,7 @@ def reproduce(
         RunnerError: an environment can neither be restored nor built again; or measuring failed.
     """
     stored = find_stored(options.reports, record)
-    command = f"runner reproduce {shlex.quote(record)} --trust"
-    require_trust(stored.run, stored.header, tuple(stored.environments), command, progress.note, trust=trust)
+    require_trust(stored.run, stored.header, tuple(stored.environments), progress.note, trust=trust)
     context = _context(options, stored, progress)
     for note in context.notes:
         progress.note(note)

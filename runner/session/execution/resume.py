@@ -21,7 +21,6 @@ from runner.plan.document import read_plan
 from runner.plan.specs import specs, with_locks
 from runner.session.context import Context, setup
 from runner.session.execution.costs import measured_seconds
-from runner.session.execution.failures import run_name
 from runner.session.execution.header import check_machine, check_program, read_header
 from runner.session.options import Options
 from runner.session.preparation import Prepared, RunSettings
@@ -68,8 +67,7 @@ def resumed(
             hint = f"`runner run --resume {run.id} --executor {header.executor}`"
             raise UsageError(Problem(f"run {run.id} is measured by the hosts of {header.executor}", hint=hint))
         plan = stored_plan(run, journal, header, say)
-        command = f"runner run --resume {run_name(run)} --trust"
-        require_trust(run, header, tuple(plan.frameworks), command, say, trust=trust)
+        require_trust(run, header, tuple(plan.frameworks), say, trust=trust)
         context = setup(of_stored_plan(header, tuple(plan.frameworks), options))
         context = replace(context, settings=with_header(context.settings, header))
         plan = replace(plan, devices=max(1, len(context.gpus)))

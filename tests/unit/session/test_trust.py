@@ -18,7 +18,7 @@ NAMES = ("torch-1.0", "torch-2.x", "torch-2.x@twin")
 def messages_of(run: Run, *, trust: bool) -> list[str]:
     """Return what was said before anything starts."""
     lines: list[str] = []
-    require_trust(run, header_of(run.journal().header), NAMES, "runner reproduce X --trust", lines.append, trust=trust)
+    require_trust(run, header_of(run.journal().header), NAMES, lines.append, trust=trust)
     return lines
 
 
@@ -39,7 +39,7 @@ def test_a_run_of_somebody_else_starts_nothing_and_says_what_it_would_start(
     message, starts = caught.value.problems
     assert "was not started here by you" in message.message
     assert "the environment torch-1.0 as you, with your files and your network" in starts.message
-    assert starts.hint == "if you trust all of that: `runner reproduce X --trust`"
+    assert starts.hint == "if you trust all of that, repeat the command with `--trust`"
     lines = messages_of(run, trust=True)
     assert lines[0] == f"run {run.id} was not started here, and is trusted: it starts"
     assert any("torch-2.x" in line for line in lines)
