@@ -7,9 +7,9 @@ change among 100 rows; after how many rounds one of 5 % is found alone; and how 
 called ``same``. But for the one among 100 rows, each pair is a table of its own, see
 ``runner.stats.intervals.discoveries``. A cap of 3 is a fixed number of rounds.
 
-The second table is about reports of many rows, some of which changed: the share of the changed rows that is found, and
-the share of the equal rows that is called different. The third table has the smallest change that is found in 80 of 100
-pairs, by ``runner.analysis.forecast``.
+Two more tables follow. One simulates reports of 28 and of 100 rows, of which some changed: which share of the changed
+rows the verdicts find, and which share of the equal rows they call different. The last one lists, for each noise and
+number of rounds, the smallest change that is found in 80 of 100 pairs, by ``runner.analysis.forecast``.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """What checkouts tell each other on an engine that they share: whose an image is, and what a run needs just now.
 
-The engine keeps it, because it is what they share: users have caches of their own, and an engine may be on another
-machine.
+Both are kept on the engine, which all of these checkouts share: each user has a cache of their own, and an engine may
+be on another machine.
 
 - A use of an image is an empty volume with the labels of the image and of the checkout. ``runner clean`` reads them.
 - What a run needs is held by a container for each image, which never starts: an engine removes no image that a

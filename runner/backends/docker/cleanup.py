@@ -143,7 +143,7 @@ def _need(
     uses: Mapping[str, Collection[Use]],
     need: Callable[[Collection[Use], str], Need],
 ) -> Need:
-    """Return who needs an image; nobody needs an unfinished one, or one that is not ours."""
+    """Return who needs an image; nobody needs one that is incomplete, or that this program neither built nor pulled."""
     labels = image["Labels"] or {}
     if ENVIRONMENT not in labels or labels.get(OWNER):
         return Need()
@@ -151,7 +151,7 @@ def _need(
 
 
 def builder(image: Mapping[str, Any], labels: Mapping[str, str] | None) -> str:
-    """Return the label of the checkout that built an image; empty without one, and where a registry has the image."""
+    """Return which checkout built an image, as ``uses.label`` writes it; empty if that is unknown, or it was pulled."""
     pulled = [name for name in image.get("RepoDigests") or [] if "<none>" not in name]
     return "" if pulled else str((labels or {}).get(CHECKOUT, ""))
 

@@ -210,7 +210,12 @@ def container_name(run: str, environment: str) -> str:
 def cache_volume(image: str, device: str, networks: str = "") -> str:
     """Return the name of the volume that holds the compiler caches of one image on one device.
 
-    Compilers load code from it, so that users' networks have a volume of their own, see ``Limits.networks``.
+    Compilers load code from it, so users' networks get a volume of their own.
+
+    Args:
+        image: its id.
+        device: ``cpu``, or the UUID of a GPU.
+        networks: identifies the files of the networks, see ``Limits.networks``; empty for built-in workloads.
     """
     suffix = f"{OF_NETWORKS}{networks}" if networks else ""
     return f"matrix-runner-cache-{short_id(image)}-{file_name(device)}{suffix}"

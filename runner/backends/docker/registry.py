@@ -47,7 +47,7 @@ class TeamImages:
 
         Args:
             path: the file.
-            registry: the repository of the matrix; None without one, and then no image is used.
+            registry: the repository that the matrix names as ``registry``; with None, nothing is pulled.
 
         Raises:
             UsageError: the file cannot be read, is not TOML, or names something else than ``repository@digest``.
