@@ -16,8 +16,8 @@ COPIED = ("index.html", "report.md", "samples.csv", "plan.json", "machine.json",
 
 
 def run_folder(reports: Path) -> Path | None:
-    """Return the folder of the one run below a reports folder; None before it is a run."""
-    return next((path.parent for path in reports.glob("runs/*/plan.json")), None)
+    """Return the folder of the one run below a reports folder; None before it has its name."""
+    return next((path.parent for path in reports.glob("runs/[!.]*/plan.json")), None)
 
 
 def start(command: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":

@@ -13,6 +13,7 @@ References:
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,8 @@ from runner.history.location import FILE
 
 WAIT_SECONDS = 60.0
 """How long a writer waits for another; adding the largest run takes about a second."""
+SWITCH_SECONDS = 0.01
+"""How long to wait while another connection switches a new file to WAL; that takes milliseconds."""
 ROOM_BYTES = 1 << 20
 """With less room, a disk counts as full."""
 MAX_BYTES = 16 << 20
@@ -92,12 +95,26 @@ def _prepare(engine: Engine, *pragmas: str) -> None:
         connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
         for pragma in pragmas:
-            connection.execute(pragma)
+            _execute_when_free(connection, pragma)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get(WRITES)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _execute_when_free(connection: sqlite3.Connection, pragma: str) -> None:
+    """Execute a pragma, again while another connection of a new file switches to WAL: SQLite does not wait for that."""
+    end = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            connection.execute(pragma)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(SWITCH_SECONDS)
+        else:
+            return
 
 
 def _may_write(path: Path) -> bool:

@@ -137,7 +137,7 @@ class Bench:
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """Return the events of a name in the journals of all runs; a last line that is cut off is left out."""
-        paths = sorted(self.reports.glob("runs/*/journal.jsonl"))
+        paths = sorted(self.reports.glob("runs/[!.]*/journal.jsonl"))
         lines = [line for path in paths for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
         return [event for event in map(json.loads, lines) if event["event"] == name]
 

@@ -118,7 +118,7 @@ def changed_at_resume(bench: Bench) -> None:
         else:
             lock = bench.folder / "docker/locks/numpy.txt"
             lock.write_text(lock.read_text() + f"# {name}\n")
-        (journal,) = bench.reports.glob("runs/*/journal.jsonl")
+        (journal,) = bench.reports.glob("runs/[!.]*/journal.jsonl")
         before = journal.read_bytes()
         bench.check(bench("run", "--resume"))
         assert journal.read_bytes() == before

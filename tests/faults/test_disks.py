@@ -178,7 +178,7 @@ def foreign(bench: Bench) -> None:
 
 def foreign_run(bench: Bench, unfinished: Path) -> None:
     shutil.copytree(unfinished, bench.reports)
-    (run,) = bench.reports.glob("runs/*")
+    (run,) = bench.reports.glob("runs/[!.]*")
     before = sorted(run.rglob("*"))
     for path in (*run.rglob("*"), run):
         given_away(path, 0o755 if path.is_dir() else 0o644)
@@ -199,7 +199,7 @@ def given_away(path: Path, mode: int = 0o700) -> None:
 def run_folder_removed(bench: Bench) -> None:
     process = bench.start(*LONG)
     bench.measured(process)
-    (run,) = bench.reports.glob("runs/*")
+    (run,) = bench.reports.glob("runs/[!.]*")
     shutil.rmtree(run)
     bench.check(bench.end(process))
 

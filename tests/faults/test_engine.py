@@ -86,7 +86,7 @@ def container_killed(bench: Bench, engine: EngineSocket) -> None:
 
     process = bench.start("run", *LONG)
     bench.measured(process)
-    (name,) = containers(*[path.name for path in bench.reports.glob("runs/*")])
+    (name,) = containers(*[path.name for path in bench.reports.glob("runs/[!.]*")])
     client = docker.from_env()
     client.api.kill(name)
     client.close()

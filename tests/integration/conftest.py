@@ -72,7 +72,7 @@ class Runner:
 
     def records(self) -> list[dict[str, Any]]:
         """Return every record of every run here."""
-        paths = sorted(self.folder.glob("reports/runs/*/records/*.json"))
+        paths = sorted(self.folder.glob("reports/runs/[!.]*/records/*.json"))
         return [json.loads(path.read_text()) for path in paths]
 
 

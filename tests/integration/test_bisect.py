@@ -70,7 +70,7 @@ def test_a_planted_slow_down_is_named_and_an_interrupted_search_continues(runner
     dry = runner.json(*BISECT, "--dry-run", "--format", "json")
     assert [candidate["name"] for candidate in dry["candidates"]] == ["np-a", "np-b", "np-c"]
     process = runner.start(*BISECT, *SHORT)
-    wait_for(lambda: [*runner.folder.glob("reports/bisect/*/runs/*/records/*.json")])
+    wait_for(lambda: [*runner.folder.glob("reports/bisect/*/runs/[!.]*/records/*.json")])
     process.send_signal(signal.SIGKILL)
     process.communicate()
     done = runner(*BISECT, *SHORT, "--format", "json")
@@ -90,7 +90,7 @@ def test_a_record_is_measured_again_in_an_environment_that_is_built_again(runner
     matrix = runner.folder / "matrix.yaml"
     matrix.write_text(MATRIX.format(ENTRY.format("a", "2.4.6")))
     assert runner("run", "np-a", "--device", "cpu", "--backend", "venv").returncode == 0
-    (run,) = runner.folder.glob("reports/runs/*")
+    (run,) = runner.folder.glob("reports/runs/[!.]*")
     matrix.write_text(MATRIX.format(ENTRY.format("old", "2.4.6").replace("np-old.txt", "numpy.txt")))
     shutil.rmtree(home)
     record = next(run.glob("records/*.json"))
@@ -107,4 +107,4 @@ def test_a_record_is_measured_again_in_an_environment_that_is_built_again(runner
     assert f"np-a: the environment of run {run.name} still exists" in done.stderr
     result = json.loads(done.stdout)
     assert result["in_turns"]
-    assert result["cells"][0]["verdict"] in ("same", "inconclusive", "slower", "faster")
+    assert result["cells"][0]["verdict"] not in ("not-comparable", "not-measured")

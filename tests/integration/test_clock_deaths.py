@@ -116,7 +116,7 @@ def everything(run: Run, entry: ClockEntry) -> None:
 
 def exception(run: Run, entry: ClockEntry) -> None:
     """Take the run's folder away, so that the next record cannot be written, and wait for the end that this makes."""
-    (records,) = run.folder.glob("reports/runs/*/records")
+    (records,) = run.folder.glob("reports/runs/[!.]*/records")
     shutil.rmtree(records)
     assert run.process.wait(60) == 6, run.log.read_text()
 

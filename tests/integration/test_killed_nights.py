@@ -65,7 +65,7 @@ def kill_in(runner: Runner, stage: str, seconds: float, *words: str) -> str:
 
 def check_kept(runner: Runner) -> None:
     """Check that each record of each run counts once, and that the history holds each run once and is not damaged."""
-    for path in runner.folder.glob("reports/runs/*/plan.json"):
+    for path in runner.folder.glob("reports/runs/[!.]*/plan.json"):
         run = Run.open(path.parent)
         counted = Counter((record.cell.id, record.round) for record in run.records())
         assert set(counted.values()) <= {1}
@@ -118,7 +118,7 @@ def test_a_killed_night_leaves_no_container(runner: Runner) -> None:
         if stage == "confirm":
             lock.write_text(lock.read_text() + LOCK_COMMENT.format(number))
         print(f"{stage}: {kill_in(runner, stage, 1.0, *words)}")  # noqa: T201
-        wait_for(partial(none_left, [path.name for path in runner.folder.glob("reports/**/runs/*")]))
+        wait_for(partial(none_left, [path.name for path in runner.folder.glob("reports/**/runs/[!.]*")]))
     done: dict[str, Any] = runner.json(*words, "--format", "json")
     assert done["state"] == "done"
     assert "was killed" in " ".join(done["notes"])

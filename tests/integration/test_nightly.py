@@ -137,7 +137,7 @@ def test_a_night_that_is_interrupted_keeps_its_half(runner: Runner) -> None:
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "`runner run --resume " in err
-    (half,) = runner.folder.glob("reports/runs/*")
+    (half,) = runner.folder.glob("reports/runs/[!.]*")
     ended = journal_of(half)[-1]
     assert (ended["event"], ended["how"]) == ("ended", "interrupted")
     records = [record for record in runner.records() if record["status"] == "ok"]
@@ -147,7 +147,7 @@ def test_a_night_that_is_interrupted_keeps_its_half(runner: Runner) -> None:
     assert night.returncode == 0, night.stderr
     assert "nothing to compare with" in night.stdout
     assert len(list(half.glob("records/*.json"))) == len(runner.records()) - len(
-        list(max(runner.folder.glob("reports/runs/*")).glob("records/*.json"))
+        list(max(runner.folder.glob("reports/runs/[!.]*")).glob("records/*.json"))
     )
 
 
@@ -155,7 +155,7 @@ def test_a_night_that_is_interrupted_while_it_measures_again_says_so(runner: Run
     assert runner(*NIGHT, *QUICK).returncode == 0
     change(SLOW_NUMPY)
     process = runner.start(*NIGHT, *QUICK)
-    wait_for(lambda: list(runner.folder.glob("reports/nights/*/runs/*/records/*.json")))
+    wait_for(lambda: list(runner.folder.glob("reports/nights/*/runs/[!.]*/records/*.json")))
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130

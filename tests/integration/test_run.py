@@ -89,7 +89,7 @@ def test_a_run_reads_its_journal_and_each_of_its_records_once(runner: Runner) ->
     done = subprocess.run(command, cwd=runner.folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
     assert done.returncode == 0
     reads = Counter(Path(line).name for line in (runner.folder / "reads").read_text().splitlines())
-    records = {path.name for path in runner.folder.glob("reports/runs/*/records/*.json")}
+    records = {path.name for path in runner.folder.glob("reports/runs/[!.]*/records/*.json")}
     assert len(records) == 4
     assert {name: reads[name] for name in (*records, "journal.jsonl")} == dict.fromkeys((*records, "journal.jsonl"), 1)
 
@@ -132,7 +132,7 @@ def test_a_lock_that_cannot_be_installed_leaves_records_and_the_rest_goes_on(bac
     assert {record["class"] for record in failed} == {"image-build"}
     assert {record["cell"].split("/")[0] for record in failed} == {"np-old"}
     assert len([record for record in runner.records() if record["status"] == "ok"]) == 2 * 3
-    (path,) = runner.folder.glob("reports/runs/*/sbom/*")  # of the environment that was built
+    (path,) = runner.folder.glob("reports/runs/[!.]*/sbom/*")  # of the environment that was built
     assert path.name == "np-new.cdx.json"
     packages = {component["name"]: component for component in json.loads(path.read_text())["components"]}
     assert packages["numpy"]["version"] == "2.4.6"
@@ -195,7 +195,7 @@ def test_a_child_that_is_killed_is_one_crash_and_the_rest_goes_on(runner: Runner
 
 def runs_of(runner: Runner) -> list[str]:
     """Return the ids of the runs in a folder."""
-    return [path.name for path in runner.folder.glob("reports/runs/*")]
+    return [path.name for path in runner.folder.glob("reports/runs/[!.]*")]
 
 
 def is_child(pid: int) -> bool:

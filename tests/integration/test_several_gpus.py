@@ -48,7 +48,7 @@ def test_each_case_is_measured_on_one_gpu_and_both_are_held(two: StandIn, runner
     assert sorted(map(sorted, on.values())) == [[UUID.format(0)], [UUID.format(1)]]
     assert (two.pinned(0), two.pinned(1), two.open_in()) == ({}, {}, [])
     assert runner("report").returncode == 0
-    (page,) = runner.folder.glob("reports/runs/*/report.md")
+    (page,) = runner.folder.glob("reports/runs/[!.]*/report.md")
     assert "2 x Stand-in Hopper" in page.read_text()
 
 

@@ -5,11 +5,12 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from runner.core.errors import HistoryError
+from runner.history import sqlite_file
 from runner.history.database import History
 from runner.history.sqlite_file import hint_of
 from tests.support.histories import CELL, night
@@ -125,3 +126,39 @@ def test_an_io_error_on_a_full_disk_is_one_of_room(
 ) -> None:
     monkeypatch.setattr(os, "statvfs", lambda _folder: status)
     assert hint_of("disk I/O error", tmp_path / "history.db") == hint
+
+
+@pytest.fixture
+def refusals(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Have the switch to WAL fail once for each error code in the list, as it does beside another switch."""
+    codes: list[int] = []
+    connect = sqlite3.dbapi2.connect
+
+    class Refused(sqlite3.Connection):
+        def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+            if "journal_mode" in sql and codes:
+                error = sqlite3.OperationalError("database is locked")
+                error.sqlite_errorcode = codes.pop()
+                raise error
+            return super().execute(sql, *parameters)
+
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", lambda *of, **options: connect(*of, factory=Refused, **options))
+    return codes
+
+
+def test_several_that_open_a_new_history_at_once_wait_for_each_other(tmp_path: Path, refusals: list[int]) -> None:
+    refusals += [sqlite3.SQLITE_BUSY] * 3
+    with History.open(f"sqlite:///{tmp_path}/new.db") as history:
+        assert history.add(night(1))
+    assert refusals == []
+
+
+@pytest.mark.parametrize(("code", "seconds"), [(sqlite3.SQLITE_BUSY, 0.0), (sqlite3.SQLITE_IOERR, 60.0)])
+def test_a_switch_that_fails_otherwise_or_for_long_is_an_error(
+    code: int, seconds: float, tmp_path: Path, refusals: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_file, "WAIT_SECONDS", seconds)
+    refusals += [code] * 100
+    with pytest.raises(HistoryError, match="cannot be read: database is locked"):
+        History.open(f"sqlite:///{tmp_path}/new.db")
+    assert len(refusals) > 90
