@@ -15,6 +15,11 @@ class Kept(Enum):
     OTHERS = "all other measurements; the run is complete, and a record holds the reason of the failure"
     FAILED = "a record with the reason for each cell of the environment; the run is complete"
     UNCHANGED = "every file of the run as it was; the journal may note the attempt"
+    SEARCH = "every finished step; the same command continues the search"
+    NIGHT = "every finished measurement; the next night names the one that ended, and measures everything"
+    NIGHT_DONE = "the night, which is complete; the next one sends its alerts"
+    STORED = "the stored run as it was; the same command measures its cell again"
+    WRITTEN = "every file that was written; the same command writes the rest"
     PAGE = "the run, which is complete; `runner run --resume` or `runner report` writes the page"
 
 

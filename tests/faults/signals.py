@@ -1,6 +1,7 @@
 """The faults of signals: each signal, once and twice, at each stage of a run."""
 
 import signal
+from collections.abc import Mapping
 
 from tests.faults.fault import CLEAN, Fault, Kept
 
@@ -28,27 +29,36 @@ FOLDER = f"{CLEAN}, but a folder without a plan, which every command ignores"
 INTERRUPTED = "Interrupted: stopping containers and processes"
 
 
-def signals(stages: dict[str, tuple[str, Kept]]) -> list[Fault]:
-    """Return the faults of signals at some stages."""
+def signals(
+    stages: Mapping[str, tuple[str, Kept]], group: str = "Signals", lines: tuple[str, ...] = (), *, twice: bool = True
+) -> list[Fault]:
+    """Return the faults of signals at some stages.
+
+    Args:
+        stages: stage -> when that is, and what is kept.
+        group: the heading in the documentation.
+        lines: what the command prints at these stages, beside what every command prints.
+        twice: whether each signal that can be handled is sent a second time, too.
+    """
     return [
         Fault(
-            id=f"{name.lower()}{'-twice' if twice else ''}-{stage}",
-            group="Signals",
-            what=name if name == "SIGKILL" else f"{name}, once or twice",
+            id=f"{name.lower()}{'-twice' if number == 2 else ''}-{stage}",
+            group=group,
+            what=name if name == "SIGKILL" else f"{name}, once or twice" if twice else name,
             stage=when,
             exits=(code,),
-            sees=() if name == "SIGKILL" else _lines(stage, kept),
+            sees=() if name == "SIGKILL" else _lines(kept, lines),
             kept=kept,
             cleaned=FOLDER if stage == "folder" else CLEAN,
-            smoke=f"{name.lower()}{'-twice' if twice else ''}-{stage}" in SMOKE,
+            smoke=f"{name.lower()}{'-twice' if number == 2 else ''}-{stage}" in SMOKE,
         )
         for stage, (when, kept) in stages.items()
         for name, code in CODES.items()
-        for twice in ((False,) if name == "SIGKILL" else (False, True))
+        for number in ((1, 2) if twice and name != "SIGKILL" else (1,))
     ]
 
 
-def _lines(stage: str, kept: Kept) -> tuple[str, ...]:
+def _lines(kept: Kept, lines: tuple[str, ...]) -> tuple[str, ...]:
     """Return what is printed at a stage."""
     advice = ("`runner run --resume ",) if kept is Kept.RESUMABLE else ()
-    return (INTERRUPTED, *advice, "interrupted: finished results are kept")
+    return (INTERRUPTED, *advice, *lines, "interrupted: finished results are kept")

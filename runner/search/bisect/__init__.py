@@ -8,7 +8,8 @@
 4. ``result`` names the releases.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from runner.analysis.releases import framework_name
@@ -58,7 +59,7 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
         progress.note(other)
     state = state or new_state(options.reports, question, datetime.now(UTC))
     state.path.mkdir(parents=True, exist_ok=True)
-    with hold(state.path / LOCK, f"bisect {state.id}"):
+    with hold(state.path / LOCK, f"bisect {state.id}"), _says_what_continues(state, progress):
         axes = _axes(options, context, versions)
         candidates = _candidates(axes, state, progress, ends.max_comparisons)
         measuring = Measuring(context=context, state=state, cell=question.cell, progress=progress)
@@ -77,6 +78,16 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
         searched=searched,
         notes=tuple(axes.notes),
     )
+
+
+@contextmanager
+def _says_what_continues(state: SearchState, progress: Progress) -> Iterator[None]:
+    """Note what an interrupted search has stored, and that the same command continues it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        progress.note(f"the same command continues bisect {state.id}: {counted(len(state.steps), 'step')} stored")
+        raise
 
 
 def dry_run(options: Options, ends: Ends, versions: Lister = index.versions) -> Forecast:

@@ -171,7 +171,7 @@ def _notes(cells: Collection[Cell], baselines: Baselines) -> Iterator[str]:
     new = Counter(cell.environment for cell in cells if cell not in known)
     for environment, count in new.items():
         verb = "1 cell has" if count == 1 else f"{count} cells have"
-        yield f"{environment}: {verb} no earlier run on this device: nothing to compare with"
+        yield f"{environment}: {verb} no good earlier run on this device: nothing to compare with"
     refused = Counter((cell.environment, why) for cell, why in baselines.refused.items())
     for (environment, why), count in refused.items():
         yield f"{environment}: {count} cell{'s' * (count > 1)} not compared: {why}"

@@ -3,6 +3,7 @@
 from tests.faults.declared.builds import BUILD_FAULTS
 from tests.faults.declared.children import CHILD_FAULTS
 from tests.faults.declared.clock_and_memory import CLOCK_FAULTS
+from tests.faults.declared.commands import command_faults
 from tests.faults.declared.disks import DISK_FAULTS
 from tests.faults.declared.engine import ENGINE_FAULTS
 from tests.faults.declared.pairs import PAIR_FAULTS
@@ -16,6 +17,7 @@ FAULTS = unique(
     (
         *signals(STAGES),
         *signals(OTHER_STAGES),
+        *command_faults(),
         *ENGINE_FAULTS,
         *DISK_FAULTS,
         *CLOCK_FAULTS,
