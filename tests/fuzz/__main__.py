@@ -14,7 +14,7 @@ ADDRESS_SPACE = 4 << 30
 def main() -> int:
     """Run a target; exit 1 if an input broke something."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
-    parser.add_argument("target", help="matrix, planning, machine, document, folder, wire, session, database, or all")
+    parser.add_argument("target", help="all, or one of tests/fuzz/targets.py, such as matrix")
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.core.model import SKIP_CODES
 from runner.matrix import WORKLOADS
-from tests.fuzz import databases, examples, plans, wire
+from tests.fuzz import databases, examples, plans, typed, wire
 from tests.fuzz.draws import Draws
 from tests.fuzz.edits import Edit, draw_bytes, draw_edit, edited
 from tests.fuzz.folders import stored_files
@@ -279,6 +279,8 @@ GENERATORS: Mapping[str, Callable[[Draws], Any]] = {
     "wire": conversation,
     "session": session,
     "database": database,
+    "model": typed.model,
+    "typed": typed.typed,
 }
 """Target -> the generator of its inputs."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.fuzz.databases import run_database
 from tests.fuzz.folders import run_folder
+from tests.fuzz.models import run_model, run_typed
 from tests.fuzz.plans import run_machine, run_matrix, run_planning
 from tests.fuzz.runs import run_session
 from tests.fuzz.wire import run_wire
@@ -20,6 +21,8 @@ TARGETS: dict[str, Callable[[Any], None]] = {
     "wire": run_wire,
     "session": run_session,
     "database": run_database,
+    "model": run_model,
+    "typed": run_typed,
 }
 CORPORA = Path(__file__).parent / "corpora"
 
@@ -31,7 +34,7 @@ def to_bytes(value: Any) -> bytes:
 
 def from_bytes(target: str, content: bytes) -> Any:
     """Return the input in a file."""
-    return content if target in {"matrix", "machine"} else json.loads(content)
+    return content if target in {"matrix", "machine", "model"} else json.loads(content)
 
 
 def corpus(target: str, folder: Path = CORPORA) -> Iterator[tuple[str, Any]]:

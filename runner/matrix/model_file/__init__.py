@@ -5,6 +5,7 @@ reads the plain values; ``methods`` says which methods cannot be called, ``impor
 and ``wrapping`` how to wrap another class. The page ``docs/how-to/measure-your-network.md`` says what a model file is.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -95,7 +96,8 @@ def read_network(path: Path) -> Network:
     Raises:
         MatrixError: the file, or a file that it needs, cannot be read or has mistakes; the error has all of them.
     """
-    entry = path / ENTRY_OF_FOLDER if path.is_dir() else path
+    is_folder = os.path.isdir(path)  # noqa: PTH112  Path.is_dir raises for a name that is too long
+    entry = path / ENTRY_OF_FOLDER if is_folder else path
     with _readable(entry):
         return _network(Folder(entry), entry)
 
@@ -133,7 +135,7 @@ def network_name(path: Path) -> str:
     Raises:
         UsageError: no workload can have the name.
     """
-    stem = path.resolve().name if path.is_dir() else path.stem
+    stem = path.resolve().name if os.path.isdir(path) else path.stem  # noqa: PTH112  as in read_network
     name = stem.lower().replace("_", "-").replace(" ", "-")
     if len(name) > LONGEST_NAME or not NETWORK_NAME.fullmatch(name):
         hint = f"rename it: small letters, then digits and dashes, at most {LONGEST_NAME}, such as my_network.py"

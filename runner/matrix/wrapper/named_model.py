@@ -129,8 +129,8 @@ def _hint(text: str) -> str:
     close = difflib.get_close_matches(before[:100], LIBRARIES, 1)
     if close:
         return f"did you mean {close[0]}:{printable(after, 100)}?"
-    file = Path(f"{before}.py")
-    return f"did you mean {file}:{printable(after, 100)}?" if file.is_file() else FORMS
+    file = f"{before}.py"
+    return f"did you mean {file}:{printable(after, 100)}?" if os.path.isfile(file) else FORMS  # noqa: PTH113
 
 
 def _call(text: str, written: str | None) -> Call | None:

@@ -1,0 +1,114 @@
+"""The targets ``model`` and ``typed``: model files, and what is typed to choose networks and environments.
+
+- ``model``: bytes of a model file; it is read, and a wrapper is written for each class and function of it.
+- ``typed``: ``{"model": [TEXT, ...], "input": [TEXT, ...], "selectors": [TEXT, ...], "env": [TEXT, ...], "threads":
+  TEXT}``, the values of the options of ``runner run``, in a folder with a model file and two files of classes.
+"""
+
+import atexit
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from runner.core.errors import RunnerError
+from runner.matrix import Matrix, choose_cells, parse, select_environments, split_selectors
+from runner.matrix.model_file import read_network
+from runner.matrix.wrapper import parse_model, read_model
+from runner.session.networks import with_models
+from runner.session.options import Options
+from runner.session.typed_variants import typed_threads, with_typed_variants
+from tests.fuzz.folders import MEMORY
+from tests.fuzz.limits import ROOT
+from tests.fuzz.plans import small_matrix
+from tests.fuzz.values import to_json
+
+MODEL, NETS = "model.py", "nets.py"
+CLASSES = b"""\
+import torch
+from torch import nn
+
+class UNet(nn.Module):
+    def __init__(self, channels=3, *, bilinear=False):
+        super().__init__()
+        self.layer = nn.Conv2d(channels, 8, 3)
+
+    def forward(self, x):
+        return self.layer(x)
+
+class Base:
+    pass
+
+class Tagger(Base, nn.Module):
+    def forward(self, words, tags=None):
+        return words
+
+def build(width: int = 8):
+    return nn.Linear(width, width)
+"""
+
+
+def model_files() -> Sequence[bytes]:
+    """Return the shipped model files, and a file of classes."""
+    return (*(path.read_bytes() for path in sorted((ROOT / "examples").glob("*.py"))), CLASSES)
+
+
+@cache
+def _workplace() -> Path:
+    """Return a folder with a model file and files of classes; it stays until the process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-models-", dir=MEMORY if MEMORY.is_dir() else None))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / NETS).write_bytes(CLASSES)
+    (folder / "small").mkdir()
+    (folder / "small" / "model.py").write_bytes((ROOT / "examples" / "smallest.py").read_bytes())
+    (folder / "config.json").write_text('{"model_type": "bert", "hidden_size": 8}')
+    return folder
+
+
+@cache
+def _matrix() -> Matrix:
+    return parse(to_json(small_matrix()).encode(), "matrix.yaml")
+
+
+def run_model(content: bytes) -> None:
+    """Read a model file, and write the wrapper of each thing in it; the file is never run."""
+    path = _workplace() / MODEL
+    path.write_bytes(content)
+    refused: RunnerError | None = None
+    try:
+        _described(path)
+    except RunnerError as error:
+        refused = error
+    for name in ("UNet", "Tagger", "build", "TorchModel", "JaxModel"):
+        with contextlib.suppress(RunnerError):
+            read_model(parse_model(f"{path}:{name}"), ["2x3x8x8"])
+    if refused is not None:
+        raise refused
+
+
+def _described(path: Path) -> None:
+    network = read_network(path)
+    json.dumps(network.specs(path.stem), allow_nan=False)
+
+
+def run_typed(value: Mapping[str, Any]) -> None:
+    """Choose networks and environments by what is typed."""
+    before = Path.cwd()
+    os.chdir(_workplace())
+    try:
+        options = Options(matrix=ROOT / "matrix.yaml", **{name: typed for name, typed in value.items() if typed})
+        typed_threads(options)
+        matrix, _ = with_models(_matrix(), options)
+        matrix, options = with_typed_variants(matrix, options)
+        environments, cells = split_selectors(options.selectors or ())
+        select_environments(matrix, environments)
+        chosen = choose_cells(matrix, cells)
+        chosen("torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32")
+        options.to_argv()
+    finally:
+        os.chdir(before)
