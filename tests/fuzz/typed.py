@@ -109,7 +109,8 @@ def _word(draws: Draws, words: Words) -> str:
         return draws.pick(TEXTS)
     if kind == 17:
         return draws.pick(words.wrong)
-    word = draws.pick((*words.right, *words.wrong))
+    word: str = draws.pick((*words.right, *words.wrong))
     start = draws.below(len(word) + 1)
     end = min(len(word), start + draws.below(3))
-    return word[:start] + draws.pick((*MARKS, "", draws.pick(words.right))) + word[end:]
+    part: str = draws.pick((*MARKS, "", draws.pick(words.right)))
+    return word[:start] + part + word[end:]
