@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runner.core.paths import find_matrix
 from runner.core.version import __version__
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def load_run(
     """
     from runner.session.notebook import load_run as load
 
-    return load(path, Path(reports), Path(matrix))
+    return load(path, Path(reports), find_matrix(Path(matrix)))
 
 
 def compare(
@@ -84,7 +85,7 @@ def compare(
     """
     from runner.session.notebook import compare as compare_sides
 
-    return compare_sides((base, *others), Path(reports), Path(matrix), run=run, best=best)
+    return compare_sides((base, *others), Path(reports), find_matrix(Path(matrix)), run=run, best=best)
 
 
 def compare_models(

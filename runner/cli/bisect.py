@@ -10,6 +10,7 @@ import typer
 from runner.cli import completion, console
 from runner.cli.commands import CommandGroup
 from runner.cli.params import Device, MatrixFile, Output, Reports, TableOrJson, Traceback, Trust, planning
+from runner.core.paths import DEFAULT_MATRIX
 
 if TYPE_CHECKING:
     from runner.session.options import Options
@@ -108,7 +109,7 @@ def reproduce(
             autocompletion=completion.environments,
         ),
     ] = "",
-    matrix: MatrixFile = Path("matrix.yaml"),
+    matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     device: Device = None,
     busy_ok: Annotated[

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import typer
 
 from runner.core.model import Precision
+from runner.core.paths import DEFAULT_MATRIX, find_matrix
 
 Completer = Callable[[typer.Context, str], list[str]]
 
@@ -21,7 +22,9 @@ def _of_matrix(section: str) -> Completer:
         from runner.matrix import load
 
         try:
-            names: Mapping[str, Any] = getattr(load(Path(context.params.get("matrix") or "matrix.yaml")), section)
+            names: Mapping[str, Any] = getattr(
+                load(find_matrix(Path(context.params.get("matrix") or DEFAULT_MATRIX))), section
+            )
         except Exception:  # noqa: BLE001  a half-typed line must not become a traceback
             return []
         return _starting_with(incomplete, names)

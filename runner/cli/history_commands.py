@@ -9,6 +9,7 @@ import typer
 from runner.cli import console
 from runner.cli.commands import CommandGroup, CommandsBelow
 from runner.cli.params import HistoryUrl, MatrixFile, Output, Reports, Traceback
+from runner.core.paths import DEFAULT_MATRIX
 
 
 class GroupWithDefault(CommandsBelow):
@@ -59,7 +60,7 @@ def show(
 
 @app.command(short_help="Add every stored run to the history again")
 def rebuild(
-    matrix: MatrixFile = Path("matrix.yaml"),
+    matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     history: HistoryUrl = None,
     traceback: Traceback = False,

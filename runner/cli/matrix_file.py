@@ -10,6 +10,7 @@ from runner.cli import console
 from runner.cli.commands import CommandGroup
 from runner.cli.params import Environments, MatrixFile, Output, Traceback
 from runner.core.errors import Problem, UsageError
+from runner.core.paths import DEFAULT_MATRIX
 
 app = CommandGroup()
 
@@ -17,7 +18,7 @@ app = CommandGroup()
 @app.command(short_help="Write the locks of environments, or pin the images; or check both")
 def lock(
     environments: Environments = None,
-    matrix: MatrixFile = Path("matrix.yaml"),
+    matrix: MatrixFile = DEFAULT_MATRIX,
     find_links: Annotated[str | None, typer.Option("--find-links", help="a folder of wheels to look in first")] = None,
     images: Annotated[bool, typer.Option("--images", help="pin all images to their registries' digests")] = False,
     check: Annotated[

@@ -10,9 +10,10 @@ from typing import Annotated, Literal
 import typer
 
 from runner.cli import completion
-from runner.session.options import Options
+from runner.core.paths import find_matrix
+from runner.session.options import MATRIX_HELP, Options
 
-MatrixFile = Annotated[Path, typer.Option("--matrix", help="the matrix file")]
+MatrixFile = Annotated[Path, typer.Option("--matrix", help=MATRIX_HELP, callback=find_matrix)]
 Reports = Annotated[Path, typer.Option("--reports", help="the folder that holds the runs")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="write to this file instead of stdout")]
 Traceback = Annotated[bool, typer.Option("--traceback", help="show the traceback of an error")]

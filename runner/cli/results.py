@@ -8,6 +8,7 @@ import typer
 from runner.cli import completion, console
 from runner.cli.commands import CommandGroup
 from runner.cli.params import HistoryUrl, MatrixFile, Output, Reports, RunName, TableOrJson, Traceback
+from runner.core.paths import DEFAULT_MATRIX
 
 app = CommandGroup()
 
@@ -26,7 +27,7 @@ def compare(
             autocompletion=completion.environments,
         ),
     ],
-    matrix: MatrixFile = Path("matrix.yaml"),
+    matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     best: Annotated[bool, typer.Option("--best", help="compare the fastest implementation of each side")] = False,
     run: Annotated[
@@ -58,7 +59,7 @@ def compare(
 @app.command(short_help="Show the issues of a run and the command to run next")
 def check(
     run: RunName = None,
-    matrix: MatrixFile = Path("matrix.yaml"),
+    matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     format: TableOrJson = "table",
     output: Output = None,
@@ -75,7 +76,7 @@ def check(
 @app.command(short_help="Write the report of a run, or a site over the history")
 def report(
     run: RunName = None,
-    matrix: MatrixFile = Path("matrix.yaml"),
+    matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     published: Annotated[
         str | None, typer.Option("--published", help="add the published figures of braun2018, glample2016, ...")
@@ -112,7 +113,7 @@ def report(
 @app.command("open", short_help="Open the report of a run in the browser")
 def open_page(
     run: RunName = None,
-    matrix: MatrixFile = Path("matrix.yaml"),
+    matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     traceback: Traceback = False,
 ) -> int:
@@ -134,7 +135,7 @@ def open_page(
 @app.command("list", short_help="List runs, environments, cases or presets")
 def list_what_there_is(
     topic: Annotated[Literal["runs", "environments", "cases", "presets"], typer.Argument(help="what to list")] = "runs",
-    matrix: MatrixFile = Path("matrix.yaml"),
+    matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     traceback: Traceback = False,
 ) -> int:
@@ -198,7 +199,7 @@ def import_results(
     ] = "auto",
     release: Annotated[str, typer.Option("--release", help="what was measured, where the files do not say it")] = "",
     history: HistoryUrl = None,
-    matrix: MatrixFile = Path("matrix.yaml"),
+    matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     traceback: Traceback = False,
 ) -> int:

@@ -10,6 +10,7 @@ from runner.cli import console
 from runner.cli.commands import CommandGroup
 from runner.cli.params import Device, Environments, MatrixFile, Output, Reports, TableOrJson, Traceback
 from runner.core.errors import Problem, UsageError
+from runner.core.paths import DEFAULT_MATRIX
 
 app = CommandGroup()
 
@@ -17,7 +18,7 @@ app = CommandGroup()
 @app.command(short_help="Show what this machine can run, and what to fix")
 def doctor(
     environments: Environments = None,
-    matrix: MatrixFile = Path("matrix.yaml"),
+    matrix: MatrixFile = DEFAULT_MATRIX,
     device: Device = None,
     format: TableOrJson = "table",
     output: Output = None,
@@ -71,7 +72,7 @@ def clocks(
 
 @app.command(short_help="Remove what dead runs and old versions left behind")
 def clean(
-    matrix: MatrixFile = Path("matrix.yaml"),
+    matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed")] = False,
     all: Annotated[bool, typer.Option("--all", help="also remove environments that the matrix needs")] = False,

@@ -12,8 +12,43 @@ PROGRAM = "matrix-runner"
 
 TRUSTED = frozenset({0})
 """Users whose links are followed: root."""
+DEFAULT_MATRIX = Path("matrix.yaml")
+"""What stands for the nearest matrix file, where ``--matrix`` names no other."""
 DEFAULT_REPORTS = Path("reports")
 """The folder that holds the runs, relative to the working folder, where ``--reports`` names no other."""
+
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def packaged_folder() -> Path:
+    """Return the folder of the matrix, Dockerfiles, locks and examples that come with the program.
+
+    A wheel has them in the package; in a checkout they are its top-level files.
+    """
+    inside = _PACKAGE / "defaults"
+    return inside if inside.is_dir() else _PACKAGE.parent
+
+
+def find_matrix(named: Path) -> Path:
+    """Return the matrix file that a command reads.
+
+    Args:
+        named: a path; DEFAULT_MATRIX stands for the nearest one, from this folder up to the root of its Git repository,
+            and without one for that of the program. Of the folders above, a file of another user does not count: he
+            could have made the repository.
+    """
+    if named != DEFAULT_MATRIX or named.exists():
+        return named
+    here = Path.cwd()
+    folders = (here, *here.parents)
+    root = next((index for index, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    above = (folder / DEFAULT_MATRIX for folder in folders[1 : root + 1])
+    return next(filter(_is_ours, above), packaged_folder() / DEFAULT_MATRIX)
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_file() and path.stat().st_uid in {os.geteuid(), *TRUSTED}
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:

@@ -75,12 +75,12 @@ def _new_run(
     options: Options, address: str, certificates: Path | None, progress: Progress
 ) -> Iterator[tuple[BlockDriver, float]]:
     """Yield the driver of a run that starts, which is locked until its tasks have ended, and the margin."""
-    matrix, sent = load(options.matrix), tasks.sent_options(options)
+    matrix, sent = load(options.matrix_file), tasks.sent_options(options)
     with (
         ExitStack() as lock,
         closing(connect(address, certificates, options.reports.absolute(), progress.note)) as executor,
     ):
-        devices = Devices(executor=executor, project=project.pack(options.matrix), options=sent, progress=progress)
+        devices = Devices(executor=executor, project=project.pack(options.matrix_file), options=sent, progress=progress)
         controls, models = matrix.measure.controls, project.models(matrix)
         plan = plan_for_hosts(devices.first_offers(), controls=controls, models=models)
         run = _started(options, address, plan)
@@ -186,6 +186,6 @@ def _cells(part: Plan | None) -> frozenset[Cell]:
 
 
 def _started(options: Options, address: str, plan: HostPlan) -> Run:
-    settings = RunSettings(file=options.matrix, reports=options.reports, cache=Path())
+    settings = RunSettings(file=options.matrix_file, reports=options.reports, cache=Path())
     origin = RunOrigin(command=tuple(options.to_argv()), executor=address)
     return header.start_run(plan.plan, settings, origin, (), {})

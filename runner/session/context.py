@@ -26,7 +26,9 @@ from runner.matrix.models import GpuSettings
 from runner.matrix.select import environments_named
 from runner.plan import corpus
 from runner.plan.compatibility.variants import choose_variants
+from runner.releases import index
 from runner.session.host_environment import choice_note, host_matrix
+from runner.session.named_releases import with_named_releases
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
 from runner.session.preparation import QUIET_SECONDS, Prepared, RunOrigin, RunSettings, prepare
@@ -129,7 +131,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
         EngineError: docker was chosen and no engine answers.
         GpuError: the chosen GPU is not there.
     """
-    matrix, selected = with_models(load(options.matrix), options, cells)
+    matrix, selected = with_models(load(options.matrix_file), options, cells)
     typed, options = options, replace(options, workload=selected)
     cache = cache_folder(environ)
     backend, note = _backend(options, cache, matrix.registry)
@@ -140,6 +142,13 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
     device, gpus = choose_devices(options.device, notes.append)
     if gpus and backend.name == "docker" and is_wsl():
         check_wsl(present())
+    locks: Mapping[str, Path] = {}
+    if installed is None and options.selectors:
+        named = with_named_releases(
+            matrix, tuple(options.selectors), device, options.matrix_file.parent, cache, index.versions
+        )
+        matrix, locks, options = named.matrix, named.locks, replace(options, selectors=list(named.selectors))
+        notes += named.notes
     matrix, options = with_typed_variants(matrix, options)
     capacity = _capacity(options, gpus)
     reasons: Mapping[str, str] = {}
@@ -152,7 +161,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
         matrix=matrix,
         request=request,
         backend=backend,
-        settings=_settings(options, matrix, cache, installed),
+        settings=replace(_settings(options, matrix, cache, installed), locks=locks),
         gpus=gpus,
         origin=RunOrigin(command=tuple(typed.to_argv())),
         notes=tuple(notes),
@@ -162,7 +171,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
 def _backend(options: Options, cache: Path, registry: str | None) -> tuple[Backend, str | None]:
     """Return the chosen backend, and what there is to say about the choice."""
     resources = Resources(
-        dockerfiles=options.matrix.parent / "docker",
+        dockerfiles=options.matrix_file.parent / "docker",
         cache=cache,
         registry=registry,
         python=options.python,
@@ -180,7 +189,7 @@ def _capacity(options: Options, gpus: Sequence[Gpu]) -> Capacity:
 def _settings(options: Options, matrix: Matrix, cache: Path, installed: Installed | None) -> RunSettings:
     """Return how and where a run is measured."""
     return RunSettings(
-        file=options.matrix,
+        file=options.matrix_file,
         reports=options.reports,
         cache=cache,
         installed=installed,

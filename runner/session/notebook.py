@@ -187,7 +187,7 @@ def compare_models(
             hint = f"`runner build {' '.join(missing)}` builds, or pass build=True"
             raise UsageError(Problem(f"not built yet: {', '.join(missing)}", hint=hint))
         measured = flow.measure_planned(work, progress, without=(flow.answer, flow.propose))
-    return compare(environments, options.reports, options.matrix, run=measured.run.id, best=False)
+    return compare(environments, options.reports, options.matrix_file, run=measured.run.id, best=False)
 
 
 def _write(line: str) -> None:

@@ -10,13 +10,14 @@ import typer
 from pydantic import TypeAdapter
 
 from runner.core.model import Process, Protocol
-from runner.core.paths import DEFAULT_REPORTS
+from runner.core.paths import DEFAULT_MATRIX, DEFAULT_REPORTS, find_matrix
 from runner.core.units import MAX_COUNT, MAX_SECONDS
 
 SELECTOR = (
     "an id, a glob (torch-*), a range (torch>=1.0,<2), framework:tf, or a glob over cell ids; !X excludes X; "
     "X@env:A=1,B=2 and X@threads:4 are X with other variables or threads"
 )
+MATRIX_HELP = "the matrix file; by default that of this folder, of one above it, or of the program"
 MODEL = "FILE[:NAME]|LIBRARY:NAME"
 MODEL_HELP = (
     "measure your network: a class or a function of a file, such as nets.py:UNet or 'nets.py:UNet(3)', a network of "
@@ -34,7 +35,7 @@ class Options:
     """What the user typed: each field is one option of ``plan``, ``build``, ``run`` and ``nightly``."""
 
     selectors: Annotated[list[str] | None, typer.Argument(help=SELECTOR)] = None
-    matrix: Annotated[Path, typer.Option("--matrix", help="the matrix file")] = Path("matrix.yaml")
+    matrix: Annotated[Path, typer.Option("--matrix", help=MATRIX_HELP)] = DEFAULT_MATRIX
     reports: Annotated[Path, typer.Option("--reports", help="the folder that holds the runs")] = DEFAULT_REPORTS
     workload: Annotated[
         list[str] | None, typer.Option("--workload", help="plan only this workload; may be repeated")
@@ -124,6 +125,11 @@ class Options:
         ),
     ] = False
     traceback: Annotated[bool, typer.Option("--traceback", help="show the traceback of an error")] = False
+
+    @property
+    def matrix_file(self) -> Path:
+        """The matrix file that is read, see ``find_matrix``."""
+        return find_matrix(self.matrix)
 
     def to_argv(self) -> list[str]:
         """Return the arguments that give these options again: selectors first, then what is not a default.

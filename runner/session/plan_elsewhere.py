@@ -37,7 +37,7 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
         EngineError: docker was chosen and the description has no engine.
         GpuError: the description does not have the chosen GPU.
     """
-    matrix, selected = with_models(load(options.matrix), options)
+    matrix, selected = with_models(load(options.matrix_file), options)
     options = replace(options, workload=selected)
     backend = _backend(options, machine)
     device, gpus = pick_devices(options.device, machine.gpus, str(machine.file))
@@ -59,7 +59,7 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
     for name in request.environments:
         if name in reasons:
             say(reasons[name])
-    complete, incomplete = specs(matrix, request.environments, device, options.matrix.parent)
+    complete, incomplete = specs(matrix, request.environments, device, options.matrix_file.parent)
     missing = of_all(matrix, request.environments, unavailable(complete, machine, backend))
     locked = locked_packages(complete)
     of_machine = plan(matrix, request, {**missing, **incomplete}, gpu, locked=locked)

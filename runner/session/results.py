@@ -24,6 +24,7 @@ from runner.core.model.cells import is_control
 from runner.core.model.variant_ids import is_variant
 from runner.matrix import Matrix, load, select_environments
 from runner.matrix.variants import canonical
+from runner.releases.named import with_id
 from runner.report import report
 from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer
@@ -185,6 +186,7 @@ def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:
     """Return the ids that a name selects; without a matrix file, or without a glob or range in it, a name is an id."""
     if published.is_published(name):
         return published.select_sides(name)
+    name = with_id(name, matrix)
     if is_variant(name):
         environment, of = split(name)
         return ["@".join(filter(None, (canonical(environment), of)))]

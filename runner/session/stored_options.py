@@ -12,6 +12,7 @@ from typing import Any
 
 from runner.core.model.cells import is_control
 from runner.core.paths import expanded
+from runner.releases.named import as_typed
 from runner.session.options import Options
 from runner.store.header import RunHeader
 
@@ -102,7 +103,7 @@ def of_stored_plan(header: RunHeader, environments: Sequence[str], now: Options)
         options,
         **others,
         threads=options.threads and options.threads.partition(",")[0],  # further counts are among the names
-        selectors=None if is_host else names,
+        selectors=None if is_host else as_typed(names, options.selectors or ()),
         matrix=now.matrix if now.matrix != default.matrix else Path(header.matrix),
         reports=now.reports,
         device=header.device,

@@ -10,6 +10,7 @@ from runner.core.errors import Problem, ProvisionError
 from runner.core.files import read_bounded
 from runner.core.model import Skip, Spec
 from runner.core.outages import is_passing_error
+from runner.core.paths import packaged_folder
 
 MAX_FILE = 4 << 20  # bytes of a Dockerfile; the largest of this project has 4 KiB
 EXTENDED = "extended.Dockerfile"
@@ -22,11 +23,13 @@ class Recipes:
     def __init__(self, folder: Path) -> None:
         """Read ``pins.toml`` of a folder that holds a Dockerfile for each framework family.
 
+        What the folder lacks is taken from the Dockerfiles and pins that come with the program.
+
         Raises:
             UsageError: the pins cannot be read.
         """
-        self._folder = folder
-        self._pins = pins(folder / "pins.toml")
+        self._folders = (folder, packaged_folder() / folder.name)
+        self._pins = pins(self._file("pins.toml"))
 
     def unmakeable(self, spec: Spec) -> Skip | None:
         """Return why an environment cannot be made, None if its lock, base image and Dockerfile are there."""
@@ -86,7 +89,7 @@ class Recipes:
 
     def below(self, spec: Spec) -> Spec | None:
         """Return what the image of an environment is built on, if that is the image of another environment."""
-        return spec.extends if (self._folder / EXTENDED).is_file() else None
+        return spec.extends if self._file(EXTENDED).is_file() else None
 
     def _extended(self, spec: Spec, base_id: str) -> Recipe:
         """Return the recipe of an environment that adds packages to another; it depends on the recipe of that one."""
@@ -95,7 +98,7 @@ class Recipes:
         below = self._recipe(spec.extends, base_id)
         return Recipe(
             environment=spec.environment,
-            dockerfile=_content(self._folder / EXTENDED),
+            dockerfile=_content(self._file(EXTENDED)),
             lock=read_lock(spec.lock)[0],
             base=below.tag,
             base_id=below.tag,
@@ -104,7 +107,12 @@ class Recipes:
         )
 
     def _dockerfile(self, spec: Spec) -> Path:
-        return self._folder / f"{spec.framework}.Dockerfile"
+        return self._file(f"{spec.framework}.Dockerfile")
+
+    def _file(self, name: str) -> Path:
+        """Return a file of the project, or that of the program where the project has none."""
+        paths = [folder / name for folder in self._folders]
+        return next((path for path in paths if path.is_file()), paths[0])
 
 
 def _content(path: Path) -> bytes:

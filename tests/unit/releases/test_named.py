@@ -1,0 +1,156 @@
+"""Releases that are named on the command line: how they are read, and which environments they become."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import NothingSelectedError
+from runner.core.model import Device
+from runner.matrix import Matrix, parse
+from runner.releases.candidates import ReleaseCandidate
+from runner.releases.named import NamedRelease, ReleaseFinder, parse_named, split_selector, with_id
+
+MATRIX = """\
+version: 1
+environments:
+  torch-1.0: {framework: torch, release: "1.0.0", python: "3.6", lock: a.txt, requirements: [torch==1.0.0, numpy]}
+  torch-2.x:
+    framework: torch
+    release: "2.*"
+    python: "3.11"
+    variants:
+      cpu: {base: "python:3.11", requirements: [torch==2.13.0+cpu, numpy, optax==0.2.8], index: "https://torch.test/cpu"}
+      cuda: {requirements: [torch==2.13.0], cuda: "13.0"}
+  tf-2.x: {framework: tensorflow, release: "2.21.0", python: "3.11", requirements: [tensorflow-cpu==2.21.0]}
+workloads: {rnn-step: {}}
+"""
+WHEELS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("torch", "3.11"): ("2.14.1", "2.9.1", "2.9.0"),
+    ("torch", "3.6"): ("1.10.2", "1.0.0"),
+    ("tensorflow-cpu", "3.11"): ("2.21.0", "2.18.0"),
+    ("numpy", "3.11"): ("2.3.0", "1.26.4"),
+}
+
+
+def listed(package: str, python: str, _nightly: str) -> tuple[tuple[str, ...], str]:
+    """Return what the index has; see ``releases.index.versions``."""
+    return WHEELS.get((package, python), ()), ""
+
+
+@pytest.fixture
+def matrix() -> Matrix:
+    return parse(MATRIX.encode(), "matrix.yaml")
+
+
+def find(matrix: Matrix, text: str, device: Device = "cpu") -> ReleaseCandidate:
+    named = parse_named(text)
+    assert named is not None
+    return ReleaseFinder(matrix=matrix, folder=Path("/nowhere"), device=device, versions=listed).find(named)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("torch==2.9.1", NamedRelease("torch", "2.9.1")),
+        ("tf==2.18.0", NamedRelease("tensorflow", "2.18.0")),
+        ("tensorflow-cpu==2.18.0", NamedRelease("tensorflow", "2.18.0")),
+        ("Torch==2.9.1+cu126", NamedRelease("torch", "2.9.1+cu126")),
+        ("jax==0.8.1@py3.12", NamedRelease("jax", "0.8.1", (), "3.12")),
+        ("torch==2.9.1,numpy==1.26.4", NamedRelease("torch", "2.9.1", ("numpy==1.26.4",))),
+    ],
+)
+def test_a_release_is_a_package_with_its_version(text: str, named: NamedRelease) -> None:
+    assert parse_named(text) == named
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch",
+        "torch==2.*",
+        "torch>=2.9",
+        "flax==0.8",
+        "torch==",
+        "torch==x",
+        "torch==2.9.1,numpy",
+        "torch==2.9.1@3.10",
+    ],
+)
+def test_other_words_are_selectors(text: str) -> None:
+    assert parse_named(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("torch==2.9.1", "torch-2.9.1"),
+        ("tf==2.18.0", "tensorflow-2.18.0"),
+        ("torch==2.9.1+cu126", "torch-2.9.1-cu126"),
+        ("torch==2.9.1,numpy==1.26.4@py3.10", "torch-2.9.1-numpy-1.26.4-py3.10"),
+    ],
+)
+def test_an_id_is_short_and_says_what_was_named(text: str, name: str) -> None:
+    named = parse_named(text)
+    assert named is not None
+    assert named.id == name
+
+
+def test_a_release_is_made_from_the_nearest_environment(matrix: Matrix) -> None:
+    made = find(matrix, "torch==2.9.1")
+    assert (made.name, made.release, made.source, made.template) == ("torch-2.9.1", "2.9.1", "index", "torch-2.x")
+    variant = made.environment.variant("cpu")
+    assert variant is not None
+    assert variant.requirements == ("torch==2.9.1", "numpy", "optax==0.2.8")
+    assert (variant.base, variant.index, variant.lock) == ("python:3.11", "https://torch.test/cpu", None)
+    assert find(matrix, "torch==1.10.2").template == "torch-1.0"
+
+
+def test_a_release_of_the_matrix_is_taken_as_it_is_unless_it_floats(matrix: Matrix) -> None:
+    assert find(matrix, "torch==1.0").name == "torch-1.0"
+    assert find(matrix, "tensorflow==2.21.0").name == "tf-2.x"
+    assert find(matrix, "torch==1.0.0,numpy==1.19.5").source == "index"
+
+
+def test_a_package_that_is_named_replaces_that_of_the_template(matrix: Matrix) -> None:
+    variant = find(matrix, "torch==2.9.1,optax==0.2.4").environment.variant("cpu")
+    assert variant is not None
+    assert variant.requirements == ("torch==2.9.1", "numpy", "optax==0.2.4")
+
+
+def test_a_framework_without_an_environment_has_its_package_alone(matrix: Matrix) -> None:
+    made = find(matrix, "numpy==1.26.4")
+    assert (made.name, made.environment.python) == ("numpy-1.26.4", "3.11")
+    assert made.environment.requirements == ("numpy==1.26.4",)
+
+
+def test_another_python_has_its_own_base_images(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WHEELS, ("torch", "3.12"), ("2.9.1",))
+    made = find(matrix, "torch==2.9.1@py3.12")
+    variant = made.environment.variant("cpu")
+    assert variant is not None
+    assert (made.name, made.environment.python, variant.base) == ("torch-2.9.1-py3.12", "3.12", "python:3.12")
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("torch==2.9.2", "no wheel of torch 2.9.2 for Python 3.11, 3.6", "torch==2.9.1"),
+        ("torch==2.9.1@py3.13", "lists no release of torch", ""),
+    ],
+)
+def test_a_release_that_there_is_not_has_its_neighbours_in_the_hint(
+    text: str, message: str, hint: str, matrix: Matrix
+) -> None:
+    with pytest.raises(NothingSelectedError) as caught:
+        find(matrix, text)
+    (problem,) = caught.value.problems
+    assert message in problem.message
+    assert hint in (problem.hint or "")
+
+
+def test_selectors_keep_what_stands_beside_a_release(matrix: Matrix) -> None:
+    assert split_selector("!jax==0.8.1@py3.12@env:A=1") == ("!", "jax==0.8.1@py3.12", "@env:A=1")
+    assert with_id("torch==1.0.0@20261120-104500-aaaa", matrix) == "torch-1.0@20261120-104500-aaaa"
+    assert with_id("torch==2.9.1/nn-lstm/*", matrix) == "torch-2.9.1/nn-lstm/*"
+    assert with_id("torch>=2", matrix) == "torch>=2"
