@@ -1,7 +1,8 @@
 """Check without a network that locks fit the matrix: what they were resolved from, and for which Python."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -9,10 +10,11 @@ from packaging.utils import canonicalize_name
 
 from runner.backends.docker.image_names import pins
 from runner.backends.lock_file import LockFile, read_lock
-from runner.core.errors import Problem, ProvisionError
-from runner.matrix import load, position
+from runner.core.errors import MatrixError, Problem, ProvisionError
+from runner.core.model import Device
+from runner.matrix import Matrix, load, position
 from runner.releases.image_pins import PINS, images
-from runner.releases.lock_requests import OWN_HEADER, LockRequest, kept_versions, lock_requests
+from runner.releases.lock_requests import OWN_HEADER, LockRequest, kept_versions, lock_requests, request_of
 
 _HEADER = re.compile(re.escape(OWN_HEADER) + r"[^`]*` from: (.*), Python ([0-9.]+), \d{4}-\d{2}-\d{2}")
 
@@ -38,6 +40,35 @@ def check_locks(path: Path, names: Sequence[str]) -> int:
     if problems:
         raise ProvisionError("lock", *dict.fromkeys(problems))
     return len(requests)
+
+
+def refuse_old_locks(path: Path, matrix: Matrix, names: Iterable[str], device: Device) -> None:
+    """Refuse environments whose locks were made from something else than what the matrix requires now.
+
+    A lock that is missing, that cannot be read, or that does not say what it was made from, is none of these.
+
+    Args:
+        path: the matrix file.
+        matrix: what is in it, and what the command line added.
+        names: ids of environments.
+        device: whose variants count.
+
+    Raises:
+        MatrixError: some do not fit; the error has each with its place in the matrix file.
+    """
+    problems: list[Problem] = []
+    for name in dict.fromkeys(map(matrix.image_of, names)):
+        environment = matrix.environments[name]
+        key = next(iter(environment.variants_for(device)), "") if environment.variants else "cpu"
+        request = request_of(path.parent, matrix, name, key) if key else None
+        if request is None or not request.named or not request.out.is_file():
+            continue
+        with suppress(ProvisionError):  # the plan says why it cannot be read
+            lock = read_lock(request.out)[1]
+            if lock.header and _HEADER.fullmatch(lock.header[0]):
+                problems += _problems(path, request)
+    if problems:
+        raise MatrixError(*problems)
 
 
 def check_pins(path: Path, *, complete: bool) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from runner.backends.lock_file import LOCK_BYTES, read_lock
 from runner.core.errors import Problem
 from runner.core.files import read_bounded
-from runner.matrix import Environment, load, position, select_environments
+from runner.matrix import Environment, Matrix, load, position, select_environments
 from runner.matrix.lock_paths import lock_mistake
 
 OWN_HEADER = "# made by `runner lock "
@@ -57,17 +57,22 @@ def lock_requests(path: Path, names: Sequence[str], find_links: str | None = Non
     requests = []
     chosen = dict.fromkeys(map(matrix.image_of, select_environments(matrix, names)))
     for name in sorted(chosen, key=lambda name: bool(matrix.environments[name].extends)):
-        environment = matrix.environments[name]
-        base = matrix.environments.get(environment.extends or "")
-        for key in environment.all_variants():
-            request = lock_request(path.parent, name, environment, key)
+        for key in matrix.environments[name].all_variants():
+            request = request_of(path.parent, matrix, name, key)
             if request is not None:
-                lock = base.all_variants()[key].lock if base else None
-                versions = path.parent / lock if lock else None
-                links = folder_of_wheels or request.find_links
-                extends = environment.extends or ""
-                requests.append(replace(request, find_links=links, versions=versions, extends=extends))
+                requests.append(replace(request, find_links=folder_of_wheels or request.find_links))
     return requests
+
+
+def request_of(folder: Path, matrix: Matrix, name: str, key: str) -> LockRequest | None:
+    """Return what to resolve for a variant of an environment, with the versions of one that it extends; see below."""
+    environment = matrix.environments[name]
+    request = lock_request(folder, name, environment, key)
+    base = matrix.environments.get(environment.extends or "")
+    if request is None or base is None:
+        return request
+    lock = base.all_variants()[key].lock
+    return replace(request, versions=folder / lock if lock else None, extends=environment.extends or "")
 
 
 def lock_request(folder: Path, name: str, environment: Environment, key: str) -> LockRequest | None:

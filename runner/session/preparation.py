@@ -12,6 +12,7 @@ from runner.matrix import Matrix
 from runner.plan.missing_modules import missing_modules
 from runner.plan.planner import plan
 from runner.plan.specs import of_all, specs, with_locks
+from runner.releases.lock_check import refuse_old_locks
 
 QUIET_SECONDS = 60.0
 """How long a run waits for a quiet machine, unless ``--busy-ok`` starts it at once."""
@@ -108,7 +109,12 @@ def prepare(
         backend: builds environments.
         settings: the folder of the matrix and the locks count.
         gpu: stands for all GPUs; None on a CPU.
+
+    Raises:
+        MatrixError: a lock of the matrix was made from other requirements than it has now.
     """
+    of_file = [name for name in request.environments if matrix.image_of(name) not in settings.locks]
+    refuse_old_locks(settings.file, matrix, of_file, request.device)
     complete, incomplete = specs(matrix, request.environments, request.device, settings.matrix)
     complete = with_locks(complete, settings.locks)
     survey = backend.survey(complete)

@@ -10,9 +10,10 @@ from typer.testing import CliRunner
 from runner import cli
 from runner.backends.docker.image_names import MAX_PINS, pins
 from runner.backends.lock_file import parse_lock
-from runner.core.errors import ProvisionError, UsageError
+from runner.core.errors import MatrixError, ProvisionError, UsageError
+from runner.matrix import load
 from runner.releases import lock
-from runner.releases.lock_check import check_locks, check_pins, mismatches
+from runner.releases.lock_check import check_locks, check_pins, mismatches, refuse_old_locks
 from runner.releases.lock_requests import LockRequest
 
 ROOT = Path(__file__).parents[3]
@@ -189,3 +190,24 @@ def test_the_command_names_what_does_not_fit(path: Path) -> None:
     path.with_name("np.txt").write_text(LOCK.replace("3.11", "3.10"))
     bad = CliRunner().invoke(cli.app, ["lock", "--check", "--matrix", str(path)], standalone_mode=False)
     assert isinstance(bad.exception, ProvisionError)
+
+
+def test_an_old_lock_is_refused_and_one_of_unknown_origin_is_not(path: Path) -> None:
+    def refuse() -> None:
+        refuse_old_locks(path, load(path), ["np"], "cpu")
+
+    refuse()
+    for text in (LOCK.partition("\n")[2], "-e /path\n"):
+        path.with_name("np.txt").write_text(text)
+        refuse()
+    path.with_name("np.txt").write_text(LOCK)
+    path.write_text(path.read_text().replace("numpy<2", "numpy<2.1"))
+    with pytest.raises(MatrixError) as caught:
+        refuse()
+    assert {problem.hint for problem in caught.value.problems} == {"`runner lock np` writes it"}
+    assert (
+        "was made from numpy<2, six; python_version < '3', and the matrix requires numpy<2.1"
+        in caught.value.problems[0].message
+    )
+    path.with_name("np.txt").unlink()
+    refuse()
