@@ -1,0 +1,81 @@
+"""Releases that are named become environments, each with a lock that is kept."""
+
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import NothingSelectedError, Problem, ProvisionError
+from runner.matrix import Matrix, parse
+from runner.releases.lock import LockResult
+from runner.releases.lock_requests import LockRequest
+from runner.session import named_releases
+from runner.session.named_releases import NamedReleases, with_named_releases
+from tests.unit.releases.test_named import MATRIX, listed
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[LockRequest]:
+    """What is resolved; an extra index does not answer."""
+    resolved: list[LockRequest] = []
+
+    def lock(request: LockRequest) -> LockResult:
+        resolved.append(request)
+        if request.index:
+            raise ProvisionError("lock", Problem("no answer"), passing=True)
+        request.out.write_text("# a lock\n")
+        return LockResult(path=request.out, changed=True, packages=())
+
+    monkeypatch.setattr(named_releases, "lock_release", lock)
+    return resolved
+
+
+@pytest.fixture
+def matrix() -> Matrix:
+    return parse(MATRIX.encode(), "matrix.yaml")
+
+
+def named(matrix: Matrix, cache: Path, *selectors: str) -> NamedReleases:
+    return with_named_releases(matrix, selectors, "cpu", Path("/nowhere"), cache, listed)
+
+
+def test_a_release_joins_the_matrix_and_keeps_its_lock(
+    matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
+) -> None:
+    first = named(matrix, tmp_path, "numpy==1.26.4", "torch-1.0", "numpy==2.3.0@env:A=1/numpy-loop/*")
+    assert first.selectors == ("numpy-1.26.4", "torch-1.0", "numpy-2.3.0@env:A=1/numpy-loop/*")
+    assert [*first.matrix.environments] == [*matrix.environments, "numpy-1.26.4", "numpy-2.3.0"]
+    assert [request.requirements for request in requests] == [("numpy==1.26.4",), ("numpy==2.3.0",)]
+    assert first.notes[0] == f"numpy-1.26.4: like numpy, locked in {first.locks['numpy-1.26.4']}"
+    second = named(matrix, tmp_path, "numpy==1.26.4")
+    assert len(requests) == 2
+    assert second.locks == {"numpy-1.26.4": first.locks["numpy-1.26.4"]}
+    assert second.notes == (f"numpy-1.26.4: like numpy, with the lock {first.locks['numpy-1.26.4']}",)
+
+
+def test_an_index_that_does_not_answer_is_left_out_and_named(
+    matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
+) -> None:
+    made = named(matrix, tmp_path, "torch==2.9.1")
+    assert [request.index for request in requests] == ["https://torch.test/cpu", None]
+    assert made.notes[0].startswith("torch-2.9.1: https://torch.test/cpu does not answer")
+    assert made.locks["torch-2.9.1"].is_file()
+
+
+def test_what_names_no_release_stays_as_it_is(matrix: Matrix, tmp_path: Path, requests: list[LockRequest]) -> None:
+    made = named(matrix, tmp_path, "torch-*", "!torch>=2", "torch==1.0.0")
+    assert made.selectors == ("torch-*", "!torch>=2", "torch-1.0")
+    assert (made.matrix, made.locks, made.notes, requests) == (matrix, {}, (), [])
+
+
+def test_a_release_that_cannot_be_resolved_leaves_no_lock(
+    matrix: Matrix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lock(_request: LockRequest) -> LockResult:
+        raise ProvisionError("lock", Problem("no solution"))
+
+    monkeypatch.setattr(named_releases, "lock_release", lock)
+    with pytest.raises(ProvisionError, match="no solution"):
+        named(matrix, tmp_path, "torch==2.9.1")
+    assert not list(tmp_path.rglob("*.txt"))
+    with pytest.raises(NothingSelectedError, match=r"no wheel of numpy 9\.9"):
+        named(matrix, tmp_path, "numpy==9.9")
