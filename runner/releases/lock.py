@@ -15,9 +15,11 @@ from runner.backends.lock_file import LOCK_BYTES, parse_lock, read_lock
 from runner.core.errors import MatrixError, Problem, ProvisionError
 from runner.core.files import read_bounded, write_whole
 from runner.core.outages import is_outage
-from runner.releases.candidates import without_pin
+from runner.releases.candidates import COMPANIONS, without_pin
 from runner.releases.lock_requests import OWN_HEADER, LockRequest, kept_versions, lock_requests, target_problem
 
+ALWAYS = "2100-01-01"
+"""A day before which every package was uploaded."""
 _UV_SECONDS = 600.0
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
 _OPTION = re.compile(r"^\s*(?:-i|-f|--index-url|--extra-index-url|--find-links|--trusted-host|--no-index)\b")
@@ -82,7 +84,8 @@ def resolved(request: LockRequest, today: date | None = None) -> str:
     body = clean(_resolve(request), request)
     header = header_of(request, today or datetime.now(UTC).date())
     index = [f"--extra-index-url {request.index}"] if request.index else []
-    text = "\n".join([header, *filter(None, [kept_versions(request)]), *index, body])
+    of_day = f"# the packages of {request.as_of}" if request.as_of else ""
+    text = "\n".join([header, *filter(None, [of_day, kept_versions(request)]), *index, body])
     parse_lock(text.encode(), str(request.out))
     return text
 
@@ -103,6 +106,11 @@ def command_of(uv: str, request: LockRequest) -> list[str]:
     elif request.index is not None:
         # pip's strategy: the best version of all indexes. PyTorch's index holds old copies of NumPy and other packages.
         command += ["--index", request.index, "--index-strategy", "unsafe-best-match"]
+    if request.as_of is not None:
+        command += ["--exclude-newer", request.as_of.isoformat()]
+        # wheels of jaxlib before 0.4.18 came to PyPI in December 2025 only, which their upload times say
+        for name in sorted({name for names in COMPANIONS.values() for name in names}):
+            command += ["--exclude-newer-package", f"{name}={ALWAYS}"]
     if request.upgrade:
         command += ["--upgrade-package", request.upgrade]
     return command

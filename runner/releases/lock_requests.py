@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 
 from runner.backends.lock_file import LOCK_BYTES, read_lock
@@ -31,6 +32,7 @@ class LockRequest:
             no file is, keeps none.
         upgrade: the package that is resolved to its newest version although ``versions`` has it.
         extends: the environment whose lock ``versions`` is, which the lock then names; empty if it extends none.
+        as_of: the day whose packages are taken, which the lock then names; None takes those of today.
     """
 
     name: str
@@ -45,6 +47,7 @@ class LockRequest:
     versions: Path | None = None
     upgrade: str = ""
     extends: str = ""
+    as_of: date | None = None
 
 
 def lock_requests(path: Path, names: Sequence[str], find_links: str | None = None) -> list[LockRequest]:

@@ -4,7 +4,10 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 from runner.core.errors import ProvisionError
 from runner.core.model import Device
@@ -14,6 +17,7 @@ from runner.releases.index import Lister
 from runner.releases.lock import lock_release
 from runner.releases.lock_requests import LockRequest
 from runner.releases.named import ReleaseFinder, parse_named, split_selector
+from runner.releases.upload_dates import as_of
 
 FOLDER = "releases"
 """Of the cache: the lock of each release that was named."""
@@ -81,20 +85,29 @@ def _locked(candidate: ReleaseCandidate, device: Device, folder: Path) -> tuple[
     if path.is_file():
         return path, [f"{candidate.name}: like {candidate.template}, with the lock {path}"]
     folder.mkdir(parents=True, exist_ok=True)
-    request = replace(request, out=path)
-    notes = [*_resolved(request)]
+    package, _, version = request.requirements[0].partition("==")
+    day = None if request.index else as_of(Requirement(package).name, version, datetime.now(UTC).date())
+    notes = [*_resolved(replace(request, out=path, as_of=day))]
     return path, [*notes, f"{candidate.name}: like {candidate.template}, locked in {path}"]
 
 
 def _resolved(request: LockRequest) -> Iterator[str]:
-    """Write a lock; without the extra index where that does not answer, which is said."""
+    """Write a lock; without the extra index where that does not answer, and with today's packages if need be.
+
+    Yields:
+        A sentence for each of the two.
+    """
     try:
         lock_release(request)
     except ProvisionError as error:
-        if not (error.passing and request.index):
+        if error.passing and request.index:
+            yield f"{request.name}: {request.index} does not answer: its packages are those of the default index"
+            yield from _resolved(replace(request, index=None))
+        elif not error.passing and request.as_of:
+            yield f"{request.name}: cannot be resolved with the packages of {request.as_of}, and has those of today"
+            yield from _resolved(replace(request, as_of=None))
+        else:
             raise
-        lock_release(replace(request, index=None))
-        yield f"{request.name}: {request.index} does not answer: its packages are those of the default index"
 
 
 def _digest(request: LockRequest) -> str:

@@ -1,5 +1,6 @@
 """Releases that are named become environments, each with a lock that is kept."""
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[LockRequest]:
         return LockResult(path=request.out, changed=True, packages=())
 
     monkeypatch.setattr(named_releases, "lock_release", lock)
+    monkeypatch.setattr(named_releases, "as_of", lambda *_: None)
     return resolved
 
 
@@ -61,6 +63,25 @@ def test_an_index_that_does_not_answer_is_left_out_and_named(
     assert made.locks["torch-2.9.1"].is_file()
 
 
+def test_an_old_release_has_the_packages_of_its_time_or_those_of_today(
+    matrix: Matrix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days: list[date | None] = []
+
+    def lock(request: LockRequest) -> LockResult:
+        days.append(request.as_of)
+        if request.as_of and "1.26.4" in request.requirements[0]:
+            raise ProvisionError("lock", Problem("no solution"))
+        return LockResult(path=request.out, changed=True, packages=())
+
+    monkeypatch.setattr(named_releases, "lock_release", lock)
+    monkeypatch.setattr(named_releases, "as_of", lambda *_: date(2025, 8, 1))
+    assert len(named(matrix, tmp_path, "numpy==2.3.0").notes) == 1
+    note = named(matrix, tmp_path, "numpy==1.26.4").notes[0]
+    assert days == [date(2025, 8, 1), date(2025, 8, 1), None]
+    assert note == "numpy-1.26.4: cannot be resolved with the packages of 2025-08-01, and has those of today"
+
+
 def test_what_names_no_release_stays_as_it_is(matrix: Matrix, tmp_path: Path, requests: list[LockRequest]) -> None:
     made = named(matrix, tmp_path, "torch-*", "!torch>=2", "torch==1.0.0")
     assert made.selectors == ("torch-*", "!torch>=2", "torch-1.0")
@@ -74,6 +95,7 @@ def test_a_release_that_cannot_be_resolved_leaves_no_lock(
         raise ProvisionError("lock", Problem("no solution"))
 
     monkeypatch.setattr(named_releases, "lock_release", lock)
+    monkeypatch.setattr(named_releases, "as_of", lambda *_: None)
     with pytest.raises(ProvisionError, match="no solution"):
         named(matrix, tmp_path, "torch==2.9.1")
     assert not list(tmp_path.rglob("*.txt"))

@@ -1,0 +1,74 @@
+"""When a release was uploaded to the package index, so that it is resolved with the packages of its time.
+
+Today's packages break old releases: jax 0.4.13 gets a SciPy that it cannot import, TensorFlow 2.16 a newer Keras. uv's
+``--exclude-newer`` takes the packages as they were at a date.
+
+References:
+    https://packaging.python.org/en/latest/specifications/simple-repository-api/, "upload-time";
+    https://docs.astral.sh/uv/concepts/resolution/#reproducible-resolutions.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+
+import msgspec
+import requests
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import Version
+
+JSON = "application/vnd.pypi.simple.v1+json"
+INDEX = "https://pypi.org/simple"
+INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
+SECONDS = 10.0
+MAX_BYTES = 64 << 20
+"""The largest answer that is read; that of torch has 2 MB."""
+SETTLED = timedelta(weeks=6)
+"""After the upload: the packages that a release needs are often fixed some weeks later."""
+
+
+def as_of(package: str, version: str, today: date, environ: Mapping[str, str] = os.environ) -> date | None:
+    """Return the day whose packages a release is resolved with; None for a release of the last weeks.
+
+    None, too, where the index does not say when it was uploaded.
+
+    Args:
+        package: its name on the index.
+        version: of the release.
+        today: the current date.
+        environ: names the index.
+    """
+    uploaded = min(_uploads(package, Version(version), environ), default=None)
+    day = None if uploaded is None else uploaded + SETTLED
+    return None if day is None or day >= today else day
+
+
+class _File(msgspec.Struct):
+    filename: str
+    upload_time: datetime | None = msgspec.field(default=None, name="upload-time")
+
+
+class _Files(msgspec.Struct):
+    files: list[_File]
+
+
+def _uploads(package: str, version: Version, environ: Mapping[str, str]) -> Iterator[date]:
+    """Yield when each wheel of a release was uploaded."""
+    for file in _files(package, environ):
+        with suppress(InvalidWheelFilename):
+            _, of_file, *_ = parse_wheel_filename(file.filename)
+            if file.upload_time is not None and of_file.public == version.public:
+                yield file.upload_time.date()
+
+
+def _files(package: str, environ: Mapping[str, str]) -> list[_File]:
+    """Return the files of a package on the index; nothing where it does not answer, or in another form."""
+    index = next(filter(None, map(environ.get, INDEX_VARIABLES)), INDEX)
+    address = f"{index.rstrip('/')}/{canonicalize_name(package)}/"
+    try:
+        with requests.get(address, headers={"Accept": JSON}, timeout=SECONDS, stream=True) as answer:
+            answer.raise_for_status()
+            return msgspec.json.decode(answer.raw.read(MAX_BYTES, decode_content=True), type=_Files).files
+    except (requests.RequestException, OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        return []

@@ -1,0 +1,84 @@
+"""When a release was uploaded, as the index tells it."""
+
+import io
+import json
+from datetime import date
+from typing import Any, Self
+
+import pytest
+import requests
+import urllib3
+
+from runner.releases import upload_dates
+from runner.releases.upload_dates import as_of
+
+TODAY = date(2026, 11, 26)
+FILES = [
+    {"filename": "jax-0.4.13.tar.gz", "upload-time": "2023-06-23T00:24:04Z"},
+    {"filename": "jax-0.4.16-py3-none-any.whl", "upload-time": "2023-09-19T10:00:00.5Z"},
+    {"filename": "jax-0.4.16-1-py3-none-any.whl", "upload-time": "2023-09-18T10:00:00Z"},
+    {"filename": "jax-0.10.2-py3-none-any.whl", "upload-time": "2026-11-01T10:00:00Z"},
+    {"filename": "jax-0.5.0-py3-none-any.whl"},
+    {"filename": "no wheel.whl", "upload-time": "2023-09-19T10:00:00Z"},
+]
+
+
+class Answer:
+    """What ``requests.get`` returns."""
+
+    def __init__(self, content: bytes) -> None:
+        """Take what its connection gives."""
+        self.raw = urllib3.HTTPResponse(io.BytesIO(content), preload_content=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.raw.close()
+
+    def raise_for_status(self) -> None:
+        """Raise nothing."""
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The addresses that were asked; each answers FILES."""
+    addresses: list[str] = []
+
+    def get(address: str, **_: Any) -> Answer:
+        addresses.append(address)
+        return Answer(json.dumps({"files": FILES}).encode())
+
+    monkeypatch.setattr(requests, "get", get)
+    return addresses
+
+
+def test_a_release_has_the_packages_of_six_weeks_after_its_first_wheel(asked: list[str]) -> None:
+    assert as_of("jax", "0.4.16", TODAY, {}) == date(2023, 10, 30)
+    assert asked == ["https://pypi.org/simple/jax/"]
+
+
+@pytest.mark.parametrize("version", ["0.10.2", "0.5.0", "0.4.13", "9.9"])
+def test_a_new_release_and_one_of_an_unknown_day_have_the_packages_of_today(version: str, asked: list[str]) -> None:
+    assert as_of("jax", version, TODAY, {}) is None
+
+
+def test_the_index_of_the_user_is_asked(asked: list[str]) -> None:
+    as_of("JAX_x", "1", TODAY, {"PIP_INDEX_URL": "https://a.test/simple/", "UV_DEFAULT_INDEX": "https://b.test"})
+    assert asked == ["https://b.test/jax-x/"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"<html>", b"[]", b"{}", b'{"files": [7]}', b"[" * 100_000, b"\xff", b'{"files": [{"filename": 7}]}']
+)
+def test_an_answer_of_another_form_is_none(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "get", lambda *_, **__: Answer(content))
+    assert as_of("jax", "0.4.16", TODAY, {}) is None
+
+
+def test_an_index_that_does_not_answer_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def get(*_: object, **__: object) -> None:
+        raise requests.ConnectTimeout
+
+    monkeypatch.setattr(requests, "get", get)
+    assert upload_dates.as_of("jax", "0.4.16", TODAY, {}) is None
