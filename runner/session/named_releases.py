@@ -1,10 +1,10 @@
 """Releases that the command line names join the matrix, with the locks that are kept for them in the cache."""
 
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -16,7 +16,8 @@ from runner.releases.candidates import ReleaseCandidate, lock_request_of
 from runner.releases.index import Lister
 from runner.releases.lock import lock_release
 from runner.releases.lock_requests import LockRequest
-from runner.releases.named import ReleaseFinder, parse_named, split_selector
+from runner.releases.named import parse_named, split_selector
+from runner.releases.named_environments import ReleaseFinder
 from runner.releases.upload_dates import as_of
 
 FOLDER = "releases"
@@ -60,35 +61,64 @@ def with_named_releases(
         ProvisionError: the index does not answer, or the release cannot be resolved.
     """
     finder = ReleaseFinder(matrix=matrix, folder=folder, device=device, versions=versions)
-    environments, locks, notes, words = dict(matrix.environments), dict[str, Path](), list[str](), list[str]()
+    locks = KeptLocks(folder=cache / FOLDER, device=device)
+    environments, kept, notes, words = dict(matrix.environments), dict[str, Path](), list[str](), list[str]()
     for selector in selectors:
         mark, name, rest = split_selector(selector)
         named = parse_named(name)
         if named is None:
             words.append(selector)
             continue
-        candidate = finder.find(named)
+        candidate = next(filter(locks.has, finder.possible(named)), None) or finder.find(named)
         if candidate.source == "index" and candidate.name not in environments:
-            lock, made = _locked(candidate, device, cache / FOLDER)
-            environments[candidate.name], locks[candidate.name] = candidate.environment, lock
-            notes += made
+            notes += locks.add(candidate)
+            environments[candidate.name], kept[candidate.name] = candidate.environment, locks.path(candidate)
         words.append(f"{mark}{candidate.name}{rest}")
-    if locks:
+    if kept:
         matrix = matrix.with_environments(environments, {}, {})
-    return NamedReleases(matrix=matrix, selectors=tuple(words), locks=locks, notes=tuple(notes))
+    return NamedReleases(matrix=matrix, selectors=tuple(words), locks=kept, notes=tuple(notes))
 
 
-def _locked(candidate: ReleaseCandidate, device: Device, folder: Path) -> tuple[Path, list[str]]:
-    """Return the lock of a new environment, which is made unless it is kept, and what there is to say about it."""
-    request = lock_request_of(candidate, device, folder / candidate.name)
-    path = folder / f"{candidate.name}-{_digest(request)}.txt"
-    if path.is_file():
-        return path, [f"{candidate.name}: like {candidate.template}, with the lock {path}"]
-    folder.mkdir(parents=True, exist_ok=True)
-    package, _, version = request.requirements[0].partition("==")
-    day = None if request.index else as_of(Requirement(package).name, version, datetime.now(UTC).date())
-    notes = [*_resolved(replace(request, out=path, as_of=day))]
-    return path, [*notes, f"{candidate.name}: like {candidate.template}, locked in {path}"]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptLocks:
+    """The locks that are kept for releases.
+
+    Attributes:
+        folder: holds them.
+        device: of the environments.
+    """
+
+    folder: Path
+    device: Device
+
+    def path(self, candidate: ReleaseCandidate) -> Path:
+        """Return the path of a release's lock; it names what was asked for, and the rest by a digest."""
+        request = self._request(candidate)
+        parts = (request.requirements, request.python, request.index, request.find_links, request.platform)
+        return self.folder / f"{candidate.name}-{sha256(json.dumps(parts).encode()).hexdigest()[:12]}.txt"
+
+    def has(self, candidate: ReleaseCandidate) -> bool:
+        """Return whether a candidate needs no lock to be made: it is of the matrix, or its lock is kept."""
+        return candidate.source == "matrix" or self.path(candidate).is_file()
+
+    def add(self, candidate: ReleaseCandidate) -> list[str]:
+        """Make the lock of a release, unless it is kept, and return what there is to say about it.
+
+        Raises:
+            ProvisionError: the index does not answer, or the release cannot be resolved.
+        """
+        path = self.path(candidate)
+        if path.is_file():
+            return [f"{candidate.name}: like {candidate.template}, with the lock {path}"]
+        request = self._request(candidate)
+        package, _, version = request.requirements[0].partition("==")
+        day = None if request.index else as_of(Requirement(package).name, version, datetime.now(UTC).date())
+        self.folder.mkdir(parents=True, exist_ok=True)
+        notes = [*_resolved(replace(request, out=path, as_of=day))]
+        return [*notes, f"{candidate.name}: like {candidate.template}, locked in {path}"]
+
+    def _request(self, candidate: ReleaseCandidate) -> LockRequest:
+        return lock_request_of(candidate, self.device, self.folder / candidate.name)
 
 
 def _resolved(request: LockRequest) -> Iterator[str]:
@@ -108,9 +138,3 @@ def _resolved(request: LockRequest) -> Iterator[str]:
             yield from _resolved(replace(request, as_of=None))
         else:
             raise
-
-
-def _digest(request: LockRequest) -> str:
-    """Return what tells apart requests of one name: other requirements, another Python, another platform."""
-    parts = (request.requirements, request.python, request.index, request.find_links, request.platform)
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]

@@ -9,7 +9,8 @@ from runner.core.errors import NothingSelectedError
 from runner.core.model import Device
 from runner.matrix import Matrix, parse
 from runner.releases.candidates import ReleaseCandidate
-from runner.releases.named import NamedRelease, ReleaseFinder, parse_named, split_selector, with_id
+from runner.releases.named import NamedRelease, parse_named, split_selector, with_id
+from runner.releases.named_environments import ReleaseFinder
 
 MATRIX = """\
 version: 1
