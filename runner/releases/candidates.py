@@ -151,6 +151,7 @@ def made_from(
     extras = f"[{','.join(sorted(pin.extras))}]" if pin.extras else ""
     changes = {
         "lock": None,
+        "follow": None,
         "requirements": (
             f"{pin.name}{extras}=={version}",
             *(f"{name}<={version}" for name in companions),

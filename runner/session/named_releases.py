@@ -131,7 +131,8 @@ def _resolved(request: LockRequest) -> Iterator[str]:
         lock_release(request)
     except ProvisionError as error:
         if error.passing and request.index:
-            yield f"{request.name}: {request.index} does not answer: its packages are those of the default index"
+            rest = "its packages are those of the default index, which may hold CUDA, and some GB to download"
+            yield f"{request.name}: {request.index} does not answer: {rest}"
             yield from _resolved(replace(request, index=None))
         elif not error.passing and request.as_of:
             yield f"{request.name}: cannot be resolved with the packages of {request.as_of}, and has those of today"
