@@ -14,8 +14,8 @@ from runner.core.paths import DEFAULT_MATRIX, DEFAULT_REPORTS, find_matrix
 from runner.core.units import MAX_COUNT, MAX_SECONDS
 
 SELECTOR = (
-    "an id, a glob (torch-*), a release (torch==2.9.1), a range (torch>=1.0,<2), framework:tf, or a glob over cell ids; "
-    "!X excludes X; X@env:A=1,B=2 and X@threads:4 are X with other variables or threads"
+    "an id, a glob (torch-*), a release (torch==2.9.1), a range (torch>=1.0,<2), framework:tf, or a glob over cell "
+    "ids; !X excludes X; X@env:A=1,B=2 and X@threads:4 are X with other variables or threads"
 )
 MATRIX_HELP = "the matrix file; by default that of this folder, of one above it, or of the program"
 MODEL = "FILE[:NAME]|LIBRARY:NAME"

@@ -69,12 +69,12 @@ def test_a_folder_of_wheels_is_asked_instead_of_the_index() -> None:
 
 
 def test_the_packages_of_a_day_are_taken_and_the_lock_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = replace(request(), as_of=date(2023, 8, 4))
-    command = lock.command_of("uv", asked)
+    of_day = replace(request(), as_of=date(2023, 8, 4))
+    command = lock.command_of("uv", of_day)
     assert command[command.index("--exclude-newer") + 1] == "2023-08-04"
     assert command[command.index("--exclude-newer-package") + 1] == "jaxlib=2100-01-01"
     monkeypatch.setattr(lock, "_resolve", lambda _: f"numpy==1.26.4 --hash=sha256:{'0' * 64}\n")
-    assert lock.resolved(asked, date(2026, 11, 26)).splitlines()[1] == "# the packages of 2023-08-04"
+    assert lock.resolved(of_day, date(2026, 11, 26)).splitlines()[1] == "# the packages of 2023-08-04"
     assert "--exclude-newer" not in lock.command_of("uv", request())
 
 

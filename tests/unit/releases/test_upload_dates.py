@@ -41,31 +41,31 @@ class Answer:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The addresses that were asked; each answers FILES."""
-    addresses: list[str] = []
+def addresses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The addresses that are requested; each answers FILES."""
+    requested: list[str] = []
 
     def get(address: str, **_: Any) -> Answer:
-        addresses.append(address)
+        requested.append(address)
         return Answer(json.dumps({"files": FILES}).encode())
 
     monkeypatch.setattr(requests, "get", get)
-    return addresses
+    return requested
 
 
-def test_a_release_has_the_packages_of_six_weeks_after_its_first_wheel(asked: list[str]) -> None:
+def test_a_release_has_the_packages_of_six_weeks_after_its_first_wheel(addresses: list[str]) -> None:
     assert as_of("jax", "0.4.16", TODAY, {}) == date(2023, 10, 30)
-    assert asked == ["https://pypi.org/simple/jax/"]
+    assert addresses == ["https://pypi.org/simple/jax/"]
 
 
 @pytest.mark.parametrize("version", ["0.10.2", "0.5.0", "0.4.13", "9.9"])
-def test_a_new_release_and_one_of_an_unknown_day_have_the_packages_of_today(version: str, asked: list[str]) -> None:
+def test_a_new_release_and_one_of_an_unknown_day_have_the_packages_of_today(version: str, addresses: list[str]) -> None:
     assert as_of("jax", version, TODAY, {}) is None
 
 
-def test_the_index_of_the_user_is_asked(asked: list[str]) -> None:
+def test_the_index_of_the_user_is_asked(addresses: list[str]) -> None:
     as_of("JAX_x", "1", TODAY, {"PIP_INDEX_URL": "https://a.test/simple/", "UV_DEFAULT_INDEX": "https://b.test"})
-    assert asked == ["https://b.test/jax-x/"]
+    assert addresses == ["https://b.test/jax-x/"]
 
 
 @pytest.mark.parametrize(
