@@ -26,9 +26,8 @@ from runner.matrix.models import GpuSettings
 from runner.matrix.select import environments_named
 from runner.plan import corpus
 from runner.plan.compatibility.variants import choose_variants
-from runner.releases import index
 from runner.session.host_environment import choice_note, host_matrix
-from runner.session.named_releases import with_named_releases
+from runner.session.named_releases import NamedReleases, with_named_releases
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
 from runner.session.preparation import QUIET_SECONDS, Prepared, RunOrigin, RunSettings, prepare
@@ -142,14 +141,12 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
     device, gpus = choose_devices(options.device, notes.append)
     if gpus and backend.name == "docker" and is_wsl():
         check_wsl(present())
-    locks: Mapping[str, Path] = {}
-    if installed is None and options.selectors:
-        named = with_named_releases(
-            matrix, tuple(options.selectors), device, options.matrix_file.parent, cache, index.versions
-        )
-        matrix, locks, options = named.matrix, named.locks, replace(options, selectors=list(named.selectors))
-        notes += named.notes
-    matrix, options = with_typed_variants(matrix, options)
+    if installed is None:
+        named = with_named_releases(matrix, options, device, cache)
+    else:
+        named = NamedReleases(matrix=matrix, options=options)
+    notes += named.notes
+    matrix, options = with_typed_variants(named.matrix, named.options)
     capacity = _capacity(options, gpus)
     reasons: Mapping[str, str] = {}
     if gpus and installed is None:
@@ -161,7 +158,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
         matrix=matrix,
         request=request,
         backend=backend,
-        settings=replace(_settings(options, matrix, cache, installed), locks=locks),
+        settings=replace(_settings(options, matrix, cache, installed), locks=named.locks),
         gpus=gpus,
         origin=RunOrigin(command=tuple(typed.to_argv())),
         notes=tuple(notes),

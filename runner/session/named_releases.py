@@ -1,17 +1,19 @@
 """Releases that the command line names join the matrix, with the locks that are kept for them in the cache."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 
 from packaging.requirements import Requirement
 
 from runner.core.errors import ProvisionError
 from runner.core.model import Device
 from runner.matrix import Matrix
+from runner.releases import index
 from runner.releases.candidates import ReleaseCandidate, lock_request_of
 from runner.releases.index import Lister
 from runner.releases.lock import lock_release
@@ -19,6 +21,7 @@ from runner.releases.lock_requests import LockRequest
 from runner.releases.named import parse_named, split_selector
 from runner.releases.named_environments import ReleaseFinder
 from runner.releases.upload_dates import as_of
+from runner.session.options import Options
 
 FOLDER = "releases"
 """Of the cache: the lock of each release that was named."""
@@ -30,19 +33,19 @@ class NamedReleases:
 
     Attributes:
         matrix: with an environment for each.
-        selectors: with the ids of these.
+        options: the selectors have the ids of these.
         locks: id -> the lock of an environment that the matrix file does not have.
         notes: sentences that the user should read first.
     """
 
     matrix: Matrix
-    selectors: tuple[str, ...]
-    locks: dict[str, Path]
+    options: Options
+    locks: Mapping[str, Path] = MappingProxyType({})
     notes: tuple[str, ...] = ()
 
 
 def with_named_releases(
-    matrix: Matrix, selectors: tuple[str, ...], device: Device, folder: Path, cache: Path, versions: Lister
+    matrix: Matrix, options: Options, device: Device, cache: Path, versions: Lister = index.versions
 ) -> NamedReleases:
     """Return the matrix with the releases that selectors name, each locked.
 
@@ -50,9 +53,8 @@ def with_named_releases(
 
     Args:
         matrix: the checked matrix.
-        selectors: as they were typed: ``torch==2.9.1``, ``torch==2.9.1@env:TF32=0/nn-lstm/*``, or of other forms.
+        options: what was typed; selectors may be ``torch==2.9.1``, or ``torch==2.9.1@env:TF32=0/nn-lstm/*``.
         device: ``cpu`` or ``cuda``.
-        folder: that of the matrix file.
         cache: the folder that keeps locks.
         versions: lists the versions of a package.
 
@@ -60,10 +62,10 @@ def with_named_releases(
         NothingSelectedError: there is no such release.
         ProvisionError: the index does not answer, or the release cannot be resolved.
     """
-    finder = ReleaseFinder(matrix=matrix, folder=folder, device=device, versions=versions)
+    finder = ReleaseFinder(matrix=matrix, folder=options.matrix_file.parent, device=device, versions=versions)
     locks = KeptLocks(folder=cache / FOLDER, device=device)
     environments, kept, notes, words = dict(matrix.environments), dict[str, Path](), list[str](), list[str]()
-    for selector in selectors:
+    for selector in options.selectors or ():
         mark, name, rest = split_selector(selector)
         named = parse_named(name)
         if named is None:
@@ -76,7 +78,8 @@ def with_named_releases(
         words.append(f"{mark}{candidate.name}{rest}")
     if kept:
         matrix = matrix.with_environments(environments, {}, {})
-    return NamedReleases(matrix=matrix, selectors=tuple(words), locks=kept, notes=tuple(notes))
+    options = replace(options, selectors=words or None)
+    return NamedReleases(matrix=matrix, options=options, locks=kept, notes=tuple(notes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

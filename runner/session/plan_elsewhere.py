@@ -1,5 +1,6 @@
 """Plan for another machine from its description: a file made there by `runner doctor --format json`."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -8,14 +9,16 @@ from runner.core.errors import EngineError, Problem, UsageError
 from runner.core.machine import Capacity
 from runner.core.model import Gpu, Plan, Skip, Spec
 from runner.core.model.devices import ClockPolicy
+from runner.core.paths import cache_folder
 from runner.gpu.selection import pick_devices
 from runner.matrix import load
 from runner.plan.compatibility.variants import choose_variants
 from runner.plan.machine_file import MachineDescription
 from runner.plan.missing_modules import missing_modules
 from runner.plan.planner import plan
-from runner.plan.specs import of_all, specs
+from runner.plan.specs import of_all, specs, with_locks
 from runner.session.context import clocks, plan_request
+from runner.session.named_releases import with_named_releases
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
 from runner.session.typed_variants import with_typed_variants
@@ -43,12 +46,14 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
     device, gpus = pick_devices(options.device, machine.gpus, str(machine.file))
     gpu = gpus[0] if gpus else None
     capacity = Capacity(cores=machine.cores, memory=machine.memory, glibc=machine.glibc)
+    named = with_named_releases(matrix, options, device, cache_folder(os.environ))
+    matrix, options = named.matrix, named.options
     reasons: Mapping[str, str] = {}
     if gpu:
         matrix, reasons = choose_variants(matrix, gpu, backend, machine.glibc)
     matrix, options = with_typed_variants(matrix, options)
     request = plan_request(options, matrix, backend, (device, gpus), capacity)
-    for note in network_notes(matrix, request):
+    for note in (*named.notes, *network_notes(matrix, request)):
         say(note)
     where = f"{gpu.name} with driver {gpu.driver}" if gpu else machine.cpu
     say(f"planning for {where}, as {machine.file} describes it")
@@ -60,6 +65,7 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
         if name in reasons:
             say(reasons[name])
     complete, incomplete = specs(matrix, request.environments, device, options.matrix_file.parent)
+    complete = with_locks(complete, named.locks)
     missing = of_all(matrix, request.environments, unavailable(complete, machine, backend))
     locked = locked_packages(complete)
     of_machine = plan(matrix, request, {**missing, **incomplete}, gpu, locked=locked)

@@ -91,7 +91,7 @@ def planned(context: Context, followed: tuple[Followed, ...]) -> Start:
 
 def with_locks(context: Context, locks: dict[str, Path]) -> Context:
     """Return a context that uses other locks than those of the matrix for some environments."""
-    return replace(context, settings=replace(context.settings, locks=locks))
+    return replace(context, settings=replace(context.settings, locks={**context.settings.locks, **locks}))
 
 
 def _runnable(plan: Plan) -> frozenset[str]:

@@ -11,6 +11,7 @@ from runner.releases.lock import LockResult
 from runner.releases.lock_requests import LockRequest
 from runner.session import named_releases
 from runner.session.named_releases import NamedReleases, with_named_releases
+from runner.session.options import Options
 from tests.unit.releases.test_named import MATRIX, listed
 
 
@@ -37,14 +38,15 @@ def matrix() -> Matrix:
 
 
 def named(matrix: Matrix, cache: Path, *selectors: str) -> NamedReleases:
-    return with_named_releases(matrix, selectors, "cpu", Path("/nowhere"), cache, listed)
+    options = Options(matrix=Path("/nowhere/matrix.yaml"), selectors=[*selectors])
+    return with_named_releases(matrix, options, "cpu", cache, listed)
 
 
 def test_a_release_joins_the_matrix_and_keeps_its_lock(
     matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
 ) -> None:
     first = named(matrix, tmp_path, "numpy==1.26.4", "torch-1.0", "numpy==2.3.0@env:A=1/numpy-loop/*")
-    assert first.selectors == ("numpy-1.26.4", "torch-1.0", "numpy-2.3.0@env:A=1/numpy-loop/*")
+    assert first.options.selectors == ["numpy-1.26.4", "torch-1.0", "numpy-2.3.0@env:A=1/numpy-loop/*"]
     assert [*first.matrix.environments] == [*matrix.environments, "numpy-1.26.4", "numpy-2.3.0"]
     assert [request.requirements for request in requests] == [("numpy==1.26.4",), ("numpy==2.3.0",)]
     assert first.notes[0] == f"numpy-1.26.4: like numpy, locked in {first.locks['numpy-1.26.4']}"
@@ -84,7 +86,7 @@ def test_an_old_release_has_the_packages_of_its_time_or_those_of_today(
 
 def test_what_names_no_release_stays_as_it_is(matrix: Matrix, tmp_path: Path, requests: list[LockRequest]) -> None:
     made = named(matrix, tmp_path, "torch-*", "!torch>=2", "torch==1.0.0")
-    assert made.selectors == ("torch-*", "!torch>=2", "torch-1.0")
+    assert made.options.selectors == ["torch-*", "!torch>=2", "torch-1.0"]
     assert (made.matrix, made.locks, made.notes, requests) == (matrix, {}, (), [])
 
 
