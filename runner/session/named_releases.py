@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 
 from packaging.requirements import Requirement
 
@@ -40,7 +39,7 @@ class NamedReleases:
 
     matrix: Matrix
     options: Options
-    locks: Mapping[str, Path] = MappingProxyType({})
+    locks: Mapping[str, Path] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
