@@ -2,9 +2,9 @@
 
 Each module holds a group of commands: ``measure`` (plan, wrap, build, run, nightly), ``results`` (compare, check,
 report, accuracy, export, import), ``history_commands`` (trends of stored runs), ``this_machine`` (doctor, tune,
-clocks, clean), ``matrix_file`` (lock, schema), ``alerts`` and ``schedule``. ``params`` declares the options that
-several commands have, ``commands`` refuses an option that is given twice, ``console`` prints and sets the exit code,
-``signals`` handles Ctrl-C.
+clocks, clean), ``matrix_file`` (lock, schema), ``starting`` (new), ``alerts`` and ``schedule``. ``params`` declares the
+options that several commands have, ``commands`` refuses an option that is given twice, ``console`` prints and sets the
+exit code, ``signals`` handles Ctrl-C.
 
 A command imports what it needs inside its function, so that ``runner --help`` starts as fast as a help text should.
 """
@@ -22,6 +22,7 @@ from runner.cli import (
     measure,
     results,
     schedule,
+    starting,
     this_machine,
     worker,
 )
@@ -34,7 +35,7 @@ app = CommandGroup(
     pretty_exceptions_enable=False,
     help="Is this release of a framework faster or slower than that one, on this device, for these networks?",
 )
-for group in (measure, bisect, this_machine, matrix_file, results, alerts, schedule, worker):
+for group in (measure, starting, bisect, this_machine, matrix_file, results, alerts, schedule, worker):
     app.add_typer(group.app)  # without a name: the commands of a group are commands of the program
 app.add_typer(history_commands.app, name="history")
 
