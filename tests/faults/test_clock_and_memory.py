@@ -15,6 +15,7 @@ from tests.faults.bench import HOST, SMALL, Bench
 from tests.faults.children import misbehaving
 from tests.faults.declared.clock_and_memory import CLOCK_FAULTS
 from tests.faults.fault import Fault
+from tests.support.executables import write_executable
 
 DAY = 24 * 3600
 RUN = ("run", *SMALL, *HOST)
@@ -54,9 +55,7 @@ def in_1970(bench: Bench) -> None:
 
 
 def tight_server(bench: Bench) -> None:
-    python = bench.folder / "python"
-    python.write_text(TIGHT.format(python=sys.executable))
-    python.chmod(0o755)
+    python = write_executable(bench.folder / "python", TIGHT.format(python=sys.executable))
     bench.check(bench("run", *SMALL, "--backend", "host", "--python", str(python)))
 
 

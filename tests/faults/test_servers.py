@@ -7,6 +7,7 @@ import pytest
 from tests.faults.bench import SMALL, Bench
 from tests.faults.declared.servers import SERVER_FAULTS
 from tests.faults.fault import Fault
+from tests.support.executables import write_executable
 
 SERVER = '''\
 #!{python}
@@ -56,9 +57,8 @@ for line in source:
 
 @pytest.mark.parametrize("fault", SERVER_FAULTS, ids=lambda fault: fault.id)
 def test_a_server(fault: Fault, bench: Bench) -> None:
-    python = bench.folder / "python"
-    python.write_text(SERVER.format(python=sys.executable, mode=fault.id.removeprefix("server-")))
-    python.chmod(0o755)
+    server = SERVER.format(python=sys.executable, mode=fault.id.removeprefix("server-"))
+    python = write_executable(bench.folder / "python", server)
     done = bench("run", *SMALL, "--backend", "host", "--python", str(python))
     bench.check(done)
     assert "\x1b" not in done.stderr

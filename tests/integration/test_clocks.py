@@ -25,6 +25,7 @@ from runner.gpu.types import ClockPair
 from tests.fakes import driver
 from tests.fakes.driver import INVALID, LOST, NO_PERMISSION, NOBODY, TDP, UNSUPPORTED, UUID, StandIn
 from tests.integration.conftest import ROOT, Runner, wait_for
+from tests.support.executables import write_executable
 from tests.support.options import with_last_values
 
 SCRIPT = ROOT / "tests" / "integration" / "data" / "gpu_run.py"
@@ -397,8 +398,7 @@ def test_a_user_without_rights_is_told_the_command_and_with_it_only_the_guardian
     rule, roots, sudo = tmp_path / "rule", tmp_path / "roots", tmp_path / "bin" / "sudo"
     log = tmp_path / "auth.log"
     sudo.parent.mkdir()
-    sudo.write_text(SUDO.format(rule=rule, state=roots, root=driver.ROOT, log=log))
-    sudo.chmod(0o755)
+    write_executable(sudo, SUDO.format(rule=rule, state=roots, root=driver.ROOT, log=log))
     monkeypatch.setenv("PATH", f"{sudo.parent}:{os.environ['PATH']}")
 
     def held() -> tuple[str, dict[str, tuple[int, int]]]:

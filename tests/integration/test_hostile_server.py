@@ -18,6 +18,7 @@ from runner.backends.venv import READY, VenvBackend
 from runner.core.model import Spec
 from tests.integration.conftest import ROOT, journal_of, wait_for
 from tests.support import hostile_server
+from tests.support.executables import write_executable
 
 SERVER = Path(hostile_server.__file__)
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -67,9 +68,7 @@ def interpreter(home: Path, command: str) -> None:
     """Make a folder look like a virtual environment; its interpreter is a command."""
     (home / "bin").mkdir(parents=True)
     (home / READY).touch()
-    path = home / "bin" / "python"
-    path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
-    path.chmod(0o755)
+    write_executable(home / "bin" / "python", f'#!/bin/sh\nexec {command} "$@"\n')
 
 
 def prepared(folder: Path, *modes: str) -> Command:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.backends.interpreters import find, works
+from tests.support.executables import write_executable
 
 OURS = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -21,9 +22,7 @@ def _forgotten() -> Iterator[None]:
 
 def script(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
+    return write_executable(path, f"#!/bin/sh\n{text}\n")
 
 
 def test_find_returns_a_working_interpreter_of_our_version() -> None:

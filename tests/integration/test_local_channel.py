@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.backends.local_channel import LAST_BYTES, ProcessChannel
+from tests.support.executables import write_executable
 
 ENDLESS = 'yes "$0" | tr -d "\\n"'
 
@@ -15,9 +16,7 @@ ENDLESS = 'yes "$0" | tr -d "\\n"'
 @contextmanager
 def channel(folder: Path, script: str) -> Iterator[ProcessChannel]:
     """Lend the channel of a shell script in place of an interpreter."""
-    path = folder / "python"
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
+    path = write_executable(folder / "python", f"#!/bin/sh\n{script}\n")
     with closing(ProcessChannel(str(path), "cpu", b"")) as opened:
         yield opened
 

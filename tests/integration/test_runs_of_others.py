@@ -9,6 +9,7 @@ import pytest
 
 from runner.store.checksums import with_checksum
 from tests.integration.conftest import Runner
+from tests.support.executables import write_executable
 
 SCRIPT = """#!/bin/sh
 echo script >> {mark}
@@ -48,8 +49,7 @@ def sent(run: Path, folder: Path, interpreter: Path | None = None) -> Path:
 def test_a_copy_starts_its_interpreter_only_where_it_is_trusted(runner: Runner, measured: Path, tmp_path: Path) -> None:
     mark, script = tmp_path / "mark", tmp_path / "evil.sh"
     python = json.loads((measured / "journal.jsonl").read_text().splitlines()[0])["python"]
-    script.write_text(SCRIPT.format(mark=mark, python=python))
-    script.chmod(0o755)
+    write_executable(script, SCRIPT.format(mark=mark, python=python))
     copy = sent(measured, tmp_path / "sent", script)
     done = runner("reproduce", str(copy), "--busy-ok")
     assert (done.returncode, mark.exists()) == (2, False), done.stderr

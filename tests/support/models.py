@@ -25,6 +25,7 @@ from runner.measure.record import collect
 from runner.measure.references import References
 from runner.measure.rounds import Hooks, measure
 from runner.measure.server_pool import ServerPool
+from tests.support.executables import write_executable
 from tests.support.fake_servers import GB, FakeBackend
 
 NETWORK = """\
@@ -98,9 +99,8 @@ class LocalBackend(FakeBackend):
 
     def open(self, ready: Provisioned, _: Limits) -> ProcessChannel:  # type: ignore[override]
         """See Backend."""
-        script = self.folder / f"python-{ready.environment}"
-        script.write_text(f'#!/bin/sh\nENVIRONMENT={ready.environment} exec {shlex.quote(sys.executable)} "$@"\n')
-        script.chmod(0o755)
+        start = f'#!/bin/sh\nENVIRONMENT={ready.environment} exec {shlex.quote(sys.executable)} "$@"\n'
+        script = write_executable(self.folder / f"python-{ready.environment}", start)
         return ProcessChannel(str(script), "cpu", variables=ready.variables)
 
     def cache(self, ready: Provisioned) -> str:

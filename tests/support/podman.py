@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.executables import write_executable
+
 START_SECONDS = 60.0
 RUNTIME = """\
 #!/usr/bin/python3 -IS
@@ -47,8 +49,7 @@ def service(base: str) -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="podman-", dir="/tmp"))  # Podman takes 50 characters
     runtime = folder / "runc"
     path = shutil.which("runc", path=f"{os.environ['PATH']}:/usr/sbin")
-    runtime.write_text(RUNTIME.replace("RUNC", json.dumps(path)))
-    runtime.chmod(0o755)
+    write_executable(runtime, RUNTIME.replace("RUNC", json.dumps(path)))
     podman = ["podman", "--root", f"{folder}/root", "--runroot", f"{folder}/run", "--tmpdir", f"{folder}/tmp"]
     podman += ["--runtime", str(runtime), "--cgroup-manager", "cgroupfs", "--events-backend", "file"]
     words = ["pull", "--quiet", f"docker-daemon:{base}"]

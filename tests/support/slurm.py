@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.executables import write_executable
+
 DAEMONS = ("munged", "slurmctld", "slurmd")
 NODE = "localhost"
 CONFIGURATION = """\
@@ -109,9 +111,7 @@ class Cluster:
 
     def epilog(self, *commands: str) -> None:
         """Have slurmd run some commands after each job, without the variables of this process."""
-        script = self.folder / "epilog"
-        script.write_text("\n".join(["#!/bin/sh", *commands, "exit 0", ""]))
-        script.chmod(0o755)
+        write_executable(self.folder / "epilog", "\n".join(["#!/bin/sh", *commands, "exit 0", ""]))
 
     def start(self, name: str) -> None:
         """Start a daemon."""

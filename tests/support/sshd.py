@@ -4,12 +4,13 @@ import getpass
 import os
 import shutil
 import socket
-import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+from tests.support.executables import write_executable
 
 SERVER = Path("/usr/sbin/sshd")
 SFTP_SERVERS = (Path("/usr/lib/openssh/sftp-server"), Path("/usr/libexec/openssh/sftp-server"))
@@ -113,5 +114,4 @@ def _make_key(path: Path) -> None:
 
 
 def _write_program(path: Path, lines: str) -> None:
-    path.write_text(f"#!/bin/sh\n{lines}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    write_executable(path, f"#!/bin/sh\n{lines}\n")
