@@ -127,6 +127,44 @@ names = [open("/proc/self/task/{}/comm".format(task)).read() for task in os.list
 print(sum(name.startswith("tf_XLAEigen") for name in names))
 """
 
+# Arguments: parent of the harness, case. Prints whether the last call's result is gone, and which arrays are ready.
+WAITING = """
+import json, sys, types
+sys.path.insert(0, sys.argv[1])
+from harness.adapters import jax
+from harness.adapters.jax.model import UserModel
+jax.load(1)
+from jax import jit, lax, numpy
+
+module = types.ModuleType("network")
+module.__file__ = __file__ = "network.py"
+
+
+class JaxModel:
+    __slots__ = ("__dict__", "slot")
+
+    def __init__(self):
+        self.slow = jit(lambda x: lax.fori_loop(0, 200, lambda _, y: numpy.tanh(y @ x), x))
+        self.x = numpy.ones((200, 200)) / 200
+        self.tree, self.array, self.slot = {}, None, None
+
+    def forward(self):
+        self.tree = {"a": self.slow(self.x)}
+        self.array = self.slow(self.x + 1)
+        self.slot = self.slow(self.x + 2)
+        return self.slow(self.x + 3)
+
+
+module.JaxModel = JaxModel
+program = UserModel(json.loads(sys.argv[2]), module, None, "cpu", "fp32")
+for _ in range(2):
+    result = program.forward()
+    program.synchronize()
+held = program.model
+ready = [each.is_ready() for each in (held.tree["a"], held.array, held.slot, result)]
+print(json.dumps([program.returned is None] + ready))
+"""
+
 
 @pytest.fixture(scope="module", params=["jax"])
 def environment(request: pytest.FixtureRequest) -> str:
@@ -202,3 +240,8 @@ def test_missing_gpu_fails_with_class_device(client: drive.Client) -> None:
 def test_planted_errors_are_detected(python: Path, case: dict[str, Any], errors: list[str]) -> None:
     classes = inside(python, PLANT, case, "nothing", *errors)
     assert classes == {"nothing": "ok", **dict.fromkeys(errors, "wrong-result")}
+
+
+def test_a_call_is_waited_for_and_its_result_is_not_kept(python: Path) -> None:
+    case = {"seed": 0, "sizes": {}, "classes": {"jax": "JaxModel"}, "takes_weights": [], "takes_precision": []}
+    assert inside(python, WAITING, {**case, "family": "model", "files": "", "entry": "network.py"}) == [True] * 5

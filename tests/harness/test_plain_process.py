@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.harness import plain
 from runner.measure.session import Session
 from tests.harness.conftest import VERSIONS, Ask, environment, request
 from tests.harness.test_server import FAILURES_OF_A_PROCESS, to_its_end
@@ -78,3 +79,11 @@ def test_it_has_the_folders_of_its_environment_and_one_of_its_own(ask: Ask, tmp_
     reply = ask("names-caches", process="plain", already_verified=True)
     assert reply["status"] == "ok", reply
     assert str(tmp_path / "cuda_cache_path") in reply["log"]
+
+
+def test_each_process_has_another_heap_of_at_most_some_megabytes() -> None:
+    heaps = [plain.other_heap() for _ in range(50)]
+    assert len({len(objects) for objects, _ in heaps}) > 20
+    assert len({len(blocks) for _, blocks in heaps}) > 5
+    assert any(not blocks for _, blocks in heaps)
+    assert max(sum(map(len, blocks)) for _, blocks in heaps) <= 8 << 20

@@ -163,7 +163,7 @@ class Images:
         with only_one:
             if here := image_id(client, recipe.tag):
                 return here
-            if (below := self.recipes.below(spec)) is not None:
+            if (below := spec.extends) is not None:
                 self._prepare_below(client, below, recipe.base, say)
             return build(self._conversations, recipe, self._owner, self._checkout, say)
 

@@ -14,7 +14,7 @@ from runner.core.paths import packaged_folder
 
 MAX_FILE = 4 << 20  # bytes of a Dockerfile; the largest of this project has 4 KiB
 EXTENDED = "extended.Dockerfile"
-"""Builds an environment on the image of the one that it adds packages to; without it, each is built from Python."""
+"""Builds an environment on the image of the one that it adds packages to."""
 
 
 class Recipes:
@@ -77,8 +77,8 @@ class Recipes:
     def _recipe(self, spec: Spec, base_id: str) -> Recipe:
         assert spec.lock is not None
         assert spec.base is not None
-        if self.below(spec) is not None:
-            return self._extended(spec, base_id)
+        if spec.extends is not None:
+            return self._extended(spec, spec.extends, base_id)
         return Recipe(
             environment=spec.environment,
             dockerfile=_content(self._dockerfile(spec)),
@@ -87,15 +87,10 @@ class Recipes:
             base_id=base_id,
         )
 
-    def below(self, spec: Spec) -> Spec | None:
-        """Return what the image of an environment is built on, if that is the image of another environment."""
-        return spec.extends if self._file(EXTENDED).is_file() else None
-
-    def _extended(self, spec: Spec, base_id: str) -> Recipe:
+    def _extended(self, spec: Spec, other: Spec, base_id: str) -> Recipe:
         """Return the recipe of an environment that adds packages to another; it depends on the recipe of that one."""
         assert spec.lock is not None
-        assert spec.extends is not None
-        below = self._recipe(spec.extends, base_id)
+        below = self._recipe(other, base_id)
         return Recipe(
             environment=spec.environment,
             dockerfile=_content(self._file(EXTENDED)),

@@ -32,6 +32,50 @@ def is_nnx(value: "object") -> "bool":
     return nnx is not None and isinstance(value, tuple(getattr(nnx, name) for name in NNX if hasattr(nnx, name)))
 
 
+WAITS, TREE, NOTHING = "waits", "tree", "nothing"
+WAYS = {}
+"""Class of a value -> how its arrays are waited for: by its own method, as a tree of JAX, or not at all."""
+
+
+def way(value: "object") -> "str":
+    """Return how the arrays in a value are waited for, one of those in WAYS."""
+    import numpy
+
+    if hasattr(value, "block_until_ready"):
+        return WAITS
+    return NOTHING if isinstance(value, (str, int, float, type(None), numpy.ndarray)) or callable(value) else TREE
+
+
+def wait_for(values: "object") -> "None":
+    """Wait for the arrays among some values, and in their trees.
+
+    This is timed: with JAX 0.10 an array takes 0.4 us, a tree 3 us, and anything else 0.1 us.
+    """
+    trees = []
+    for value in values:
+        kind = type(value)
+        how = WAYS.get(kind)
+        if how is None:
+            how = WAYS[kind] = way(value)
+        if how is WAITS:
+            value.block_until_ready()
+        elif how is TREE:
+            trees.append(value)
+    if trees:
+        import jax
+
+        jax.block_until_ready(trees)
+
+
+def wait_for_the_rest(values: "list") -> "None":
+    """Wait for the arrays in the trees of some values that are still there."""
+    import jax
+
+    for leaf in jax.tree_util.tree_leaves([value for value in values if not callable(value)]):
+        if not getattr(leaf, "is_deleted", bool)():
+            jax.block_until_ready(leaf)
+
+
 class UserModel(Base):
     """Its default state are all arrays in the trees of its attributes, and of the objects of the user's that it holds.
 
@@ -44,7 +88,7 @@ class UserModel(Base):
     label = "JAX"
     stateful = "no attribute holds arrays"
     returned = None  # by the last call
-    holders = None  # the user's object, and the objects with attributes that it holds
+    readers = None  # of the attributes of the user's object, and of the objects with attributes that it holds
 
     def prepare(self, device, precision):
         """See UserModel of ``user_model``; JAX computes in float64 only where that is enabled for all of a process.
@@ -63,27 +107,22 @@ class UserModel(Base):
 
     def timed(self, method):
         def call():
+            self.returned = None
             self.returned = returned = method()
             return returned
 
         return call
 
     def synchronize(self):
-        import jax
-
-        waited = self.waited_for()
+        returned, self.returned = self.returned, None  # as in a script, it is gone before the next call
+        if self.readers is None:  # before anything is timed
+            self.readers = [held.reader(owner) for _, owner in self.owners()]
         try:
-            jax.block_until_ready((self.returned, waited))
+            wait_for((returned,))
+            for read in self.readers:
+                wait_for(read())
         except (RuntimeError, ValueError):  # some were given away to a computation that has overwritten them
-            for leaf in jax.tree_util.tree_leaves((self.returned, waited)):
-                if not getattr(leaf, "is_deleted", bool)():
-                    jax.block_until_ready(leaf)
-
-    def waited_for(self):
-        """Return the values of all attributes that may hold arrays, of the user's object and of those that it holds."""
-        if self.holders is None:  # before anything is timed
-            self.holders = [owner for _, owner in self.owners()]
-        return [value for owner in self.holders for _, value in held.attributes(owner) if not callable(value)]
+            wait_for_the_rest([returned] + [value for read in self.readers for value in read()])
 
     def as_array(self, value):
         import jax

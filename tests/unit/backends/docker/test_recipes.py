@@ -49,7 +49,13 @@ def test_its_name_changes_with_that_of_the_other(project: Path) -> None:
     assert recipes.named(spec).tag != before
 
 
-def test_a_project_without_the_dockerfile_builds_it_from_python(project: Path) -> None:
-    (project / EXTENDED).unlink()
-    recipe = Recipes(project).named(extended(project.parent))
-    assert (recipe.base, recipe.added) == ("python:3.11", ())
+def test_what_a_project_lacks_comes_with_the_program(project: Path) -> None:
+    before = Recipes(project).named(extended(project.parent))
+    for name in (EXTENDED, "numpy.Dockerfile"):
+        (project / name).unlink()
+    assert Recipes(project).named(extended(project.parent)) == before
+
+
+def test_a_dockerfile_of_the_project_wins(project: Path) -> None:
+    (project / EXTENDED).write_text("FROM scratch\n")
+    assert Recipes(project).named(extended(project.parent)).dockerfile == b"FROM scratch\n"
