@@ -28,6 +28,7 @@ from runner.analysis.model import QualityIssue
 from runner.cli import main as run_command
 from runner.core.model import Event, Outcome
 from runner.core.model.cells import Cell, is_control
+from runner.measure.rounds import measure
 from runner.session.check import check
 from runner.session.execution import device_worker
 from runner.store.run import runs
@@ -88,9 +89,9 @@ def main(words: Sequence[str]) -> None:
         command += ["--rounds", str(known.rounds), "--max-rounds", str(known.rounds), "--seconds", str(known.seconds)]
         command += ["--reports", folder, "--backend", "docker", "--threads", "1", "--busy-ok", *options]
         scripts = Scripts(known.model.resolve(), known.seconds)
-        measure_events = device_worker.measure
+
         with (
-            patch.object(device_worker, "measure", lambda *told: scripts.between(measure_events(*told))),
+            patch.object(device_worker, "measure", lambda *told: scripts.between(measure(*told))),
             patch.object(sys, "argv", ["runner", "run", *command]),
             contextlib.suppress(SystemExit),
         ):
