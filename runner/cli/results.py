@@ -1,14 +1,18 @@
 """The commands about stored results: compare, check, report, accuracy, export, import. They need no GPU, no engine."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from runner.cli import completion, console
 from runner.cli.commands import CommandGroup
-from runner.cli.params import HistoryUrl, MatrixFile, Output, Reports, RunName, TableOrJson, Traceback
+from runner.cli.params import FailOn, HistoryUrl, MatrixFile, Output, Reports, RunName, TableOrJson, Traceback
 from runner.core.paths import DEFAULT_MATRIX
+
+if TYPE_CHECKING:
+    from runner.analysis.comparison_model import Comparison
+    from runner.analysis.gate import GateResult
 
 app = CommandGroup()
 
@@ -38,22 +42,43 @@ def compare(
         Path | None,
         typer.Option("--output", "-o", help="write to this file instead of stdout; .svg and .png get a chart"),
     ] = None,
+    fail_on: FailOn = None,
+    issue: Annotated[
+        bool, typer.Option("--issue", help="write the text of an issue about it, for the project of the framework")
+    ] = False,
     traceback: Traceback = False,
 ) -> int:
     """Compare environments by their stored results: faster, slower, same or inconclusive, and why."""
-    from runner.report import render
+    from runner.analysis.gate import gate, parse_conditions
+    from runner.report import gate_text
     from runner.session.results import comparison
 
+    conditions = parse_conditions(fail_on or ())
+    if issue:
+        from runner.session.issue import issue_text
+
+        console.emit(issue_text(matrix, reports, environments, best=best, run=run), output)
+        return 0
     compared = comparison(matrix, reports, environments, best=best, run=run)
+    result = gate([compared], conditions) if conditions else None
+    _print_comparison(compared, format, output, result)
+    if result is not None:
+        gate_text.require(result, compared.releases)
+    return 0
+
+
+def _print_comparison(compared: "Comparison", format: Format, output: Path | None, gate: "GateResult | None") -> None:
+    """Print a comparison, or write it to a file, of which some endings get a chart."""
+    from runner.report import render
+
     if output is not None:
         from runner.report import chart_file
 
         if output.suffix in chart_file.SUFFIXES:
             console.save(chart_file.content([compared], output.suffix, compared.releases), output)
-            return 0
+            return
     colour = output is None and console.colour()
-    console.emit(render(compared, format, width=console.width(), colour=colour), output)
-    return 0
+    console.emit(render(compared, format, width=console.width(), colour=colour, gate=gate), output)
 
 
 @app.command(short_help="Show the issues of a run and the command to run next")
