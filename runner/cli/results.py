@@ -50,18 +50,23 @@ def compare(
 ) -> int:
     """Compare environments by their stored results: faster, slower, same or inconclusive, and why."""
     from runner.analysis.gate import gate, parse_conditions
+    from runner.core.errors import Problem, UsageError
     from runner.report import gate_text
     from runner.session.results import comparison
 
     conditions = parse_conditions(fail_on or ())
+    if issue and format != "table":
+        raise UsageError(Problem("--issue writes Markdown, and takes no --format", hint="leave out one of them"))
     if issue:
         from runner.session.issue import issue_text
 
-        console.emit(issue_text(matrix, reports, environments, best=best, run=run), output)
-        return 0
-    compared = comparison(matrix, reports, environments, best=best, run=run)
+        compared, text = issue_text(matrix, reports, environments, best=best, run=run)
+        console.emit(text, output)
+    else:
+        compared = comparison(matrix, reports, environments, best=best, run=run)
     result = gate([compared], conditions) if conditions else None
-    _print_comparison(compared, format, output, result)
+    if not issue:
+        _print_comparison(compared, format, output, result)
     if result is not None:
         gate_text.require(result, compared.releases)
     return 0

@@ -138,7 +138,7 @@ def test_phase(row: Row) -> str:
 
 
 def changed_test(row: Row, base: str, other: str) -> str:
-    """Return a test with its change in a line, ``case phase, API: 1.30x slower (1.25x to 1.35x slower), 1.0 → 2.0``."""
+    """Return a test with its change in a line, ``case train, API: 1.30x slower (1.25x to 1.35x slower), 1.0 → 2.0``."""
     ends = wording.speedup_range(row.ratio_low, row.ratio_high)
     test = f"{row.case_id} {test_phase(row)}, {comparison_notes.implementations(row)}"
     return f"{test}: {wording.speedup(row.ratio)}{f' ({ends})' if ends else ''}, {base} → {other}"
