@@ -13,6 +13,7 @@ from runner.core.paths import DEFAULT_MATRIX
 if TYPE_CHECKING:
     from runner.analysis.comparison_model import Comparison
     from runner.analysis.gate import GateResult
+    from runner.store.run import Run
 
 app = CommandGroup()
 
@@ -192,21 +193,38 @@ def accuracy(run: RunName = None, reports: Reports = Path("reports"), traceback:
     return 1 if any(row.failed for row in rows) else 0
 
 
-@app.command(short_help="Write every sample of a run as one table")
+@app.command(short_help="Write every sample of a run as one table, or its times for a dashboard")
 def export(
-    output: Annotated[Path, typer.Option("--output", "-o", help="a .parquet or .csv file")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="a .parquet or .csv file; for a dashboard, any file")],
     run: RunName = None,
+    format: Annotated[
+        Literal["samples", "pytorch-benchmark", "bencher", "github-action-benchmark"],
+        typer.Option("--format", help="samples is a table; the others are the JSON that these dashboards read"),
+    ] = "samples",
     reports: Reports = Path("reports"),
     traceback: Traceback = False,
 ) -> int:
-    """Write every sample of a run as one tidy table."""
+    """Write every sample of a run as one tidy table, or the time of each cell as JSON for a dashboard."""
+    from runner.session.results import find_run
+
+    if format != "samples":
+        from runner.analysis.analyse import analyse_run
+        from runner.session.benchmark_formats import benchmark_json
+
+        stored = find_run(reports, run)
+        console.emit(benchmark_json(analyse_run(stored), stored, format), output)
+        console.note(f"wrote {output}")
+        return 0
+    return _export_samples(find_run(reports, run), output)
+
+
+def _export_samples(run: "Run", output: Path) -> int:
     from runner.analysis import dataset
     from runner.core.errors import UsageError, file_problem
     from runner.report.formatting import counted
-    from runner.session.results import find_run
 
     try:
-        rows = dataset.export(find_run(reports, run), output)
+        rows = dataset.export(run, output)
     except OSError as error:
         raise UsageError(file_problem(error, output)) from error
     console.note(f"wrote {output}: {counted(rows, 'sample')}")
