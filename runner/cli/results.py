@@ -201,21 +201,22 @@ def export(
         Literal["samples", "pytorch-benchmark", "bencher", "github-action-benchmark"],
         typer.Option("--format", help="samples is a table; the others are the JSON that these dashboards read"),
     ] = "samples",
+    matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     traceback: Traceback = False,
 ) -> int:
     """Write every sample of a run as one tidy table, or the time of each cell as JSON for a dashboard."""
-    from runner.session.results import find_run
+    from runner.session.results import find_run, matrix_margin
 
-    if format != "samples":
-        from runner.analysis.analyse import analyse_run
-        from runner.session.benchmark_formats import benchmark_json
+    stored = find_run(reports, run)
+    if format == "samples":
+        return _export_samples(stored, output)
+    from runner.analysis.analyse import analyse_run
+    from runner.session.benchmark_formats import benchmark_json
 
-        stored = find_run(reports, run)
-        console.emit(benchmark_json(analyse_run(stored), stored, format), output)
-        console.note(f"wrote {output}")
-        return 0
-    return _export_samples(find_run(reports, run), output)
+    console.emit(benchmark_json(analyse_run(stored, matrix_margin(matrix)), stored, format), output)
+    console.note(f"wrote {output}")
+    return 0
 
 
 def _export_samples(run: "Run", output: Path) -> int:
