@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from runner.core.errors import UsageError
+from runner.core.model import ModelFiles
 from runner.report.markdown import LIMIT
 from runner.session.issue import issue_text, named_environments
 from runner.session.options import Options
 from runner.session.results import comparison
+from runner.store.documents import CASES, VERSION, sealed
+from runner.store.model_files import write_models
 from runner.store.profile_files import write_profile
 from runner.store.run import Run
 from tests.support import golden_files
@@ -72,12 +75,48 @@ def test_a_release_that_was_named_is_named_as_it_was(tmp_path: Path) -> None:
     assert words[0] == "torch==2.9.1@py3.12@env:A=1"
 
 
-def test_the_file_of_a_network_is_in_the_issue(tmp_path: Path) -> None:
-    run = slower(tmp_path / "reports", workload="unet", case="1x3", implementation="model")
-    change_header(run, program="0.1.0", command=["torch-1.12", "torch-2.x", "--model", "~/nets.py:UNet(3)"])
-    again = command(text(tmp_path / "reports"))
+def keep_files(run: Run, files: dict[str, bytes], entry: str) -> None:
+    """Store the files of a network in a run, as a run with ``--model`` does."""
+    model = ModelFiles.of(entry, files)
+    write_models(run.path, [model])
+    cases = {"unet/1x3": {"files": model.digest}}
+    (run.path / CASES).write_text(sealed({"version": VERSION, "cases": cases}), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("typed", "files", "entry", "model"),
+    [
+        ("~/work/nets.py:UNet(3)", {"nets.py": b"class UNet: ```"}, "unet_wrapper.py", "nets.py:UNet(3)"),
+        ("small=pkg/nets.py:UNet", {"pkg/nets.py": b"class UNet: ```"}, "unet_wrapper.py", "small=pkg/nets.py:UNet"),
+        ("~/my_network.py", {}, "my_network.py", "my_network.py"),
+        ("~/unet", {}, "model.py", "unet=model.py"),
+    ],
+)
+def test_the_files_of_a_network_are_in_the_issue(
+    tmp_path: Path, typed: str, files: dict[str, bytes], entry: str, model: str
+) -> None:
+    run = slower(tmp_path, workload="unet", case="1x3", implementation="model")
+    keep_files(run, {**files, entry: b"ENTRY = '```'"}, entry)
+    words = ["torch-1.12", "torch-2.x", "--model", typed, "--input", "1x3"]
+    change_header(run, program="0.1.0", command=words)
+    issue = text(tmp_path)
+    again = command(issue)
+    assert (again.model, again.input) == ([model], ["1x3"])
     assert (again.selectors, again.workload) == (["torch==1.12", "torch-2.x"], None)
-    assert again.model == ["~/nets.py:UNet(3)"]  # without its file, as in runs that keep none
+    shown = next(iter(files), entry)
+    content = files.get(shown, b"ENTRY = '```'").decode()
+    assert f"<details><summary>{shown.replace('_', chr(92) + '_')}</summary>\n\n````python\n{content}\n````" in issue
+    assert ("ENTRY" in issue) == (not files)  # a wrapper is written anew
+    assert f"In an empty folder with {shown}:".replace("_", "\\_") in issue
+
+
+def test_a_file_that_is_too_long_is_to_be_attached(tmp_path: Path) -> None:
+    run = slower(tmp_path, workload="unet", case="1x3", implementation="model")
+    keep_files(run, {"big.py": b"x = 1\n" * 5000, "entry.py": b"import big"}, "entry.py")
+    change_header(run, program="0.1.0", command=["torch-1.12", "torch-2.x", "--model", "entry.py"])
+    issue = text(tmp_path)
+    assert "Attach big.py: it is too long to be shown." in issue
+    assert "import big" in issue
 
 
 def test_profiles_are_a_section(tmp_path: Path) -> None:
