@@ -17,7 +17,7 @@ from runner.report.accuracy import accuracy
 from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.controls_table import control_lines
 from runner.report.formatting import counted
-from runner.report.markdown_text import bullets, fenced, folded, plain
+from runner.report.markdown_text import Raw, bullets, fenced, folded, plain
 from runner.report.profile_section import arrange_profiles
 from runner.report.provenance import provenance
 
@@ -106,7 +106,9 @@ def _changes(rows: Sequence[ComparedRow]) -> list[str]:
 
 
 def _repeat(recipe: Recipe) -> list[str]:
-    files = [folded(name, [fenced(content, "python")]) for name, content in recipe.files.items()]
+    files = [
+        folded(Raw(formatting.escape(name)), [fenced(content, "python")]) for name, content in recipe.files.items()
+    ]
     put = "In an empty folder" + (f" with {formatting.few([*recipe.files])}" if recipe.files else "")
     notes = [bullets(map(formatting.sentence, recipe.notes))] if recipe.notes else []
     return ["## How to repeat it", f"{plain(put)}:", fenced(recipe.command, "sh"), *files, *notes]

@@ -84,6 +84,7 @@ def recipe(stored: Run, compared: Comparison, rows: Sequence[ComparedRow], analy
         selectors=words if models else _selected(words, rows),
         workload=None if models or _few(rows) else sorted({each.row.workload for each in rows}),
         model=_texts(models, files) or None,
+        protocol=options.protocol or ("published" if any("+published" in test for test in _tests(rows)) else None),
     )
     if again.corpus:
         notes = [*notes, f"{again.corpus} is the text of --corpus"]
@@ -125,7 +126,7 @@ def named_environments(
 
 def _portable(options: Options, plan: Mapping[str, Any], words: Sequence[str]) -> Options:
     """Return the options of a run without what only its machine, its folder and its matrix file have."""
-    default, device = Options(), options.device or ""
+    default, device = Options(), options.device
     in_words = "".join(words)  # variables and numbers of threads are a part of an environment's name
     return replace(
         options,
@@ -136,9 +137,8 @@ def _portable(options: Options, plan: Mapping[str, Any], words: Sequence[str]) -
         python=None,
         framework=None,
         name=default.name,
-        device=device if device in ("", "cpu") or device.startswith("cuda") else "cuda",
+        device=device and (device if device.partition(":")[0] in ("cpu", "cuda") else "cuda"),
         rounds=int(plan.get("rounds") or 0) or None,
-        max_rounds=options.max_rounds,
         seconds=float(plan.get("seconds") or 0) or None,
         budget=None,
         env=None if VARIABLES in in_words else options.env,
