@@ -98,7 +98,7 @@ def named_environments(
     selectors: Sequence[str],
     compared: Comparison,
     facts: Mapping[str, Mapping[str, Any]],
-    packages: Iterable[str] = (),
+    packages: Sequence[str] = (),
 ) -> list[str]:
     """Return words that stand for environments on every machine: releases by their versions, ``torch==2.9.1``.
 
