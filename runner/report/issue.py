@@ -10,10 +10,12 @@ from types import MappingProxyType
 from runner.analysis.analyse import Analysis
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.model_checks import UNCHECKED
+from runner.analysis.releases import EnvironmentRelease
 from runner.core.model.cells import environment_of, without_control
 from runner.core.model.profiles import StepProfile
 from runner.report import comparison_notes, formatting, markdown, profile_markdown, wording
 from runner.report.accuracy import accuracy
+from runner.report.answer import base_name, name
 from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.controls_table import control_lines
 from runner.report.formatting import counted
@@ -29,7 +31,7 @@ COMPARED = "Before a time counts, the results of each test are compared with a r
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class Repetition:
     """How somebody else repeats the measurement in an empty folder.
 
     Attributes:
@@ -46,7 +48,7 @@ class Recipe:
 def issue_text(
     comparison: Comparison,
     analysis: Analysis,
-    recipe: Recipe,
+    recipe: Repetition,
     profiles: Mapping[str, StepProfile] = MappingProxyType({}),
 ) -> str:
     """Return an issue as Markdown, with at most ``markdown.LIMIT`` characters.
@@ -62,7 +64,7 @@ def issue_text(
     sides = {comparison.base, *comparison.others}
     controls = control_lines(analysis.comparisons, analysis.measured.plain_pairs.values(), names)
     checks = [row for row in accuracy(analysis.dataset) if row.environment in sides]
-    needed = [f"# {plain(title(rows))}", *_measured(comparison, rows), *_changes(rows), *_repeat(recipe)]
+    needed = [f"# {plain(title(rows, names))}", *_measured(comparison, rows), *_changes(rows), *_repeat(recipe)]
     differences = list(markdown.all_differences(comparison))
     optional = [
         ("what else differs", differences),
@@ -80,12 +82,14 @@ def subjects(rows: Sequence[ComparedRow]) -> list[ComparedRow]:
     return [each for each in rows if each.row.verdict == "slower"] or list(rows)
 
 
-def title(rows: Sequence[ComparedRow]) -> str:
+def title(rows: Sequence[ComparedRow], names: Mapping[str, EnvironmentRelease]) -> str:
     """Return the largest slow-down in a line, or that there is none."""
     first = subjects(rows)[0]
+    sides = first.row.environment, first.row.base.environment
+    other, base = name(sides[0], names), base_name(sides[1], sides[0], names)
     if first.row.verdict != "slower":
-        return f"{first.other} against {first.base}: no test is slower"
-    change = f"{first.other} is {first.change} than {first.base}: {first.test}, {first.api}"
+        return f"{other} against {base}: no test is slower"
+    change = f"{other} is {first.change} than {base}: {first.test}, {first.api}"
     more = len(subjects(rows)) - 1
     return f"{change}, and {counted(more, 'more test')}" if more else change
 
@@ -96,7 +100,8 @@ def _measured(comparison: Comparison, rows: Sequence[ComparedRow]) -> list[str]:
     sentences = [f"measured on {comparison_notes.devices(comparison)}", IN_TURNS, *([] if unchecked else [COMPARED])]
     notes = [*comparison_notes.widening_sentences([comparison]), *comparison_notes.detectable_texts([comparison])]
     grades = [f"grade of run {run}: {grade.sentence}" for run, grade in comparison.grades.items()]
-    return [bullets(map(formatting.sentence, [*sentences, *wording.mean_sentences(comparison), *notes, *grades]))]
+    items = [*map(formatting.sentence, sentences), *wording.mean_sentences(comparison)]
+    return [bullets([*items, *map(formatting.sentence, [*notes, *grades])])]
 
 
 def _changes(rows: Sequence[ComparedRow]) -> list[str]:
@@ -105,7 +110,7 @@ def _changes(rows: Sequence[ComparedRow]) -> list[str]:
     return [f"## {heading}", *markdown.first_changes(about)]
 
 
-def _repeat(recipe: Recipe) -> list[str]:
+def _repeat(recipe: Repetition) -> list[str]:
     files = [
         folded(Raw(formatting.escape(name)), [fenced(content, "python")]) for name, content in recipe.files.items()
     ]

@@ -19,7 +19,7 @@ from runner.releases.candidates import PACKAGES
 from runner.releases.named import as_typed, parse_named, split_selector
 from runner.report import issue
 from runner.report.compared_rows import ComparedRow, compared_rows
-from runner.report.issue import Recipe
+from runner.report.issue import Repetition
 from runner.session.options import Options
 from runner.session.results import compared_runs, find_run
 from runner.session.stored_options import typed
@@ -62,7 +62,7 @@ def issue_text(
     return compared, issue.issue_text(compared, analysis, recipe(stored, compared, rows, analysis), profiles)
 
 
-def recipe(stored: Run, compared: Comparison, rows: Sequence[ComparedRow], analysis: Analysis) -> Recipe:
+def recipe(stored: Run, compared: Comparison, rows: Sequence[ComparedRow], analysis: Analysis) -> Repetition:
     """Return how somebody else repeats some rows of a comparison in an empty folder.
 
     Args:
@@ -90,7 +90,7 @@ def recipe(stored: Run, compared: Comparison, rows: Sequence[ComparedRow], analy
         notes = [*notes, f"{again.corpus} is the text of --corpus"]
     shown = _shown(files)
     notes = [*notes, *(f"attach {name}: it is too long to be shown" for name in files if name not in shown)]
-    return Recipe(command=shlex.join(["matrix-runner", "run", *again.to_argv()]), files=shown, notes=tuple(notes))
+    return Repetition(command=shlex.join(["matrix-runner", "run", *again.to_argv()]), files=shown, notes=tuple(notes))
 
 
 def named_environments(
@@ -118,8 +118,8 @@ def named_environments(
         if word != name or release is None or release.framework not in PACKAGES:
             continue
         versions = facts.get(name, {}).get("packages") or {}
-        beside = [f",{each}=={versions[each]}" for each in packages if each in versions]
-        exact = f"{PACKAGES[release.framework][0]}=={release.version}{''.join(beside)}"
+        others = [f",{each}=={versions[each]}" for each in packages if each in versions]
+        exact = f"{PACKAGES[release.framework][0]}=={release.version}{''.join(others)}"
         words[index] = f"{exact}{rest}" if parse_named(exact) else name
     return words if len(set(words)) == len(words) else as_typed(ids, selectors)
 

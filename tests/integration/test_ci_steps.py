@@ -126,7 +126,7 @@ def comment(service: Service, **variables: str) -> "subprocess.CompletedProcess[
 
 
 def test_inputs_become_the_words_of_the_command(service: Service) -> None:
-    asked = measure(
+    words = measure(
         service,
         RELEASES="torch==2.9.1\n torch==2.13.0 ",
         MODEL="nets.py:UNet(3, 'a b')",
@@ -135,7 +135,7 @@ def test_inputs_become_the_words_of_the_command(service: Service) -> None:
         BUDGET="30m",
         OPTIONS="--env 'A=b c' --rounds 5",
     )
-    assert asked == [
+    assert words == [
         *("run", "torch==2.9.1", "torch==2.13.0", "--model", "nets.py:UNet(3, 'a b')"),
         *("--input", "1x3x64x64", "--input", "8:int64<2", "--fail-on", "slower:5%", "--budget", "30m"),
         *("--env", "A=b c", "--rounds", "5"),
@@ -146,8 +146,8 @@ def test_inputs_become_the_words_of_the_command(service: Service) -> None:
 
 def test_nothing_in_an_input_is_run(service: Service) -> None:
     evil = "$(touch harm) `touch harm` ;touch harm"
-    asked = measure(service, RELEASES=evil, MODEL=evil, INPUT=evil, OPTIONS=evil, FAIL_ON=evil)
-    assert "$(touch" in asked
+    words = measure(service, RELEASES=evil, MODEL=evil, INPUT=evil, OPTIONS=evil, FAIL_ON=evil)
+    assert "$(touch" in words
     assert not (service.folder / "harm").exists()
 
 
