@@ -92,7 +92,7 @@ def compare(
     return compare_sides(sides, folder, file, run=run, best=best, fail_on=fail_on)
 
 
-def compare_models(
+def compare_models(  # noqa: PLR0913  all but the first three are keywords
     model: str | Path,
     base: str,
     *others: str,

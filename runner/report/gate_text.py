@@ -27,9 +27,7 @@ def problems(result: GateResult, names: Mapping[str, EnvironmentRelease]) -> lis
         message = "--fail-on: no test was measured in two releases, so the gate does not pass"
         return [Problem(message, hint="`runner check` shows what is missing")]
     rows_by_condition = grouped((each.condition.text, each.row) for each in result.broken)
-    return [
-        Problem(_message(condition, rows, result.compared, names)) for condition, rows in rows_by_condition.items()
-    ]
+    return [Problem(_message(condition, rows, result.compared, names)) for condition, rows in rows_by_condition.items()]
 
 
 def _message(condition: str, rows: Sequence[Row], compared: int, names: Mapping[str, EnvironmentRelease]) -> str:

@@ -44,9 +44,11 @@ def pytorch_benchmark(analysis: Analysis, run: Run) -> list[dict[str, Any]]:
     for each in entry.cells:
         cell = Cell.parse(each.cell)
         framework = analysis.releases[cell.environment].framework
-        base = {"target_value": _milliseconds(medians[each.base])} if each.base in medians else {}
         device_name, host = (each.board.device_name, each.board.host) if each.board else (entry.device_name, entry.host)
-        values = list(map(_milliseconds, seconds[each.cell]))
+        times = {"benchmark_values": list(map(_milliseconds, seconds[each.cell]))}
+        metric: dict[str, Any] = {"name": "latency(ms)", **times, "extra_info": _verdict(each)}
+        if each.base in medians:
+            metric["target_value"] = _milliseconds(medians[each.base])
         records.append(
             {
                 "benchmark": _benchmark(cell, entry, each, device_name),
@@ -58,7 +60,7 @@ def pytorch_benchmark(analysis: Analysis, run: Run) -> list[dict[str, Any]]:
                     "origins": ["matrix-runner"],
                 },
                 "dependencies": {PACKAGES.get(framework, (framework,))[0]: {"version": each.release}},
-                "metric": {"name": "latency(ms)", "benchmark_values": values, **base, "extra_info": _verdict(each)},
+                "metric": metric,
             }
         )
     return records

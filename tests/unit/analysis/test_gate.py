@@ -13,9 +13,7 @@ from tests.support.fake_runs import cell
 def row(verdict: Any, ratio: float | None, *, measured: bool = True, environment: str = "torch-2.x") -> Row:
     seconds = (1.0, ratio or 1.0) if measured else (None, None)
     cells = cell("torch-1.0"), cell(environment)
-    return Row(
-        base=cells[0], other=cells[1], base_seconds=seconds[0], seconds=seconds[1], ratio=ratio, verdict=verdict
-    )
+    return Row(base=cells[0], other=cells[1], base_seconds=seconds[0], seconds=seconds[1], ratio=ratio, verdict=verdict)
 
 
 def comparison(*rows: Row, other: str = "torch-2.x") -> Comparison:

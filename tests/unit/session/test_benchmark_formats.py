@@ -1,7 +1,6 @@
 """The JSON of other dashboards: what their readers require, and the numbers of the run in their units."""
 
 import json
-from pathlib import Path
 from statistics import median
 from typing import Any, get_args
 
