@@ -63,6 +63,7 @@ def compare(
     *others: str,
     run: str | None = None,
     best: bool = False,
+    fail_on: str = "",
     reports: str | Path = "reports",
     matrix: str | Path = "matrix.yaml",
 ) -> "ComparisonResult":
@@ -73,6 +74,8 @@ def compare(
         others: environments, selectors, or published figures such as ``published:braun2018/torch-0.4``.
         run: compare in this run; by default in the newest that has both sides.
         best: compare the fastest implementation of each side.
+        fail_on: conditions as ``--fail-on`` takes them, ``"slower:5%,undecided"``; the result's ``gate.passed`` says
+            whether no test breaks them, and ``gate_message`` which ones do.
         reports: the folder that holds the runs.
         matrix: the matrix file, for its margin and its environments. It may be missing.
 
@@ -85,15 +88,17 @@ def compare(
     """
     from runner.session.notebook import compare as compare_sides
 
-    return compare_sides((base, *others), Path(reports), find_matrix(Path(matrix)), run=run, best=best)
+    sides, folder, file = (base, *others), Path(reports), find_matrix(Path(matrix))
+    return compare_sides(sides, folder, file, run=run, best=best, fail_on=fail_on)
 
 
-def compare_models(
+def compare_models(  # noqa: PLR0913  all but the first three are keywords
     model: str | Path,
     base: str,
     *others: str,
     cases: "Sequence[str] | None" = None,
     build: bool = False,
+    fail_on: str = "",
     reports: str | Path = "reports",
     matrix: str | Path = "matrix.yaml",
     **options: Any,  # noqa: ANN401 - each option has its type
@@ -108,6 +113,7 @@ def compare_models(
         others: the other environments.
         cases: names in the file's ``CASES``; all of them by default.
         build: build environments that are not built yet; without it they are an error.
+        fail_on: conditions as for ``runner.compare``.
         reports: the folder that holds the runs.
         matrix: the matrix file.
         options: the other options of ``runner run``, such as ``rounds=5``, ``precision=["fp32"]`` or ``device="cpu"``.
@@ -125,4 +131,4 @@ def compare_models(
     from runner.session.options import Options
 
     given = Options(model=[str(model)], reports=Path(reports), matrix=Path(matrix), **options)
-    return measure(given, (base, *others), cases, build=build)
+    return measure(given, (base, *others), cases, build=build, fail_on=fail_on)

@@ -122,6 +122,11 @@ class Row:
         return self.base.id, self.other.id
 
     @property
+    def metric(self) -> str:
+        """What is compared: ``time``."""
+        return "time"
+
+    @property
     def environment(self) -> str:
         """The environment that is compared with the base."""
         return self.other.environment

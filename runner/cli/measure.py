@@ -9,10 +9,13 @@ import typer
 
 from runner.cli import console
 from runner.cli.commands import CommandGroup
-from runner.cli.params import Certificates, HistoryUrl, Output, TableOrJson, Traceback, Trust, planning
+from runner.cli.params import Certificates, FailOn, HistoryUrl, Output, TableOrJson, Traceback, Trust, planning
 from runner.session.options import INPUT, INPUT_HELP
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runner.analysis.gate import Condition
     from runner.core.model import Plan
     from runner.session.flow import RunSession
     from runner.session.options import Options
@@ -133,8 +136,10 @@ def run(
     certificates: Certificates = None,
     trust: Trust = False,
     history: HistoryUrl = None,
+    fail_on: FailOn = None,
 ) -> int:
     """Build the environments, measure the cells, store the records, write the report, and add it to the history."""
+    from runner.analysis.gate import parse_conditions
     from runner.core.errors import Problem, UsageError
     from runner.report.formatting import counted
     from runner.session import flow
@@ -142,6 +147,7 @@ def run(
 
     if trust and not resume:
         raise UsageError(Problem("--trust is for a run that --resume continues", hint="leave it out"))
+    conditions = parse_conditions(fail_on or ())
     which: Resume = "no" if not resume else "any" if trust else "own"
     with console.progress() as progress, cache_in_use(progress.note):
         if executor is not None and executor != "local":
@@ -154,7 +160,17 @@ def run(
     console.note(f"{counted(good, 'cell')} measured, {len(bad)} failed")
     _print_answer(measured)
     console.emit_path(measured.page)
+    if conditions and good:
+        _require(measured, conditions)
     return 1 if bad or not good else 0
+
+
+def _require(measured: "RunSession", conditions: "Sequence[Condition]") -> None:
+    """Raise GateError where a comparison of the run breaks a condition."""
+    from runner.analysis.gate import gate
+    from runner.report import gate_text
+
+    gate_text.require(gate(measured.analysis.comparisons, conditions), measured.analysis.releases)
 
 
 def _print_answer(measured: "RunSession") -> None:

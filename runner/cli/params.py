@@ -32,6 +32,14 @@ Trust = Annotated[
         "that it names, which are listed first",
     ),
 ]
+FailOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on",
+        metavar="CONDITION[,...]",
+        help="end with exit code 8 if a test is slower, slower:5% for at least 5 %, or undecided",
+    ),
+]
 HistoryUrl = Annotated[
     str | None,
     typer.Option(

@@ -1,14 +1,19 @@
 """The commands about stored results: compare, check, report, accuracy, export, import. They need no GPU, no engine."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from runner.cli import completion, console
 from runner.cli.commands import CommandGroup
-from runner.cli.params import HistoryUrl, MatrixFile, Output, Reports, RunName, TableOrJson, Traceback
+from runner.cli.params import FailOn, HistoryUrl, MatrixFile, Output, Reports, RunName, TableOrJson, Traceback
 from runner.core.paths import DEFAULT_MATRIX
+
+if TYPE_CHECKING:
+    from runner.analysis.comparison_model import Comparison
+    from runner.analysis.gate import GateResult
+    from runner.store.run import Run
 
 app = CommandGroup()
 
@@ -38,22 +43,48 @@ def compare(
         Path | None,
         typer.Option("--output", "-o", help="write to this file instead of stdout; .svg and .png get a chart"),
     ] = None,
+    fail_on: FailOn = None,
+    issue: Annotated[
+        bool, typer.Option("--issue", help="write the text of an issue about it, for the project of the framework")
+    ] = False,
     traceback: Traceback = False,
 ) -> int:
     """Compare environments by their stored results: faster, slower, same or inconclusive, and why."""
-    from runner.report import render
+    from runner.analysis.gate import gate, parse_conditions
+    from runner.core.errors import Problem, UsageError
+    from runner.report import gate_text
     from runner.session.results import comparison
 
-    compared = comparison(matrix, reports, environments, best=best, run=run)
+    conditions = parse_conditions(fail_on or ())
+    if issue and format != "table":
+        raise UsageError(Problem("--issue writes Markdown, and takes no --format", hint="leave out one of them"))
+    if issue:
+        from runner.session.issue import issue_text
+
+        compared, text = issue_text(matrix, reports, environments, best=best, run=run)
+        console.emit(text, output)
+    else:
+        compared = comparison(matrix, reports, environments, best=best, run=run)
+    result = gate([compared], conditions) if conditions else None
+    if not issue:
+        _print_comparison(compared, format, output, result)
+    if result is not None:
+        gate_text.require(result, compared.releases)
+    return 0
+
+
+def _print_comparison(compared: "Comparison", format: Format, output: Path | None, gate: "GateResult | None") -> None:
+    """Print a comparison, or write it to a file, of which some endings get a chart."""
+    from runner.report import render
+
     if output is not None:
         from runner.report import chart_file
 
         if output.suffix in chart_file.SUFFIXES:
             console.save(chart_file.content([compared], output.suffix, compared.releases), output)
-            return 0
+            return
     colour = output is None and console.colour()
-    console.emit(render(compared, format, width=console.width(), colour=colour), output)
-    return 0
+    console.emit(render(compared, format, width=console.width(), colour=colour, gate=gate), output)
 
 
 @app.command(short_help="Show the issues of a run and the command to run next")
@@ -162,21 +193,39 @@ def accuracy(run: RunName = None, reports: Reports = Path("reports"), traceback:
     return 1 if any(row.failed for row in rows) else 0
 
 
-@app.command(short_help="Write every sample of a run as one table")
+@app.command(short_help="Write every sample of a run as one table, or its times for a dashboard")
 def export(
-    output: Annotated[Path, typer.Option("--output", "-o", help="a .parquet or .csv file")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="a .parquet or .csv file; for a dashboard, any file")],
     run: RunName = None,
+    format: Annotated[
+        Literal["samples", "pytorch-benchmark", "bencher", "github-action-benchmark"],
+        typer.Option("--format", help="samples is a table; the others are the JSON that these dashboards read"),
+    ] = "samples",
+    matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     traceback: Traceback = False,
 ) -> int:
-    """Write every sample of a run as one tidy table."""
+    """Write every sample of a run as one tidy table, or the time of each cell as JSON for a dashboard."""
+    from runner.session.results import find_run, matrix_margin
+
+    stored = find_run(reports, run)
+    if format == "samples":
+        return _export_samples(stored, output)
+    from runner.analysis.analyse import analyse_run
+    from runner.session.benchmark_formats import benchmark_json
+
+    console.emit(benchmark_json(analyse_run(stored, matrix_margin(matrix)), stored, format), output)
+    console.note(f"wrote {output}")
+    return 0
+
+
+def _export_samples(run: "Run", output: Path) -> int:
     from runner.analysis import dataset
     from runner.core.errors import UsageError, file_problem
     from runner.report.formatting import counted
-    from runner.session.results import find_run
 
     try:
-        rows = dataset.export(find_run(reports, run), output)
+        rows = dataset.export(run, output)
     except OSError as error:
         raise UsageError(file_problem(error, output)) from error
     console.note(f"wrote {output}: {counted(rows, 'sample')}")

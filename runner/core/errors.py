@@ -97,6 +97,12 @@ class RecordError(RunnerError):
     exit_code = 6
 
 
+class GateError(RunnerError):
+    """Tests break a condition of ``--fail-on``, or none was compared."""
+
+    exit_code = 8
+
+
 class NightRunningError(RunnerError):
     """Another night measures into the same reports folder; EX_TEMPFAIL of sysexits.h: try again later."""
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from runner.analysis.analyse import Analysis
     from runner.analysis.comparison_model import Comparison
+    from runner.analysis.gate import GateResult
     from runner.core.model.profiles import StepProfile
 
 __all__ = ["FORMATS", "render", "report"]
@@ -57,7 +58,14 @@ def report(
     }
 
 
-def render(comparison: "Comparison", output_format: str, *, width: int = 100, colour: bool = False) -> str:
+def render(
+    comparison: "Comparison",
+    output_format: str,
+    *,
+    width: int = 100,
+    colour: bool = False,
+    gate: "GateResult | None" = None,
+) -> str:
     """Return a comparison in one of ``FORMATS``.
 
     Args:
@@ -65,11 +73,12 @@ def render(comparison: "Comparison", output_format: str, *, width: int = 100, co
         output_format: ``table``, ``md``, ``html``, ``json`` or ``csv``.
         width: columns of the terminal, for ``table``.
         colour: whether ``table`` is coloured.
+        gate: what ``--fail-on`` makes of it, for ``json``; None without conditions.
     """
     from runner.report import data
 
     if output_format == "json":
-        return data.to_json(comparison)
+        return data.to_json(comparison, gate)
     if output_format == "csv":
         return data.to_csv(comparison)
     if output_format == "md":

@@ -6,9 +6,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from runner.report import comparison_notes, formatting, rich_text, wording
+from runner.report import formatting, rich_text, wording
 from runner.report.answer import Answer, ReleaseChange
-from runner.report.compared_rows import test_phase
+from runner.report.compared_rows import changed_test
 
 WORD_STYLES = {
     "faster": "bold green",
@@ -43,10 +43,8 @@ def parts(answer: Answer, width: int) -> Iterator[RenderableType]:
         of_kind = (card for card in answer.cards if card.device_name == kind)
         yield _table([change for card in of_kind for change in (card.newest, *card.between)], width)
     for row, base, other in answer.slower[:SHOWN_SLOWER]:
-        ends = wording.speedup_range(row.ratio_low, row.ratio_high)
         line = Text(f"{wording.word(row)}: ", style=WORD_STYLES[wording.word(row)])
-        line.append(f"{row.case_id} {test_phase(row)}, {comparison_notes.implementations(row)}: ", style="default")
-        line.append(f"{wording.speedup(row.ratio)}{f' ({ends})' if ends else ''}, {base} → {other}", style="default")
+        line.append(changed_test(row, base, other), style="default")
         line.append(
             f", on {row.device_name}" if any(card.device_name for card in answer.cards) else "", style="default"
         )

@@ -137,6 +137,13 @@ def test_phase(row: Row) -> str:
     return row.phase if row.precision == "fp32" else f"{row.phase} {row.precision}"
 
 
+def changed_test(row: Row, base: str, other: str) -> str:
+    """Return a test with its change in a line, ``case train, API: 1.30x slower (1.25x to 1.35x slower), 1.0 → 2.0``."""
+    ends = wording.speedup_range(row.ratio_low, row.ratio_high)
+    test = f"{row.case_id} {test_phase(row)}, {comparison_notes.implementations(row)}"
+    return f"{test}: {wording.speedup(row.ratio)}{f' ({ends})' if ends else ''}, {base} → {other}"
+
+
 def description(case_id: str) -> str:
     """Return what a case computes; empty if it is not a shipped case, nor of a user's network."""
     if is_network_of_user(case_id):

@@ -10,6 +10,7 @@ from typing import Any
 from runner.analysis.boards import Board
 from runner.analysis.compare.kinds import boards_of_rows, by_kind
 from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Comparison, Row
+from runner.analysis.gate import GateResult
 from runner.analysis.model import QualityIssue
 from runner.catalog.published import SOURCES, Figure
 from runner.report.quality import grade_values, json_values
@@ -52,10 +53,10 @@ COLUMNS = (
 """The keys of a row, in JSON and CSV; scripts rely on them."""
 
 
-def to_json(comparison: Comparison) -> str:
-    """Return a comparison as a JSON object; a missing number is null."""
+def to_json(comparison: Comparison, gate: GateResult | None = None) -> str:
+    """Return a comparison as a JSON object, with the result of a gate if there is one; a missing number is null."""
     issues = dict.fromkeys(issue for row in comparison.rows for issue in row.quality_issues)
-    document = {
+    document: dict[str, Any] = {
         "version": VERSION,
         "base": comparison.base,
         "others": list(comparison.others),
@@ -74,7 +75,18 @@ def to_json(comparison: Comparison) -> str:
         "published": [_figure(figure) for figure in comparison.figures],
         "differences": {name: list(map(asdict, each)) for name, each in comparison.differences.items()},
     }
+    if gate is not None:
+        document["gate"] = gate_values(gate)
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def gate_values(gate: GateResult) -> dict[str, Any]:
+    """Return what a gate makes of a comparison: its conditions, whether it passes, and the cells that break it."""
+    broken = [
+        {"condition": each.condition.text, "base": each.row.base.id, "cell": each.row.other.id} for each in gate.broken
+    ]
+    conditions = [condition.text for condition in gate.conditions]
+    return {"fail_on": conditions, "passed": gate.passed, "compared": gate.compared, "broken": broken}
 
 
 def to_csv(comparison: Comparison) -> str:

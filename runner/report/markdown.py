@@ -13,10 +13,10 @@ from runner.report import comparison_notes, differences, formatting, profile_mar
 from runner.report.accuracy import ERRORS, NETWORKS, Accuracy
 from runner.report.answer import ReleaseChange
 from runner.report.compared_rows import ComparedRow, by_kind, compared_rows, test_phase
-from runner.report.controls_table import controls_summary
+from runner.report.controls_table import ControlLine, controls_summary
 from runner.report.formatting import counted
 from runner.report.markdown_text import Raw, bold, bullets, folded, plain, table
-from runner.report.page import Page
+from runner.report.page import Fact, Page
 from runner.report.published import PublishedComparison
 from runner.report.quality import Section, lines
 from runner.report.times import Line
@@ -53,22 +53,33 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
         *(_reference(reference) if reference else ()),
     ]
     optional = [
-        ("all comparisons", _all_comparisons(page.rows, len(page.rows))),
+        ("all comparisons", all_comparisons(page.rows, len(page.rows))),
         ("profiles", profile_markdown.parts(page.profiles)),
         ("serious warnings", list(_warnings(page.quality_issues)) if page.quality_issues else []),
-        ("controls", _controls(page)),
+        ("controls", controls(page.controls)),
         ("what else differs", list(_differences(page.comparisons))),
-        ("correctness", _correctness(page)),
+        ("correctness", correctness(page.accuracy)),
         ("skipped tests", _skipped(page)),
         ("times", _times(page)),
-        ("how to repeat the run", _provenance(page)),
+        ("how to repeat the run", how_to_repeat(page.provenance)),
     ]
+    return limited(needed, optional, page.rows)
+
+
+def limited(needed: Sequence[str], optional: Sequence[tuple[str, list[str]]], rows: Sequence[ComparedRow]) -> str:
+    """Return a page of at most LIMIT characters, which says what it leaves out.
+
+    Args:
+        needed: the parts that it always has.
+        optional: name and parts of each section that it has where there is room, the first one first.
+        rows: those of the section ``all comparisons``, of which it may leave out some.
+    """
     kept, left_out = [], []
     room = LIMIT - _size(needed) - 300
     for name, parts in optional:
         chosen = parts
         if _size(parts) > room and name == "all comparisons":
-            chosen = _all_comparisons(page.rows, max(MIN_ROWS, int(0.85 * room * len(page.rows) / _size(parts))))
+            chosen = all_comparisons(rows, max(MIN_ROWS, int(0.85 * room * len(rows) / _size(parts))))
             left_out.append("the smaller changes")
         if _size(chosen) > room:
             left_out.append(name)
@@ -108,7 +119,7 @@ def comparison_text(comparison: Comparison) -> str:
     parts += [bullets(others)] if others else []
     issues = dict.fromkeys(issue for row in comparison.rows for issue in row.quality_issues)
     parts += [bullets(f"{code}: {text}" for code, text in lines(issues, name_worst=True))] if issues else []
-    parts += _all_differences(comparison)
+    parts += all_differences(comparison)
     return "\n\n".join(parts) + "\n"
 
 
@@ -128,10 +139,15 @@ def _first_part(page: Page) -> list[str]:
     for title, rows in (("Slower", slower), ("Largest changes", page.rows)):
         for kind, of_kind in by_kind(rows).items():
             on_kind = f" on {plain(kind)}" if kind else ""
-            parts += [f"## {title}{on_kind}", table(HEAD, map(_row, of_kind[:SHOWN_CHANGES]))]
-            rest = len(of_kind) - SHOWN_CHANGES
-            parts += [f"{rest} more are among all comparisons."] if rest > 0 else []
+            parts += [f"## {title}{on_kind}", *first_changes(of_kind)]
     return parts
+
+
+def first_changes(rows: Sequence[ComparedRow]) -> list[str]:
+    """Return a table of the first rows, and how many more there are."""
+    rest = len(rows) - SHOWN_CHANGES
+    more = [f"{rest} more are among all comparisons."] if rest > 0 else []
+    return [table(HEAD, map(_row, rows[:SHOWN_CHANGES])), *more]
 
 
 def _card(change: ReleaseChange) -> Sequence[str]:
@@ -151,7 +167,7 @@ def _row(each: ComparedRow) -> Sequence[str]:
     return each.test, each.api, sides, times, each.change, each.ends or formatting.DASH, verdict_cell
 
 
-def _all_comparisons(rows: Sequence[ComparedRow], max_rows: int) -> list[str]:
+def all_comparisons(rows: Sequence[ComparedRow], max_rows: int) -> list[str]:
     """Return the table of all comparisons, folded; above ``max_rows`` the slower ones and the largest changes."""
     if not rows:
         return []
@@ -214,7 +230,7 @@ def _differences(comparisons: Iterable[Comparison]) -> Iterator[str]:
         yield folded("What else differs", [bullets(sentences)])
 
 
-def _all_differences(comparison: Comparison) -> Iterator[str]:
+def all_differences(comparison: Comparison) -> Iterator[str]:
     """Yield for each environment a table of differences that time may depend on, and a list of the others."""
     if comparison.differences:
         yield "## What else differs"
@@ -228,11 +244,12 @@ def _all_differences(comparison: Comparison) -> Iterator[str]:
         yield from [bullets(listed)] if listed else []
 
 
-def _correctness(page: Page) -> list[str]:
-    if not page.accuracy:
+def correctness(rows: Sequence[Accuracy]) -> list[str]:
+    """Return the errors against the reference, folded."""
+    if not rows:
         return []
     names = ("environment", "implementation", "precision", "loss", "gradient", "result", "checked by")
-    return [folded("Same computation", [f"{ERRORS}{NETWORKS}.", table(names, map(_error_fields, page.accuracy))])]
+    return [folded("Same computation", [f"{ERRORS}{NETWORKS}.", table(names, map(_error_fields, rows))])]
 
 
 def _error_fields(row: Accuracy) -> Sequence[str]:
@@ -251,13 +268,15 @@ def _times(page: Page) -> list[str]:
     return [folded("Times", parts)] if parts else []
 
 
-def _controls(page: Page) -> list[str]:
+def controls(control_lines: Sequence[ControlLine]) -> list[str]:
+    """Return the controls, folded."""
     head = ("test", "API", "release", "control", "measured", "control's time", "ratio", "95 % interval")
     rows = (
         (line.test, line.cell.implementation, line.release, line.control, *line.times, line.ratio, line.ends)
-        for line in page.controls
+        for line in control_lines
     )
-    return [folded(f"Controls: {controls_summary(page.controls)}", [table(head, rows)])] if page.controls else []
+    title = f"Controls: {controls_summary(control_lines)}"
+    return [folded(title, [table(head, rows)])] if control_lines else []
 
 
 def _time_fields(line: Line) -> Sequence[str]:
@@ -265,8 +284,9 @@ def _time_fields(line: Line) -> Sequence[str]:
     return line.implementation, line.environment, shown, line.interval, str(line.rounds), line.rate
 
 
-def _provenance(page: Page) -> list[str]:
-    known = [f"{name}: {text}" for name, text in page.provenance]
+def how_to_repeat(provenance: Sequence[Fact]) -> list[str]:
+    """Return what it takes to repeat a run, folded."""
+    known = [f"{name}: {text}" for name, text in provenance]
     return [folded("How to repeat this run", [bullets(known)])] if known else []
 
 

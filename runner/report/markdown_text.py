@@ -1,5 +1,6 @@
 """Parts of a GitHub Markdown page: escaped text, tables, lists and folded sections."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from runner.core.text import printable
@@ -38,3 +39,10 @@ def bullets(items: Iterable[str]) -> str:
 def folded(summary: str, parts: Iterable[str]) -> str:
     """Return parts of a page in a section that a reader opens."""
     return "\n\n".join([f"<details><summary>{plain(summary)}</summary>", *parts, "</details>"])
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return text as a block of code, behind more backticks than the text has in a row."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{printable(text.rstrip(), multiline=True)}\n{fence}"

@@ -11,13 +11,14 @@ import pandas as pd
 from runner.analysis.analyse import Analysis, analyse_run
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.dataset import all_samples
+from runner.analysis.gate import GateResult, gate, parse_conditions
 from runner.analysis.model import Dataset, Grade
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
 from runner.core.progress import Progress
 from runner.matrix.wrapper import parse_model
-from runner.report import answer_text, chart_file, data, render, wording
+from runner.report import answer_text, chart_file, data, gate_text, render, wording
 from runner.report.answer import Answer
 from runner.session import flow
 from runner.session.context import cache_in_use
@@ -61,9 +62,11 @@ class ComparisonResult:
 
     Attributes:
         comparison: the rows with their intervals and verdicts, as the report uses them.
+        gate: what the conditions of ``fail_on`` make of them; None without conditions.
     """
 
     comparison: Comparison = field(repr=False)
+    gate: GateResult | None = field(default=None, repr=False)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -82,6 +85,12 @@ class ComparisonResult:
             UsageError: no row compares releases.
         """
         return _chart([self.comparison], self.comparison.releases)
+
+    @property
+    def gate_message(self) -> str:
+        """The rows that break ``fail_on``, as ``runner compare`` prints them; empty where the gate passes."""
+        problems = gate_text.problems(self.gate, self.comparison.releases) if self.gate else []
+        return "\n".join(problem.message for problem in problems)
 
     def __str__(self) -> str:
         """Return the tables and the answer, as ``runner compare`` prints them."""
@@ -166,15 +175,20 @@ def load_run(path: str | Path, reports: Path, matrix: Path) -> RunResult:
     return RunResult(run.id, analyse_run(run, matrix_margin(matrix)))
 
 
-def compare(sides: Sequence[str], reports: Path, matrix: Path, *, run: str | None, best: bool) -> ComparisonResult:
+def compare(
+    sides: Sequence[str], reports: Path, matrix: Path, *, run: str | None, best: bool, fail_on: str = ""
+) -> ComparisonResult:
     """Return a comparison, as ``runner.compare`` describes it."""
-    return ComparisonResult(comparison(matrix, reports, sides, best=best, run=run))
+    conditions = parse_conditions([fail_on] if fail_on else ())
+    compared = comparison(matrix, reports, sides, best=best, run=run)
+    return ComparisonResult(compared, gate([compared], conditions) if conditions else None)
 
 
 def compare_models(
-    options: Options, environments: Sequence[str], cases: Sequence[str] | None, *, build: bool
+    options: Options, environments: Sequence[str], cases: Sequence[str] | None, *, build: bool, fail_on: str = ""
 ) -> ComparisonResult:
     """Measure the network of ``options.model`` and compare, as ``runner.compare_models`` describes it."""
+    parse_conditions([fail_on] if fail_on else ())  # a mistake in them is an error before anything is measured
     if len(environments) < 2:
         hint = 'runner.compare_models("my_network.py", "torch-1.12", "torch-2.x")'
         raise UsageError(Problem("a comparison needs two environments", hint=hint))
@@ -187,7 +201,8 @@ def compare_models(
             hint = f"`runner build {' '.join(missing)}` builds, or pass build=True"
             raise UsageError(Problem(f"not built yet: {', '.join(missing)}", hint=hint))
         measured = flow.measure_planned(work, progress, without=(flow.answer, flow.propose))
-    return compare(environments, options.reports, options.matrix_file, run=measured.run.id, best=False)
+    where = (options.reports, options.matrix_file)
+    return compare(environments, *where, run=measured.run.id, best=False, fail_on=fail_on)
 
 
 def _write(line: str) -> None:

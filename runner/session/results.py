@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,9 +121,19 @@ def run_accuracy(run: Run) -> tuple[Accuracy, ...]:
     return tuple(row for row in accuracy(load_dataset(run)) if not is_control(row.environment))
 
 
-@collector_paused()
 def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool, run: str | None = None) -> Comparison:
+    """Return the comparison of ``compared_runs``."""
+    return compared_runs(matrix, reports, names, best=best, run=run)[0]
+
+
+@collector_paused()
+def compared_runs(
+    matrix: Path, reports: Path, names: Sequence[str], *, best: bool, run: str | None = None
+) -> tuple[Comparison, Mapping[str, Analysis]]:
     """Compare environments by the newest runs that hold them, with the margin of the matrix file.
+
+    Returns:
+        the comparison, and the run of each of its rows by its id.
 
     Args:
         matrix: the matrix file.
@@ -168,7 +178,7 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
     }
     grades = {name: each.grade for name, each in used.items() if each.grade}
     annotated = annotate(compared, {name: each.issues for name, each in used.items()})
-    return replace(annotated, grades=grades, releases=by_environment)
+    return replace(annotated, grades=grades, releases=by_environment), used
 
 
 def _readable(reports: Path, read: Callable[[Run], Analysis]) -> Iterator[Analysis]:
