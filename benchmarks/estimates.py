@@ -1,8 +1,8 @@
 """How far are a plan's estimates from what runs take? Planned and real minutes of stored runs.
 
-``python -m benchmarks.estimates RUN...`` prints a line for each run folder: what ``runner plan`` says of it now, with its
-controls, from the planned rounds to the largest number of them; what the same estimates say of the rounds that it
-measured; and what these took. Estimates that a folder has are those of the program that measured it, and do not count.
+``python -m benchmarks.estimates RUN...`` prints a line for each run folder: what ``runner plan`` says of it now, with
+its controls, from the planned rounds to the largest number of them; what the same estimates say of the rounds that it
+measured; and what these took. The estimates in a folder are those of the program that measured it, and do not count.
 Runs of less than SHORTEST are left out, as the first start of the servers decides them.
 """
 
@@ -63,7 +63,8 @@ class Compared(NamedTuple):
     def line(self) -> str:
         """A line of the table."""
         planned, longest, estimated, took = (f"{seconds / 60:.1f}" for seconds in self[3:])
-        return f"| {self.run} | {self.process} | {self.cells} | {planned} to {longest} | {estimated} | {took} | {self.ratio:.2f} |"
+        columns = (self.run, self.process, str(self.cells), f"{planned} to {longest}", estimated, took)
+        return f"| {' | '.join(columns)} | {self.ratio:.2f} |"
 
 
 def compared(run: Run) -> Compared | None:
@@ -117,11 +118,9 @@ def with_costs(
 ) -> Plan:
     """Return a stored plan with estimates of today, its controls as cells of their own."""
     measurement = plan.measurement
-    cells = [
-        replace(each, seconds=costs[each.cell].of(measurement.planned_rounds(each.cell)), control_seconds=0.0, deferred="")
-        for each in plan.cells
-        if each.cell in costs
-    ]
+    running = (each for each in plan.cells if each.cell in costs)
+    seconds = {cell: of.of(measurement.planned_rounds(cell)) for cell, of in costs.items()}
+    cells = [replace(each, seconds=seconds[each.cell], control_seconds=0.0, deferred="") for each in running]
     importing = {name: each.importing for name, each in prepared.items()}
     return replace(plan, cells=estimate.with_servers(cells, importing, measurement, rates))
 

@@ -9,8 +9,8 @@ each cap, which is the largest number of rounds:
 - after how many rounds one of 5 % is found alone;
 - how often a change of twice the margin is called ``same``.
 
-But for the one among 100 rows, each pair is a table of its own, see ``runner.stats.intervals.discoveries``. A cap of 3 is
-a fixed number of rounds.
+But for the one among 100 rows, each pair is a table of its own, see ``runner.stats.intervals.discoveries``. A cap of 3
+is a fixed number of rounds.
 
 Two more tables follow. One simulates reports of 28 and of 100 rows, of which some changed: which share of the changed
 rows the verdicts find, and which share of the equal rows they call different. The last one lists, for each noise and

@@ -23,7 +23,7 @@ TRAINING_COST = 3  # a training step costs about three forward passes
 CHECK_COST = 5 * TRAINING_COST + 2  # forward passes of the check: first step, gradients, three steps, outputs twice
 EXTRA_LAYER_COST = 0.3  # of compiling one layer, for each further layer and direction
 WARM_UP = 0.6  # of the time budget, with the calls that catch up: 0.5 to 0.9 in real runs, 0.5 at most without those
-TURNS = 0.4  # of the same, to wake a process for each turn, and for calls that are no samples: 0.25 to 0.45 in real runs
+TURNS = 0.4  # of the same, to wake processes for their turns, and for calls that are no samples: 0.25 to 0.45 likewise
 FRAMEWORK_BYTES = 1 << 29  # memory of a framework with its libraries
 NETWORK_BYTES = 1 << 29  # memory of a user's network, likewise
 
@@ -91,11 +91,11 @@ def cell_cost(cell: Cell, program: Program, measurement: Measurement, rates: Rat
     """
     is_control = is_plain(cell.environment)
     imports = program.preparation.importing if is_control or measurement.process == "plain" else 0.0
-    check, build = _preparation(cell, program, rates)
-    checking = check + (imports + build if imports else 0.0)
+    check, build_for_check, build = _preparation(cell, program, rates)
+    prepared_for_check = build_for_check + (imports + build if imports else 0.0)
     prepared = rates.start(program.framework) + imports + build
     return CellCost(
-        once=0.0 if is_control else rates.side_by_side * checking,
+        once=0.0 if is_control else check + rates.side_by_side * prepared_for_check,
         each=rates.side_by_side * prepared + _measuring_seconds(cell, program, measurement, rates),
     )
 
@@ -159,13 +159,16 @@ def _measuring_seconds(cell: Cell, program: Program, measurement: Measurement, r
     return max(measured, 5 * step)
 
 
-def _preparation(cell: Cell, program: Program, rates: Rates) -> tuple[float, float]:
-    """Return the seconds of a cell's check, and those of building and compiling its program in a process."""
+def _preparation(cell: Cell, program: Program, rates: Rates) -> tuple[float, float, float]:
+    """Return the seconds of a cell's check, of building what that needs besides, and of building the cell's program.
+
+    The check computes on all threads, so two at a time take as long as one after the other.
+    """
     if is_network_of_user(cell.case_id):
-        return program.preparation.building, program.preparation.building  # the check calls a few times what is built
+        return 0.0, program.preparation.building, program.preparation.building  # its check is like a second building
     check, layers, smaller = _check(cell.case_id, cell.precision, program.kind, rates)
     compiling = program.compiling[0 if cell.phase.partition("+")[0] == "compile" else 1]
-    return check + smaller * compiling, layers * compiling
+    return check, smaller * compiling, layers * compiling
 
 
 @cache

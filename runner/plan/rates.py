@@ -18,8 +18,8 @@ FLOPS_PER_THREAD = 3e10  # per second, as these networks reached on one thread o
 CPU_LAUNCH_SECONDS = 2e-5  # the operations of one time step of one layer, at least
 FORK_SECONDS = 0.1  # to fork, and to make the data and the weights
 SIDE_BY_SIDE = 0.6
-"""Seconds that pass on a CPU for each second in which a process imports, builds and checks: two at a time on two cores.
-Measured: 0.54 to 0.67 in 11 rounds of three runs."""
+"""Seconds that pass on a CPU for each second in which a process imports and builds: 0.54 to 0.67 in 15 rounds of four
+real runs on two cores, where two processes work at a time."""
 SERVER_SECONDS = 0.7  # to start the container of a server, and its first answer: 0.4 to 1 s in runs of 5 to 14 servers
 
 
@@ -43,9 +43,10 @@ PREPARATION: Mapping[str, Mapping[int, Preparation]] = {
     "theano": {0: Preparation(1.5, 2.0)},
     "torch": {0: Preparation(1.0, 0.2), 2: Preparation(3.0, 0.2)},
 }
-"""Framework -> first major release -> the medians of the records of real runs: of ``build_seconds`` in plain processes,
-which import, and in forked ones. On 2 cores of a shared Xeon at 2.8 GHz two processes at a time took from half to twice as
-long, as the disk had the libraries in memory; ``python -m benchmarks.estimates RUN...`` compares plans with runs."""
+"""Framework -> first number of the release -> medians of the records of real runs: of ``build_seconds`` in plain
+processes, which import, and in forked ones. On 2 cores of a shared Xeon at 2.8 GHz, two processes at a time took half to
+twice as long, as the libraries were in memory or not. ``python -m benchmarks.estimates RUN...`` compares plans with runs.
+"""
 OTHER_PREPARATION = Preparation(1.0, 0.5)  # of frameworks that only a user's matrix has
 
 EFFICIENCY = 0.2
