@@ -43,9 +43,11 @@ PREPARATION: Mapping[str, Mapping[int, Preparation]] = {
     "theano": {0: Preparation(1.5, 2.0)},
     "torch": {0: Preparation(1.0, 0.2), 2: Preparation(3.0, 0.2)},
 }
-"""Framework -> first number of the release -> medians of the records of real runs: of ``build_seconds`` in plain
-processes, which import, and in forked ones. On 2 cores of a shared Xeon at 2.8 GHz, two processes at a time took half to
-twice as long, as the libraries were in memory or not. ``python -m benchmarks.estimates RUN...`` compares plans with runs.
+"""Framework -> first number of the release -> typical values of the records of real runs.
+
+They are ``build_seconds`` of plain processes, which import, and of forked ones. On 2 cores of a shared Xeon at 2.8 GHz,
+two processes at a time took half to twice as long, as their libraries were in memory or not.
+``python -m benchmarks.estimates RUN...`` compares plans with runs.
 """
 OTHER_PREPARATION = Preparation(1.0, 0.5)  # of frameworks that only a user's matrix has
 

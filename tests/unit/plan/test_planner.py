@@ -13,8 +13,10 @@ import pytest
 from runner.catalog.cases import CASES
 from runner.core.errors import NothingSelectedError
 from runner.core.model import SKIP_CODES, Gpu, Past, Plan, Request, Skip
+from runner.core.units import duration
 from runner.matrix import Matrix, load, parse
 from runner.plan.document import plan_document, read_plan
+from runner.plan.pairs import with_controls
 from runner.plan.planner import plan
 from runner.report.plan import plan_table
 
@@ -440,6 +442,16 @@ def test_the_table_fits_its_width(width: int, *, why: bool, colour: bool) -> Non
     text = plan_table(planned(small()), width, why=why, colour=colour)
     assert ("\x1b[" in text) is colour
     assert max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in text.splitlines()) <= width
+
+
+def test_the_time_of_a_plan_contains_its_controls() -> None:
+    pair = planned(small(), environments=("torch-1.0", "torch-2.x"))
+    with_them, without = (plan_table(pair, 400, controls=controls) for controls in (True, False))
+    assert "of it for controls, which repeat cells" in with_them
+    assert f"about {duration(with_controls(pair).seconds)} of measuring, " in with_them
+    assert f"about {duration(pair.seconds)} of measuring" in without
+    assert "controls" not in without
+    assert "controls" not in plan_table(planned(small(), environments=("np",)), 400)
 
 
 def test_environments_of_which_nothing_runs_are_named_below_the_grid() -> None:
