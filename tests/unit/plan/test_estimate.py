@@ -167,7 +167,7 @@ def test_an_estimate_above_the_time_out_is_no_reason_to_skip_on_a_gpu() -> None:
     assert tried.skip is None
     assert tried.deferred.startswith("one round would take about 5 s by an estimate; it is tried once")
     of_servers = 3 * estimate.server_seconds(preparation("torch", (2, math.inf)).importing, gpu_rates(H200.name))
-    assert tried.seconds == pytest.approx(3.0 + of_servers)  # three rounds that end at the time-out
+    assert 3.0 < tried.seconds < 3.0 + of_servers  # three rounds that end at the time-out, and a share of the servers
     assert slow(H200, 60.0).deferred == ""
     assert slow(replace(H200, name="NVIDIA H200 MIG 1g.18gb"), 1e-6).skip is None  # nothing is known of its rate
 
