@@ -113,9 +113,7 @@ def cost(planned: PlannedCell, plan: Plan, prepared: Mapping[str, Preparation], 
     return estimate.cell_cost(cell, program, plan.measurement, rates)
 
 
-def with_costs(
-    plan: Plan, costs: Mapping[Cell, CellCost], prepared: Mapping[str, Preparation], rates: Rates
-) -> Plan:
+def with_costs(plan: Plan, costs: Mapping[Cell, CellCost], prepared: Mapping[str, Preparation], rates: Rates) -> Plan:
     """Return a stored plan with estimates of today, its controls as cells of their own."""
     measurement = plan.measurement
     running = (each for each in plan.cells if each.cell in costs)

@@ -16,7 +16,7 @@ from runner.catalog.cases import CASES, forward_bytes, forward_flops, is_kernel,
 from runner.core.model import Cell, Measurement, PlannedCell
 from runner.core.model.cells import is_plain, plain
 from runner.harness import cases
-from runner.plan.rates import SERVER_SECONDS, Preparation, Rates
+from runner.plan.rates import NO_PREPARATION, SERVER_SECONDS, Rates
 
 DRAW_SECONDS_PER_BYTE = 1e-8  # to draw the arrays of an operation at random, and to sum them
 TRAINING_COST = 3  # a training step costs about three forward passes
@@ -42,7 +42,7 @@ class Program:
     framework: str
     kind: str
     compiling: tuple[float, float]
-    preparation: Preparation = Preparation(0.0, 0.0)
+    preparation: Preparation = NO_PREPARATION
 
 
 class CellCost(NamedTuple):

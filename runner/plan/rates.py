@@ -35,6 +35,7 @@ class Preparation(NamedTuple):
     building: float
 
 
+NO_PREPARATION = Preparation(0.0, 0.0)
 PREPARATION: Mapping[str, Mapping[int, Preparation]] = {
     "jax": {0: Preparation(1.6, 0.8)},
     "keras": {0: Preparation(2.2, 1.0), 3: Preparation(4.0, 1.0)},
