@@ -16,7 +16,7 @@ from runner.catalog.cases import CASES, forward_bytes, forward_flops, is_kernel,
 from runner.core.model import Cell, Measurement, PlannedCell
 from runner.core.model.cells import is_plain, plain
 from runner.harness import cases
-from runner.plan.rates import NO_PREPARATION, SERVER_SECONDS, Rates
+from runner.plan.rates import NO_PREPARATION, SERVER_SECONDS, Preparation, Rates
 
 DRAW_SECONDS_PER_BYTE = 1e-8  # to draw the arrays of an operation at random, and to sum them
 TRAINING_COST = 3  # a training step costs about three forward passes
