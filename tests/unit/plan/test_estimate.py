@@ -262,7 +262,7 @@ def test_the_range_of_the_quick_preset_has_its_real_minutes(process: str, minute
     """The minutes are those of README.md, and of a run in plain processes on two cores of a Xeon at 2.8 GHz."""
     of = quick(process)
     assert any(map(is_plain, of.frameworks)) == (process == "fork")
-    least = of.seconds / 60
-    assert least < minutes[0]
-    assert minutes[1] < least * of.measurement.round_limit / of.measurement.rounds
-    assert least > minutes[1] / 2
+    shortest = of.seconds / 60
+    assert shortest < minutes[0]
+    assert minutes[1] < shortest * of.measurement.round_limit / of.measurement.rounds
+    assert shortest > minutes[1] / 2
