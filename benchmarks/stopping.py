@@ -1,11 +1,16 @@
-"""Does the stopping rule keep what it promises? Simulated pairs whose truth is known.
+"""How often do verdicts err, and how many rounds do they take? The stopping rule on simulated pairs with a known truth.
 
-``python -m benchmarks.stopping`` prints a Markdown table for docs/measurement.md: for each kind of noise and each cap,
-how often the 95 % interval at the moment of stopping holds the truth; how often two equal sides are called different,
-with the upper end of Wilson's interval; how often changes of 3, 5 and 10 % are found; how often one of 5 % is the only
-change among 100 rows; after how many rounds one of 5 % is found alone; and how often a change of twice the margin is
-called ``same``. But for the one among 100 rows, each pair is a table of its own, see
-``runner.stats.intervals.discoveries``. A cap of 3 is a fixed number of rounds.
+``python -m benchmarks.stopping`` prints a Markdown table for docs/measurement.md, with a row for each kind of noise and
+each cap, which is the largest number of rounds:
+
+- how often the 95 % interval at the moment of stopping holds the truth;
+- how often two equal sides are called different, with the upper end of Wilson's interval;
+- how often changes of 3, 5 and 10 % are found, and how often one of 5 % as the only change among 100 rows;
+- after how many rounds one of 5 % is found alone;
+- how often a change of twice the margin is called ``same``.
+
+But for the one among 100 rows, each pair is a table of its own, see ``runner.stats.intervals.discoveries``. A cap of 3
+is a fixed number of rounds.
 
 Two more tables follow. One simulates reports of 28 and of 100 rows, of which some changed: which share of the changed
 rows the verdicts find, and which share of the equal rows they call different. The last one lists, for each noise and

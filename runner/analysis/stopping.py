@@ -43,12 +43,8 @@ class StoppingRule:
     @classmethod
     def of_plan(cls, plan: Plan) -> "StoppingRule":
         """Return the rule for a plan."""
-        rounds = plan.measurement.rounds
-        running = [planned for planned in plan.cells if planned.skip is None]
-        return cls(
-            looks=intervals.looks(rounds, plan.measurement.round_limit),
-            round_seconds={planned.cell: planned.seconds / rounds for planned in running},
-        )
+        looks = intervals.looks(plan.measurement.rounds, plan.measurement.round_limit)
+        return cls(looks=looks, round_seconds=plan.round_seconds)
 
     def decide(
         self, comparisons: Iterable[Comparison], rounds: int, remaining: float = float("inf"), pace: float = 1.0

@@ -40,12 +40,13 @@ def plan(
 ) -> int:
     """Show which cells would run, and why the others would not; nothing is downloaded or built."""
     colour = output is None and console.colour()
-    console.emit(_plan_text(_planned(options, machine), format, why=why, colour=colour), output)
+    plan, controls = _planned(options, machine)
+    console.emit(_plan_text(plan, format, why=why, colour=colour, controls=controls), output)
     return 0
 
 
-def _planned(options: "Options", machine: Path | None) -> "Plan":
-    """Return the plan for this machine, or for one that a file describes."""
+def _planned(options: "Options", machine: Path | None) -> "tuple[Plan, bool]":
+    """Return the plan for this machine, or for one that a file describes, and whether a run measures its controls."""
     if machine is None:
         from runner.machine.clocks import announcements
         from runner.session.context import prepared
@@ -53,26 +54,16 @@ def _planned(options: "Options", machine: Path | None) -> "Plan":
         context, preparation = prepared(options, console.note)
         for announcement in announcements(context.gpus, context.settings.clocks):
             console.note(announcement.text)
-        if context.settings.controls:
-            _announce_controls(preparation.plan)
-        return preparation.plan
+        return preparation.plan, context.settings.controls
+    from runner.matrix import load
     from runner.plan.machine_file import read_machine_file
     from runner.session.plan_elsewhere import planned
 
-    return planned(options, read_machine_file(machine), console.note)
+    controls = load(options.matrix_file).measure.controls
+    return planned(options, read_machine_file(machine), console.note), controls
 
 
-def _announce_controls(plan: "Plan") -> None:
-    """Say how much longer the controls of a plan take, by the estimates."""
-    from runner.core.units import duration
-    from runner.plan.pairs import with_controls
-
-    seconds = with_controls(plan).seconds - plan.seconds
-    if seconds >= 1:
-        console.note(f"the controls, which repeat cells, take about {duration(seconds)} more")
-
-
-def _plan_text(plan: "Plan", format: str, *, why: bool, colour: bool) -> str:
+def _plan_text(plan: "Plan", format: str, *, why: bool, colour: bool, controls: bool) -> str:
     if format == "json":
         from runner.plan.document import plan_document
 
@@ -83,7 +74,7 @@ def _plan_text(plan: "Plan", format: str, *, why: bool, colour: bool) -> str:
         return coverage(plan)
     from runner.report.plan import plan_table
 
-    return plan_table(plan, console.width(), why=why, colour=colour)
+    return plan_table(plan, console.width(), why=why, colour=colour, controls=controls)
 
 
 @app.command(short_help="Print the model file of a network that --model only names")

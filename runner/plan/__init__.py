@@ -1,7 +1,7 @@
 """Decide what to measure before anything is built or started: pure functions from values to values.
 
 - ``planner`` gives each selected cell a verdict (``verdicts``): run, or skip with a code and a reason.
-- ``estimate`` predicts the seconds and the memory of a cell.
+- ``estimate`` predicts the seconds and the memory of a cell, and ``limits`` says what that exceeds.
 - ``compatibility`` decides which builds run on which GPU and driver.
 - ``pairs`` adds the A/A pairs, and ``assignment`` shares the cases between GPUs.
 - ``specs`` lists what has to be built, and what that costs.

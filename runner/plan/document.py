@@ -82,6 +82,7 @@ def _cell(planned: PlannedCell, framework: str) -> dict[str, Any]:
         "jit": planned.jit or None,
         "deferred": planned.deferred or None,
         "seconds": round(planned.seconds, 2),
+        "control_seconds": round(planned.control_seconds, 2),
     }
 
 
@@ -148,6 +149,7 @@ def _planned(entry: Mapping[str, Any]) -> PlannedCell:
         kind=entry["kind"],
         skip=None if entry["verdict"] == "run" else _skip(entry),
         seconds=entry["seconds"],
+        control_seconds=entry.get("control_seconds", 0.0),  # plans of older versions have none
         jit=entry.get("jit") or "",
         deferred=entry.get("deferred") or "",
     )

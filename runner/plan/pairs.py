@@ -87,7 +87,7 @@ def with_plain(plan: Plan) -> Plan:
     cells, frameworks = plan.cells, dict(plan.frameworks)
     for block in plan.blocks:
         originals = [planned_by_cell[cell] for cell in _compared_cells(block, plan, planned_by_cell)]
-        controls = tuple(_planned_control(each, plan) for each in originals)
+        controls = tuple(_planned_control(each) for each in originals)
         if not _fits(replace(plan, cells=cells + controls)):
             controls = ()
         cells += controls
@@ -97,11 +97,9 @@ def with_plain(plan: Plan) -> Plan:
     return replace(plan, blocks=tuple(blocks), cells=cells, frameworks=frameworks)
 
 
-def _planned_control(original: PlannedCell, plan: Plan) -> PlannedCell:
-    """Return the plan of a cell's plain-process control, which has fewer rounds."""
-    control, measurement = plain(original.cell), plan.measurement
-    seconds = original.seconds * measurement.planned_rounds(control) / measurement.rounds
-    return replace(original, cell=control, seconds=seconds)
+def _planned_control(original: PlannedCell) -> PlannedCell:
+    """Return the plan of a cell's plain-process control."""
+    return replace(original, cell=plain(original.cell), seconds=original.control_seconds, control_seconds=0.0)
 
 
 def _compared_cells(block: Block, plan: Plan, planned_by_cell: Mapping[Cell, PlannedCell]) -> list[Cell]:
@@ -148,7 +146,7 @@ def with_twins(plan: Plan) -> Plan:
 
 def _planned_twin(planned_by_cell: Mapping[Cell, PlannedCell], block: Block) -> PlannedCell:
     """Return the plan of a block's last cell, the twin, copied from that of its first."""
-    return replace(planned_by_cell[block.cells[0]], cell=block.cells[-1])
+    return replace(planned_by_cell[block.cells[0]], cell=block.cells[-1], control_seconds=0.0)
 
 
 def add_controls(plan: Plan, ready: Mapping[str, Provisioned]) -> dict[str, Provisioned]:

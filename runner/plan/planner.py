@@ -11,14 +11,15 @@ from runner.catalog.cases import CASES, is_network_of_user
 from runner.catalog.hardware.versions import format_capability, version_numbers
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
+from runner.core.model.cells import CALLED_PHASES, plain
 from runner.core.model.variant_ids import USUAL_LAUNCH, Launch, is_variant, without_variant
 from runner.harness.adapters.base import Implementation
 from runner.matrix import Matrix
-from runner.plan import compatibility, estimate
+from runner.plan import compatibility, estimate, limits
 from runner.plan.compatibility import Judgement
 from runner.plan.corpus import with_corpus
 from runner.plan.estimate import Program
-from runner.plan.rates import Rates, fastest_rates, rates
+from runner.plan.rates import Preparation, Rates, fastest_rates, preparation, rates
 from runner.plan.verdicts import implementation_class, selected_cells
 
 
@@ -51,7 +52,9 @@ def plan(
     speed = rates(gpu, measurement.threads)
     decision = _Decision(matrix, request, measurement, start, unavailable, judged, gpu, speed, locked)
     planned = tuple(decision.planned_cell(cell) for cell in selected_cells(matrix, request))
-    planned = estimate.defer_over_budget(planned, measurement, request.devices)
+    importing = {name: decision.preparation(name).importing for name in request.environments}
+    planned = estimate.with_servers(planned, importing, measurement, speed)
+    planned = limits.defer_over_budget(planned, measurement, request.devices)
     if not planned:
         raise NothingSelectedError(_nothing_selected(matrix, request))
     cases = matrix.cases
@@ -162,20 +165,39 @@ class _Decision:
         implementation = implementation_class(environment.framework, cell.implementation)
         release = version_numbers(environment.release)
         kind, uses_cudnn = implementation.kind_in(release), implementation.uses_cudnn_in(release)
-        program = Program(framework=environment.framework, kind=kind, compiling=implementation.compile_seconds)
-        seconds = estimate.cell_seconds(cell, program, self.measurement, self.rates)
-        min_seconds = self._min_seconds(cell, program, seconds)
+        program = Program(
+            framework=environment.framework,
+            kind=kind,
+            compiling=implementation.compile_seconds,
+            preparation=self.preparation(cell.environment),
+        )
+        cost = estimate.cell_cost(cell, program, self.measurement, self.rates)
+        min_seconds = self._min_seconds(cell, program, cost.first)
         skip = self._skip(cell, implementation, min_seconds)
-        judgement = self.judgements.get(cell.environment)
+        judgement, rounds = self.judgements.get(cell.environment), self.measurement.rounds
         return PlannedCell(
             cell=cell,
             device=self.request.device,
             kind=kind,
             skip=skip,
-            seconds=self.measurement.rounds * min(seconds, max(self.measurement.timeout, min_seconds)),
+            seconds=min(cost.of(rounds), rounds * max(self.measurement.timeout, min_seconds)),
+            control_seconds=0.0 if skip else self._control_seconds(cell, program),
             jit=judgement.jit(uses_cudnn=uses_cudnn) if judgement and skip is None else "",
-            deferred=estimate.deferral(seconds, self.measurement) if skip is None else "",
+            deferred=limits.deferral(cost.first, self.measurement) if skip is None else "",
         )
+
+    def preparation(self, environment: str) -> Preparation:
+        """Return what a process of an environment takes before it computes."""
+        source = self.matrix.environments[environment]
+        return preparation(source.framework, version_numbers(source.release))
+
+    def _control_seconds(self, cell: Cell, program: Program) -> float:
+        """Return the estimated seconds of a cell's plain-process control; 0 where it gets none."""
+        if self.measurement.process == "plain" or cell.phase not in CALLED_PHASES:
+            return 0.0
+        control = plain(cell)
+        rounds = self.measurement.planned_rounds(control)
+        return estimate.cell_cost(control, program, self.measurement, self.rates).of(rounds)
 
     def _min_seconds(self, cell: Cell, program: Program, estimated: float) -> float:
         """Return the seconds that one round of a cell takes at least; 0 where nothing is known of GPU or network."""
@@ -187,7 +209,7 @@ class _Decision:
         if fastest is None:
             return 0.0
         program = Program(framework=program.framework, kind=program.kind, compiling=(0.0, 0.0))
-        return estimate.cell_seconds(cell, program, self.start, fastest)
+        return estimate.cell_cost(cell, program, self.start, fastest).first
 
     def _skip(self, cell: Cell, implementation: type[Implementation], min_seconds: float) -> Skip | None:
         """Return why a cell does not run, None if it does; of several reasons the first that the user can change.
@@ -219,7 +241,7 @@ class _Decision:
             or self._precision_refusal(cell, implementation)
             or on_gpu
             or self.unavailable.get(cell.environment)
-            or estimate.resource_skip(cell, min_seconds, self.measurement, self.request.memory, gpus)
+            or limits.resource_skip(cell, min_seconds, self.measurement, self.request.memory, gpus)
         )
 
     def _missing_package(self, cell: Cell, implementation: type[Implementation]) -> Skip | None:

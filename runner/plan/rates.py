@@ -9,13 +9,48 @@ is in ``peaks.csv``, by the median 1.2 to 1.9 times for each kind of implementat
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 from runner.catalog.hardware.peaks import PRECISIONS, peak
 from runner.core.model import Device, Gpu
 
 FLOPS_PER_THREAD = 3e10  # per second, as these networks reached on one thread of a server CPU of 2024
 CPU_LAUNCH_SECONDS = 2e-5  # the operations of one time step of one layer, at least
-FORK_SECONDS = 0.3  # to fork, and to make the data and the weights
+FORK_SECONDS = 0.1  # to fork, and to make the data and the weights
+SIDE_BY_SIDE = 0.6
+"""Seconds that pass on a CPU for each second in which a process imports and builds: 0.54 to 0.67 in 15 rounds of four
+real runs on two cores, where two processes work at a time."""
+SERVER_SECONDS = 0.7  # to start the container of a server, and its first answer: 0.4 to 1 s in runs of 5 to 14 servers
+
+
+class Preparation(NamedTuple):
+    """What a process takes before it computes, in seconds.
+
+    Attributes:
+        importing: to import its framework.
+        building: to build a small network of a user, and to call it once, which traces and compiles.
+    """
+
+    importing: float
+    building: float
+
+
+NO_PREPARATION = Preparation(0.0, 0.0)
+PREPARATION: Mapping[str, Mapping[int, Preparation]] = {
+    "jax": {0: Preparation(1.6, 0.8)},
+    "keras": {0: Preparation(2.2, 1.0), 3: Preparation(4.0, 1.0)},
+    "numpy": {0: Preparation(0.4, 0.05)},
+    "tensorflow": {0: Preparation(3.5, 0.5), 2: Preparation(4.2, 0.5)},
+    "theano": {0: Preparation(1.5, 2.0)},
+    "torch": {0: Preparation(1.0, 0.2), 2: Preparation(3.0, 0.2)},
+}
+"""Framework -> first number of the release -> typical values of the records of real runs.
+
+They are ``build_seconds`` of plain processes, which import, and of forked ones. On 2 cores of a shared Xeon at 2.8 GHz,
+two processes at a time took half to twice as long, as their libraries were in memory or not.
+``python -m benchmarks.estimates RUN...`` compares plans with runs.
+"""
+OTHER_PREPARATION = Preparation(1.0, 0.5)  # of frameworks that only a user's matrix has
 
 EFFICIENCY = 0.2
 """Share of a GPU's peak rate: large products reach 0.4 to 0.8, recurrent networks 0.05 to 0.5 (published figures)."""
@@ -42,7 +77,8 @@ class Rates:
         operations: precision -> operations per second.
         launch_seconds: kind of implementation -> seconds to launch one time step of one layer.
         call_seconds: seconds to launch one operation.
-        start_seconds: framework -> seconds until a process can compute; the empty name stands for all others.
+        start_seconds: framework -> seconds until a forked process can compute; the empty name stands for all others.
+        side_by_side: seconds that pass for each second in which a process prepares; 1 where one prepares at a time.
     """
 
     device: Device
@@ -50,9 +86,10 @@ class Rates:
     launch_seconds: Mapping[str, float]
     call_seconds: float
     start_seconds: Mapping[str, float]
+    side_by_side: float = 1.0
 
     def start(self, framework: str) -> float:
-        """Return the seconds until a process of a framework can compute."""
+        """Return the seconds until a forked process of a framework can compute."""
         return self.start_seconds.get(framework, self.start_seconds[""])
 
 
@@ -65,6 +102,7 @@ def cpu_rates(threads: int) -> Rates:
         launch_seconds=dict.fromkeys(LAUNCH_SECONDS, CPU_LAUNCH_SECONDS),
         call_seconds=CPU_LAUNCH_SECONDS,
         start_seconds={"": FORK_SECONDS},
+        side_by_side=SIDE_BY_SIDE,
     )
 
 
@@ -95,6 +133,12 @@ def fastest_rates(name: str) -> Rates | None:
 def rates(gpu: Gpu | None, threads: int) -> Rates:
     """Return the rates of a GPU, or of a CPU if it is None."""
     return gpu_rates(gpu.name) if gpu else cpu_rates(threads)
+
+
+def preparation(framework: str, release: tuple[float, ...]) -> Preparation:
+    """Return what a process of a release takes before it computes."""
+    by_release = PREPARATION.get(framework, {0: OTHER_PREPARATION})
+    return by_release[max(first for first in by_release if first <= max(release[:1], default=0))]
 
 
 def _peaks(name: str, unknown: float) -> Mapping[str, float]:

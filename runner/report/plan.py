@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from runner.core.grouping import grouped
 from runner.core.model import Plan, PlannedCell
 from runner.core.units import duration
+from runner.plan.pairs import with_controls
 from runner.report.formatting import counted
 from runner.report.rich_text import as_text
 
@@ -22,7 +23,9 @@ ENVIRONMENT_CODES = ("image-unavailable", "no-engine", "no-interpreter", "arch",
 """Skip codes about an environment rather than its implementations, if nothing of the environment runs."""
 
 
-def plan_table(plan: Plan, width: int = WIDTH, *, why: bool = False, colour: bool = False) -> str:
+def plan_table(
+    plan: Plan, width: int = WIDTH, *, why: bool = False, colour: bool = False, controls: bool = True
+) -> str:
     """Return the plan as text: a grid of environments and workloads, and how many cells do not run for which reason.
 
     Args:
@@ -30,11 +33,12 @@ def plan_table(plan: Plan, width: int = WIDTH, *, why: bool = False, colour: boo
         width: columns to use, at least 60.
         why: list the implementations that run, and what does not run for each reason, instead.
         colour: whether the lines have ANSI colours.
+        controls: whether a run measures the controls of the plan, too; they count in its time.
     """
-    return as_text(_parts(plan, width, why=why), width, colour=colour)
+    return as_text(_parts(plan, width, why=why, controls=controls), width, colour=colour)
 
 
-def _parts(plan: Plan, width: int, *, why: bool) -> Iterator["RenderableType"]:
+def _parts(plan: Plan, width: int, *, why: bool, controls: bool) -> Iterator["RenderableType"]:
     from rich.text import Text
 
     if why:
@@ -58,8 +62,7 @@ def _parts(plan: Plan, width: int, *, why: bool) -> Iterator["RenderableType"]:
     yield Text(
         f"\n{len(running)} of {len(plan.cells)} cells run, {counted(rounds, 'round')} each, on "
         f"{plan.backend} ({_device(plan)}, {counted(plan.measurement.threads, 'thread')}): "
-        f"about {duration(plan.seconds)} of measuring{' without those measured last' * bool(deferred)}"
-        f"{_extra_rounds(plan)}"
+        f"about {_time(plan, controls=controls, deferred=bool(deferred))}"
     )
 
 
@@ -67,14 +70,17 @@ def _device(plan: Plan) -> str:
     return f"{plan.devices} x {plan.device}" if plan.devices > 1 else plan.device
 
 
-def _extra_rounds(plan: Plan) -> str:
-    """Return how many rounds there may be, and how long they take, if verdicts stay open; empty if rounds are fixed."""
-    measurement = plan.measurement
-    if measurement.round_limit == measurement.rounds:
-        return ""
-    longest = plan.seconds / measurement.rounds * measurement.round_limit
+def _time(plan: Plan, *, controls: bool, deferred: bool) -> str:
+    """Return how long measuring takes, how much of that for controls, and how long if verdicts stay open."""
+    measurement, seconds = plan.measurement, with_controls(plan).seconds if controls else plan.seconds
+    text = f"{duration(seconds)} of measuring{' without those measured last' * deferred}"
+    if seconds - plan.seconds >= 1:
+        text += f", {duration(seconds - plan.seconds)} of it for controls, which repeat cells"
+    if measurement.round_limit == measurement.rounds:  # rounds are fixed
+        return text
+    longest = seconds / measurement.rounds * measurement.round_limit
     limit = longest if measurement.budget is None else min(longest, measurement.budget)
-    return f", and up to {measurement.round_limit} rounds, {duration(limit)} in all, where verdicts stay open"
+    return f"{text}, and up to {measurement.round_limit} rounds, {duration(limit)} in all, where verdicts stay open"
 
 
 def _grid(cells: Iterable[PlannedCell], width: int) -> Iterator["RenderableType"]:

@@ -17,7 +17,7 @@ PLAN_CELL = open_dict(
         **dict.fromkeys(("environment", "implementation", "workload", "case", "phase", "precision"), str),
         **dict.fromkeys(("framework", "kind", "device", "code", "reason", "source", "jit", "deferred"), Text),
         "nearest": list[str] | None,
-        "seconds": Number,
+        **dict.fromkeys(("seconds", "control_seconds"), Number),
     },
 )
 PLAN = {

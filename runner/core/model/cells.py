@@ -178,6 +178,7 @@ class PlannedCell:
     Attributes:
         kind: ``flexible``, ``fused`` or ``vendor``.
         seconds: the estimated cost of all its rounds.
+        control_seconds: the same of its plain-process control, if it gets one.
         jit: how it runs by compiling intermediate code for the GPU, in a sentence; empty where it does not.
         deferred: why its case is measured last in the first round, in a sentence; empty where it is not.
     """
@@ -187,6 +188,7 @@ class PlannedCell:
     kind: str = ""
     skip: Skip | None = None
     seconds: float = 0.0
+    control_seconds: float = 0.0
     jit: str = ""
     deferred: str = ""
 

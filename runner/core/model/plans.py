@@ -180,6 +180,12 @@ class Plan:
         return sum(wide) + max(sum(costs.values()) / self.devices, max(costs.values(), default=0.0))
 
     @property
+    def round_seconds(self) -> Mapping[Cell, float]:
+        """The estimated seconds of one round of each cell that runs, its check shared by its planned rounds."""
+        running = [planned for planned in self.cells if planned.skip is None]
+        return {each.cell: each.seconds / self.measurement.planned_rounds(each.cell) for each in running}
+
+    @property
     def last_started_round(self) -> int:
         """The last round of which an earlier part of the run left a record; 0 where there is none."""
         return max((self.measurement.round_of(number).number for _, number in self.past.attempts), default=0)

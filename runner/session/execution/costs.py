@@ -5,22 +5,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.core.model import Cell
+from runner.harness.link import PLAIN
 
 TURN_STAGES = ("build_seconds", "warmup_seconds", "catch_up_seconds", "check_seconds")
 """Facts of a cell: what it took beside its samples. Its ``round_seconds`` include the turns of others."""
 
 
-def measured_seconds(facts: Mapping[str, Any], samples: Sequence[float]) -> float | None:
+def measured_seconds(facts: Mapping[str, Any], samples: Sequence[float], *, again: bool = False) -> float | None:
     """Return the seconds that a cell took in a round, without the turns of others; None if it does not say.
 
     Args:
         facts: the facts of its record.
         samples: the seconds of its samples; each has ``batch`` calls.
+        again: without what its next round does not take: a forked process has checked it before its first plain one.
     """
     if "turns" not in facts:
         seconds = facts.get("round_seconds")
         return float(seconds) if seconds else None
-    return sum(facts.get(name) or 0.0 for name in TURN_STAGES) + (facts.get("batch") or 1) * sum(samples)
+    once = facts.get("check_seconds", 0.0) if again and facts.get("process") == PLAIN else 0.0
+    return sum(facts.get(name) or 0.0 for name in TURN_STAGES) - once + (facts.get("batch") or 1) * sum(samples)
 
 
 class CellCosts:

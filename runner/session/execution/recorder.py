@@ -76,9 +76,7 @@ class RunRecorder:
         self.statuses = {(entry.cell, entry.round): entry.status for entry in counting}
         self.disturbed = {(cell.id, number) for cell, number, _ in plan.past.disturbed}
         self.elapsed = plan.past.elapsed
-        rounds = plan.measurement.rounds
-        estimated = {planned.cell: planned.seconds / rounds for planned in plan.cells}
-        self.costs = CellCosts(estimated, plan.past.seconds)
+        self.costs = CellCosts(plan.round_seconds, plan.past.seconds)
         self.kinds = {planned.cell: planned.kind for planned in plan.cells}
         self.pace = (
             1.0  # how long a round takes over the seconds of its cells: servers start, and canaries are measured
@@ -218,7 +216,7 @@ class RunRecorder:
         device = device_id(clocks.gpu)
         self.seconds_of_round[device] = self.seconds_of_round.get(device, 0.0) + (seconds or 0.0)
         if record.status == "ok" and seconds:
-            self.costs.add(cell, seconds)
+            self.costs.add(cell, measured_seconds(record.facts, record.seconds, again=True) or seconds)
         elif record.status != "ok" and record.failure not in TRANSIENT_FAILURES:
             self.costs.abandon(cell, seconds or 0.0)
         if is_repeat:

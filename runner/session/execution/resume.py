@@ -170,7 +170,7 @@ def past(run: Run, journal: Journal, say: Callable[[str], None] = lambda _: None
         if record.failure:
             continue
         signs[record.cell, record.round] = record.attempt, signs_of(record.facts, record.seconds)
-        if measured := measured_seconds(record.facts, record.seconds):
+        if measured := measured_seconds(record.facts, record.seconds, again=True):
             seconds[record.cell] = measured
     for sentence in run.warnings(journal, damaged):
         say(sentence)

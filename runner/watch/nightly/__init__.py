@@ -202,8 +202,7 @@ def _measure(first: Prepared, context: Context, run: str, progress: Progress) ->
 
 def _pace(totals: Totals, first: Prepared) -> float:
     """Return the seconds that the first run was measured for, over those estimated for its records; 1 if unknown."""
-    planned = first.plan
-    seconds = {cell.cell.id: cell.seconds / planned.measurement.rounds for cell in planned.cells}
+    seconds = {cell.id: seconds for cell, seconds in first.plan.round_seconds.items()}
     journal = totals.run.journal()
     estimated = sum(seconds.get(origin(Cell.parse(entry.cell)).id, 0.0) for entry in journal.entries)
     return journal.elapsed / estimated if estimated and journal.elapsed else 1.0

@@ -142,8 +142,7 @@ class Confirmation:
 
     def _seconds_per_round(self) -> Mapping[Cell, float]:
         """Return cell -> the seconds of one round of it, by the estimate and by tonight's pace."""
-        rounds = self.first.plan.measurement.rounds
-        return {planned.cell: self.pace * planned.seconds / rounds for planned in self.first.plan.cells}
+        return {cell: self.pace * seconds for cell, seconds in self.first.plan.round_seconds.items()}
 
     def _measured(
         self, group: Sequence[NightCandidate], earlier: Provisioned, seconds: float

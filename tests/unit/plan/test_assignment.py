@@ -8,7 +8,7 @@ from runner.core.errors import GpuError, UsageError
 from runner.core.model import Gpu, Measurement, Past, Plan, PlannedCell
 from runner.gpu.selection import alike, pick_devices
 from runner.plan.assignment import assign, split_multi_gpu
-from runner.plan.estimate import defer_over_budget
+from runner.plan.limits import defer_over_budget
 from tests.support.fake_servers import block, cells
 
 FIRST = Gpu(uuid="GPU-1", name="H200", capability=(9, 0), driver="580.65", memory=141 << 30)

@@ -14,12 +14,25 @@ from runner.catalog.hardware import tables
 from runner.catalog.hardware.peaks import peak
 from runner.catalog.published import Figure, figures
 from runner.core.model import Cell, Gpu, Measurement, Plan, PlannedCell, Request
+from runner.core.model.cells import is_plain, plain
 from runner.matrix import load, parse
 from runner.plan import estimate
 from runner.plan.estimate import Program
 from runner.plan.machine_file import read_machine_file
+from runner.plan.pairs import with_controls
 from runner.plan.planner import plan
-from runner.plan.rates import UNKNOWN_BOARD, cpu_rates, fastest_rates, gpu_rates, rates
+from runner.plan.rates import (
+    PREPARATION,
+    SERVER_SECONDS,
+    SIDE_BY_SIDE,
+    UNKNOWN_BOARD,
+    Preparation,
+    cpu_rates,
+    fastest_rates,
+    gpu_rates,
+    preparation,
+    rates,
+)
 from runner.report.plan import plan_table
 from runner.session.options import Options
 from runner.session.plan_elsewhere import planned
@@ -90,12 +103,12 @@ def seconds(case_id: str, framework: str, kind: str, device: str, phase: str = "
     cell = Cell(environment="e", implementation="i", workload=workload, case=case, phase=phase)
     program = Program(framework=framework, kind=kind, compiling=(0.0, 0.0))
     of_device = gpu_rates("NVIDIA H200") if device == "cuda" else cpu_rates(2)
-    return estimate.cell_seconds(cell, program, Measurement(seconds=1.0), of_device)
+    return estimate.cell_cost(cell, program, Measurement(seconds=1.0), of_device).first
 
 
 def test_a_process_starts_by_framework_on_a_gpu_and_at_once_on_a_cpu() -> None:
     on_gpu = {name: seconds(PRODUCT, name, "vendor", "cuda") for name in ("torch", "tensorflow", "jax", "keras")}
-    assert on_gpu["torch"] == pytest.approx(4.0, abs=0.2)
+    assert on_gpu["torch"] == pytest.approx(3.0 + 1.6, abs=0.2)  # a second of samples, and 0.6 s to warm up
     assert [on_gpu[name] - on_gpu["torch"] for name in ("tensorflow", "jax", "keras")] == pytest.approx([3.0] * 3)
     on_cpu = {seconds(PRODUCT, name, "vendor", "cpu") for name in on_gpu}
     assert len(on_cpu) == 1
@@ -152,8 +165,9 @@ def slow(gpu: Gpu | None, timeout: float, **changes: float) -> PlannedCell:
 def test_an_estimate_above_the_time_out_is_no_reason_to_skip_on_a_gpu() -> None:
     tried = slow(H200, 1.0)
     assert tried.skip is None
-    assert tried.deferred.startswith("one round would take about 4 s by an estimate; it is tried once")
-    assert tried.seconds == 3.0  # three rounds that end at the time-out
+    assert tried.deferred.startswith("one round would take about 5 s by an estimate; it is tried once")
+    of_servers = 3 * estimate.server_seconds(preparation("torch", (2, math.inf)).importing, gpu_rates(H200.name))
+    assert 3.0 < tried.seconds < 3.0 + of_servers  # three rounds that end at the time-out, and a share of the servers
     assert slow(H200, 60.0).deferred == ""
     assert slow(replace(H200, name="NVIDIA H200 MIG 1g.18gb"), 1e-6).skip is None  # nothing is known of its rate
 
@@ -184,3 +198,71 @@ def test_a_budget_defers_and_the_table_says_so() -> None:
     assert "of measuring without those measured last" in " ".join(table.split())
     assert deferred[0].cell.case_id in plan_table(result, why=True)
     assert math.isfinite(result.seconds)
+
+
+SLOW_IMPORT = Program(framework="torch", kind="vendor", compiling=(0.0, 0.0), preparation=Preparation(10.0, 2.0))
+CALL = Cell(environment="torch-2.x", implementation="model", workload="my-network", case="small", phase="forward")
+"""A call of a user's network."""
+
+
+def cost(cell: Cell, process: str = "fork", seconds: float = 0.5) -> estimate.CellCost:
+    measurement = Measurement(seconds=seconds, process=process)  # type: ignore[arg-type]
+    return estimate.cell_cost(cell, SLOW_IMPORT, measurement, cpu_rates(2))
+
+
+def test_a_plain_process_imports_in_each_round_and_a_forked_one_never() -> None:
+    assert cost(CALL, "plain").each - cost(CALL).each == pytest.approx(SIDE_BY_SIDE * 10.0)
+    assert cost(plain(CALL)).each == cost(CALL, "plain").each
+
+
+def test_a_cell_is_checked_once_and_a_control_never() -> None:
+    forked, plainly = cost(CALL), cost(CALL, "plain")
+    assert forked.once == pytest.approx(SIDE_BY_SIDE * 2.0)
+    assert plainly.once == pytest.approx(SIDE_BY_SIDE * (2.0 + 10.0 + 2.0))  # its child imports and builds first
+    assert cost(plain(CALL)).once == 0.0
+    assert plainly.of(3) == pytest.approx(plainly.once + 3 * plainly.each)
+
+
+def test_a_quick_call_costs_twice_its_time_budget_on_a_cpu() -> None:
+    assert cost(CALL, seconds=1.5).each - cost(CALL, seconds=0.5).each == pytest.approx(2.0)
+
+
+def test_a_release_has_its_own_import() -> None:
+    assert preparation("torch", (1, 12, 1)) == PREPARATION["torch"][0]
+    assert preparation("torch", (2, math.inf)) == PREPARATION["torch"][2]
+    assert preparation("keras", (math.inf,)) == PREPARATION["keras"][3]
+    assert preparation("torch", ()) == PREPARATION["torch"][0]
+    assert preparation("mine", (1, 0)).importing > 0
+
+
+def test_the_cells_of_an_environment_share_its_servers() -> None:
+    cells = [PlannedCell(cell=replace(CALL, case=name), device="cpu", seconds=1.0) for name in ("a", "b")]
+    for restart, servers in ((1, 3), (2, 2), (0, 3)):
+        measurement = Measurement(rounds=3, restart=restart)
+        shared = estimate.with_servers(cells, {"torch-2.x": 10.0}, measurement, cpu_rates(2))
+        of_servers = servers * (SERVER_SECONDS + SIDE_BY_SIDE * 10.0)
+        assert [each.seconds for each in shared] == pytest.approx([1.0 + of_servers / 2] * 2)
+
+
+def quick(process: str) -> Plan:
+    request = Request(environments=WITHOUT_GPU, preset="quick", process=process, threads=2)  # type: ignore[arg-type]
+    return with_controls(plan(load(ROOT / "matrix.yaml"), request, {}))
+
+
+WITHOUT_GPU = (
+    *("torch-1.0", "torch-1.12", "torch-2.x", "tf-1.8", "tf-1.15", "tf-2.x", "theano-0.8", "theano-1.0"),
+    *("keras-2.1-tf", "keras-2.1-theano", "keras-3", "jax"),
+)
+"""The environments that can be built without a GPU, in the order of the matrix."""
+
+
+@pytest.mark.whole_matrix
+@pytest.mark.parametrize(("process", "minutes"), [("fork", (22.0, 30.0)), ("plain", (25.0, 25.0))])
+def test_the_range_of_the_quick_preset_has_its_real_minutes(process: str, minutes: tuple[float, float]) -> None:
+    """The minutes are those of README.md, and of a run in plain processes on two cores of a Xeon at 2.8 GHz."""
+    of = quick(process)
+    assert any(map(is_plain, of.frameworks)) == (process == "fork")
+    shortest = of.seconds / 60
+    assert shortest < minutes[0]
+    assert minutes[1] < shortest * of.measurement.round_limit / of.measurement.rounds
+    assert shortest > minutes[1] / 2

@@ -14,12 +14,16 @@ FIRST, SECOND = cells("a/x", "b/x")
 
 
 def planned(*blocks: tuple[Cell, ...], frameworks: str = "a:torch b:torch c:jax", **how: Any) -> Plan:
-    """Return a plan whose cells take 3 s each."""
+    """Return a plan whose cells take 3 s each, and their controls, too."""
     return Plan(
         device="cpu",
         backend="fake",
         measurement=Measurement(**how),
-        cells=tuple(PlannedCell(cell=cell, device="cpu", kind="fused", seconds=3.0) for of in blocks for cell in of),
+        cells=tuple(
+            PlannedCell(cell=cell, device="cpu", kind="fused", seconds=3.0, control_seconds=3.0)
+            for of in blocks
+            for cell in of
+        ),
         blocks=tuple(block(*of) for of in blocks),
         frameworks=dict(name.split(":") for name in frameworks.split()),
     )
@@ -60,10 +64,14 @@ def test_what_starts_afresh_or_takes_several_processes_has_no_control() -> None:
     assert controls(planned((FIRST, SECOND), process="plain")) == []
 
 
-@pytest.mark.parametrize(("rounds", "seconds"), [(1, 3.0), (3, 3.0), (9, 1.0)])
-def test_a_control_costs_its_few_rounds(rounds: int, seconds: float) -> None:
-    plan = pairs.with_controls(planned((FIRST, SECOND), rounds=rounds))
-    assert [each.seconds for each in plan.cells if is_plain(each.cell.environment)] == [seconds] * 2
+def test_a_control_costs_what_the_plan_says_of_it() -> None:
+    plan = planned((FIRST, SECOND))
+    plan = replace(plan, cells=tuple(replace(each, control_seconds=7.0) for each in plan.cells))
+    controlled = pairs.with_controls(plan)
+    assert [each.seconds for each in controlled.cells] == [3.0, 3.0, 3.0, 7.0, 7.0]
+    assert [each.control_seconds for each in controlled.cells] == [7.0, 7.0, 0.0, 0.0, 0.0]
+    rounds = replace(controlled, measurement=Measurement(rounds=9)).round_seconds
+    assert (rounds[FIRST], rounds[plain(FIRST)]) == (3.0 / 9, 7.0 / 3)
 
 
 def test_a_budget_without_room_has_fewer_controls() -> None:

@@ -13,8 +13,10 @@ import pytest
 from runner.catalog.cases import CASES
 from runner.core.errors import NothingSelectedError
 from runner.core.model import SKIP_CODES, Gpu, Past, Plan, Request, Skip
+from runner.core.units import duration
 from runner.matrix import Matrix, load, parse
 from runner.plan.document import plan_document, read_plan
+from runner.plan.pairs import with_controls
 from runner.plan.planner import plan
 from runner.report.plan import plan_table
 
@@ -31,7 +33,7 @@ TF_2 = 'tf-2.x: {framework: tensorflow, release: "2.21.0", image: x, cuda: "12.5
 CASE_NAMES = ("1x320-ce-short", "1x320-ce-long", "4x320-ce-long", "4x320-ctc-long")
 KEYS = {
     *("id", "environment", "implementation", "workload", "case", "phase", "precision", "device"),
-    *("verdict", "code", "reason", "seconds", "source", "nearest", "jit", "deferred"),
+    *("verdict", "code", "reason", "seconds", "control_seconds", "source", "nearest", "jit", "deferred"),
 }
 
 
@@ -368,7 +370,9 @@ def test_estimates_are_positive_and_grow_with_rounds_and_seconds() -> None:
     few = ("torch-2.x", "torch-1.0", "tf-2.x", "tf-1.8")
     base = planned(shipped(), environments=few, rounds=1, seconds=1.0)
     assert base.seconds == pytest.approx(sum(entry.seconds for entry in base.cells if entry.skip is None))
-    assert planned(shipped(), environments=few, rounds=3, seconds=1.0).seconds == pytest.approx(3 * base.seconds)
+    two, three = (planned(shipped(), environments=few, rounds=rounds, seconds=1.0).seconds for rounds in (2, 3))
+    assert three - two == pytest.approx(two - base.seconds)
+    assert three < 2.9 * base.seconds  # results are checked in the first round
     assert planned(shipped(), environments=few, rounds=1, seconds=60.0).seconds > base.seconds
     by_case = {entry.cell.case: entry.seconds for entry in base.cells}
     assert by_case["1x320-ce-long"] > by_case["1x320-ce-short"]
@@ -438,6 +442,16 @@ def test_the_table_fits_its_width(width: int, *, why: bool, colour: bool) -> Non
     text = plan_table(planned(small()), width, why=why, colour=colour)
     assert ("\x1b[" in text) is colour
     assert max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in text.splitlines()) <= width
+
+
+def test_the_time_of_a_plan_contains_its_controls() -> None:
+    pair = planned(small(), environments=("torch-1.0", "torch-2.x"))
+    with_them, without = (plan_table(pair, 400, controls=controls) for controls in (True, False))
+    assert "of it for controls, which repeat cells" in with_them
+    assert f"about {duration(with_controls(pair).seconds)} of measuring, " in with_them
+    assert f"about {duration(pair.seconds)} of measuring" in without
+    assert "controls" not in without
+    assert "controls" not in plan_table(planned(small(), environments=("np",)), 400)
 
 
 def test_environments_of_which_nothing_runs_are_named_below_the_grid() -> None:

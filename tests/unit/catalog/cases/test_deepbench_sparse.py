@@ -18,7 +18,7 @@ from runner.harness.cases import checksums
 from runner.harness.cases import deepbench_allreduce as drawn
 from runner.harness.errors import CellFailure
 from runner.harness.verify import reference, tolerance
-from runner.plan import estimate
+from runner.plan import limits
 
 SPARSE = {name: case for name, case in CASES.items() if case["workload"] == "deepbench-sparse"}
 SUMS = {name: case for name, case in CASES.items() if case["workload"] == "deepbench-allreduce"}
@@ -144,19 +144,19 @@ def allreduce(chips: int, case: str = "train-001-100000") -> Cell:
 
 
 def test_more_processes_than_threads_are_a_skip() -> None:
-    skips = {chips: estimate.resource_skip(allreduce(chips), 1.0, Measurement(threads=2), 0) for chips in (2, 4)}
+    skips = {chips: limits.resource_skip(allreduce(chips), 1.0, Measurement(threads=2), 0) for chips in (2, 4)}
     reason = "it needs 4 processes of one thread each; this run has 2"
     assert skips == {2: None, 4: Skip("processors", reason)}
 
 
 def test_more_processes_than_gpus_are_a_skip_whatever_threads_there_are() -> None:
     measurement = Measurement(threads=1)
-    skips = {chips: estimate.resource_skip(allreduce(chips), 1.0, measurement, 0, gpus=2) for chips in (2, 4)}
+    skips = {chips: limits.resource_skip(allreduce(chips), 1.0, measurement, 0, gpus=2) for chips in (2, 4)}
     reason = "it needs 4 GPUs at once; this run has 2"
     assert skips == {2: None, 4: Skip("processors", reason)}
     large = allreduce(32, "train-007-64500000")
-    assert estimate.resource_skip(large, 1.0, measurement, 4 << 30, gpus=32) is None  # each holds its own part
-    assert estimate.resource_skip(large, 1.0, Measurement(threads=32), 4 << 30)
+    assert limits.resource_skip(large, 1.0, measurement, 4 << 30, gpus=32) is None  # each holds its own part
+    assert limits.resource_skip(large, 1.0, Measurement(threads=32), 4 << 30)
 
 
 KERNELS = [

@@ -31,6 +31,14 @@ def test_a_cell_costs_its_round_without_the_turns_of_others() -> None:
     assert measured_seconds({**turns, "batch": 10}, (0.1, 0.2)) == pytest.approx(6.5)
 
 
+def test_the_next_round_of_a_plain_process_has_no_check() -> None:
+    facts = {"turns": [1], "build_seconds": 1.0, "warmup_seconds": 0.5, "check_seconds": 2.0, "process": "plain"}
+    assert measured_seconds(facts, (0.5,)) == pytest.approx(4.0)
+    assert measured_seconds(facts, (0.5,), again=True) == pytest.approx(2.0)
+    assert measured_seconds({**facts, "process": "fork"}, (0.5,), again=True) == pytest.approx(4.0)
+    assert measured_seconds({"round_seconds": 7.5, "check_seconds": 2.0, "process": "plain"}, (), again=True) == 7.5
+
+
 def test_a_measured_cell_costs_what_it_took_last() -> None:
     first, second = cells("a/x", "a/y")
     costs = CellCosts({first: 2.0, second: 4.0})
