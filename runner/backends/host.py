@@ -25,7 +25,7 @@ class HostBackend(Backend):
 
         ``framework`` is measured; by default the first that can be imported.
         """
-        installed.asked(framework)
+        installed.framework_names(framework)
         self.framework = framework
         self.python = installed.located(python, "name an interpreter with --python PATH")
         self.caches = folder / "caches"

@@ -43,7 +43,7 @@ _ANSWER = re.compile(
 )
 
 
-def asked(framework: str | None) -> list[str]:
+def framework_names(framework: str | None) -> list[str]:
     """Return the frameworks that a probe looks for, in order; raises UsageError where there is no such framework."""
     if framework is not None and framework not in FRAMEWORKS:
         message = f"there is no framework {framework!r}"
@@ -109,7 +109,7 @@ def probe(python: str, framework: str | None, other: str) -> Installed:
     Raises:
         UsageError: there is no such framework, or the interpreter has none or cannot be started.
     """
-    names = asked(framework)
+    names = framework_names(framework)
     try:
         code, out, err = _run([python, "-c", PROBE, *names], PROBE_SECONDS)
     except OSError as error:

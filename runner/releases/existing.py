@@ -21,7 +21,22 @@ from runner.matrix.fields import ENVIRONMENT_ID, LONGEST_ID
 
 Kind = Literal["python", "image"]
 FOLDERS_OF_ALL = frozenset(
-    {"bin", "usr", "local", "shims", "default", "env", "envs", "venv", "venvs", ".env", ".envs", ".venv", ".venvs", ".pixi"}
+    {
+        "bin",
+        "usr",
+        "local",
+        "shims",
+        "default",
+        "env",
+        "envs",
+        "venv",
+        "venvs",
+        ".env",
+        ".envs",
+        ".venv",
+        ".venvs",
+        ".pixi",
+    }
 )
 """Folders above an interpreter that say nothing about it: those of systems, and the usual ones of projects."""
 

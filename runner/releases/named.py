@@ -114,7 +114,9 @@ def with_id(selector: str, matrix: Matrix | None) -> str:
     return f"{mark}{(matrix and declared_id(matrix, named)) or named.id}{rest}"
 
 
-def as_typed(ids: Sequence[str], selectors: Sequence[str], as_is: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+def as_typed(
+    ids: Sequence[str], selectors: Sequence[str], as_is: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
     """Return ids of environments and cells with named releases as they were typed: no matrix file has them.
 
     Args:

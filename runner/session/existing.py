@@ -59,7 +59,9 @@ def backend_for(options: Options) -> str:
     needed = NEEDED[words[0].kind]
     if options.backend not in ("auto", needed):
         message = f"--backend {options.backend} cannot measure {words[0].word}"
-        raise UsageError(Problem(message, hint=f"leave out --backend {options.backend}: --backend {needed} measures it"))
+        raise UsageError(
+            Problem(message, hint=f"leave out --backend {options.backend}: --backend {needed} measures it")
+        )
     return needed
 
 

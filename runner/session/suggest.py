@@ -210,7 +210,6 @@ class RunAgain:
             seconds=longer * self.seconds,
         )
 
-
     def _named(self, cells: Sequence[str]) -> tuple[str, ...]:
         """Return words that select cells, as ``selectors`` does, with what no matrix file has as it was typed."""
         names = list(dict.fromkeys(cell.partition("/")[0] for cell in cells))

@@ -9,7 +9,7 @@ from runner.backends.docker.build import inspect
 from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.client import connect, talking
 from runner.backends.docker.options import GIB
-from runner.backends.installed import PROBE, PROBE_SECONDS, answer_of, asked, no_framework
+from runner.backends.installed import PROBE, PROBE_SECONDS, answer_of, framework_names, no_framework
 from runner.core.errors import EngineError, Problem, ProvisionError, UsageError
 from runner.core.model import Limits, Provisioned
 from runner.core.text import REASON_LENGTH, printable
@@ -36,7 +36,7 @@ def probe(image: str, environment: str, framework: str | None, owner: str) -> In
         UsageError: the engine has no such image, or the image has no Python or no framework.
         EngineError: the engine stopped answering.
     """
-    names = asked(framework)
+    names = framework_names(framework)
     with closing(connect()) as client, talking("the container engine stopped answering"):
         try:
             details = inspect(client, image)
@@ -57,7 +57,7 @@ def probe(image: str, environment: str, framework: str | None, owner: str) -> In
             facts={"interpreter": python},
         )
         try:
-            return _asked(ready, names, python, image, owner)
+            return _answer(ready, names, python, image, owner)
         except EngineError as error:
             if not MISSING.search(error.problems[0].message):
                 raise
@@ -66,7 +66,7 @@ def probe(image: str, environment: str, framework: str | None, owner: str) -> In
     raise UsageError(Problem(message, hint=f"name {OTHER}")) from refusals[0]
 
 
-def _asked(ready: Provisioned, names: list[str], python: str, image: str, owner: str) -> Installed:
+def _answer(ready: Provisioned, names: list[str], python: str, image: str, owner: str) -> Installed:
     """Return the answer of an image's Python; raises EngineError where it cannot be started."""
     program = harness_archive.pack_program(f"import sys\nsys.argv[1:] = {names!r}\n{PROBE}")
     limits = Limits(memory=MEMORY, run="probe")

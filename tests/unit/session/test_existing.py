@@ -36,7 +36,11 @@ class Probed(FakeBackend):
         image = "" if source.startswith("/") else source
         python = "python" if image else source
         return Installed(
-            python=python, framework=framework or "jax", release="0.8.1", python_version="3.12", others=("torch",),
+            python=python,
+            framework=framework or "jax",
+            release="0.8.1",
+            python_version="3.12",
+            others=("torch",),
             image=image,
         )
 
