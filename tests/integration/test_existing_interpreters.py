@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy
+import numpy as np
 import pytest
 
 from tests.integration.conftest import Runner, journal_of
@@ -24,7 +24,7 @@ def environment(folder: Path, local: str = "") -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     (packages,) = folder.glob("lib/python*/site-packages")
     (packages / "numpy").mkdir()
-    for path in Path(numpy.__file__).parent.iterdir():
+    for path in Path(np.__file__).parent.iterdir():
         if path.name not in {"version.py", "__pycache__"}:
             (packages / "numpy" / path.name).symlink_to(path)
     set_version(folder, local)
@@ -34,8 +34,8 @@ def environment(folder: Path, local: str = "") -> Path:
 def set_version(folder: Path, local: str) -> None:
     """Have the NumPy of an environment say another version."""
     (packages,) = folder.glob("lib/python*/site-packages")
-    text = Path(numpy.version.__file__).read_text()
-    (packages / "numpy" / "version.py").write_text(f"{text}\n__version__ = version = {numpy.__version__ + local!r}\n")
+    text = Path(np.version.__file__).read_text()
+    (packages / "numpy" / "version.py").write_text(f"{text}\n__version__ = version = {np.__version__ + local!r}\n")
 
 
 def test_two_interpreters_and_a_venv_are_compared_resumed_and_reproduced(

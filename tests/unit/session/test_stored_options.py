@@ -181,7 +181,8 @@ def test_what_exists_is_named_again_by_what_it_is() -> None:
     fields: dict[str, Any] = {
         **header(Options(selectors=["python:/opt/a/bin/python", "numpy==2.3.0"], framework="jax", threads="1,2")),
         **dict.fromkeys(("at", "plan", "device_name", "harness"), ""),
-        **dict.fromkeys(("measurement", "digests"), {}),
+        "measurement": {},
+        "digests": {},
         **dict.fromkeys(("driver", "python")),
         "backend": "venv",
         "device": "cpu",
