@@ -51,7 +51,7 @@ class HostBackend(Backend):
     @override
     def installed(self) -> Installed:
         """See Backend: the framework that was asked for, else the first that the interpreter can import."""
-        return installed.probe(self.python, self.framework, OTHER)
+        return self.probe(self.python, "", self.framework)
 
     @override
     def probe(self, source: str, environment: str, framework: str | None = None) -> Installed:

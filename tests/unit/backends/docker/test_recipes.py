@@ -53,3 +53,11 @@ def test_a_project_without_the_dockerfile_builds_it_from_python(project: Path) -
     (project / EXTENDED).unlink()
     recipe = Recipes(project).named(extended(project.parent))
     assert (recipe.base, recipe.added) == ("python:3.11", ())
+
+
+def test_an_image_as_it_is_is_not_the_one_that_the_project_pins(project: Path) -> None:
+    digest = f"sha256:{'ab' * 32}"
+    (project / "pins.toml").write_text(f'[images]\n"team/net:1" = "{digest}"\n')
+    spec = Spec(environment="net", framework="numpy", release="2", image="team/net:1")
+    assert Recipes(project).source(spec).endswith(f"@{digest}")
+    assert Recipes(project).source(replace(spec, interpreter="python3")) == "team/net:1"
