@@ -22,26 +22,15 @@ from runner.matrix.fields import ENVIRONMENT_ID, LONGEST_ID
 Kind = Literal["python", "image"]
 FOLDERS_OF_ALL = frozenset(
     {
-        "bin",
-        "usr",
-        "local",
-        "shims",
-        "default",
-        "env",
-        "envs",
-        "venv",
-        "venvs",
-        ".env",
-        ".envs",
-        ".venv",
-        ".venvs",
-        ".pixi",
+        *("bin", "usr", "local", "shims", "default", "env", "envs", "venv", "venvs"),
+        *(".env", ".envs", ".venv", ".venvs", ".pixi"),
     }
 )
 """Folders above an interpreter that say nothing about it: those of systems, and the usual ones of projects."""
 
 _WORD = re.compile(r"(?P<mark>!?)(?:(?P<name>[^=:/@!]*)=)?(?P<kind>python|image):(?P<rest>.+)", re.DOTALL)
-_VARIANT = re.compile(r"@(?:env|threads):.*", re.DOTALL)
+_VARIANT = re.compile("@(?:env|threads):")
+_VARIANT_OR_GLOB = re.compile(rf"{_VARIANT.pattern}|/[^/]*[*?!\[]")
 _PATH = r"[a-z0-9._-]+(?:/[a-z0-9._-]+)*"
 _TAGGED = re.compile(
     rf"(?P<image>(?:[A-Za-z0-9.-]+(?::[0-9]+)?/{_PATH}|(?![^/]*:[0-9]+/){_PATH})"
@@ -106,7 +95,7 @@ def _split_path(text: str) -> tuple[str, str]:
         is_path = "/" in text[:end] or text[end : end + 1] != "/"  # or a name on PATH, and no folder of this name
         if is_path and (python := shutil.which(text[:end])):
             return os.path.abspath(python), text[end:]  # noqa: PTH100  a virtual environment's python is a link
-    end = _before_variant(text)
+    end = _before(_VARIANT, text)
     return text[:end], text[end:]
 
 
@@ -114,12 +103,12 @@ def _split_image(text: str) -> tuple[str, str]:
     match = _TAGGED.fullmatch(text)
     if match is not None:
         return match["image"], match["rest"] or ""
-    end = _before_variant(text)
+    end = _before(_VARIANT_OR_GLOB, text)
     return f"{text[:end]}:latest", text[end:]
 
 
-def _before_variant(text: str) -> int:
-    match = _VARIANT.search(text)
+def _before(pattern: re.Pattern[str], text: str) -> int:
+    match = pattern.search(text)
     return match.start() if match else len(text)
 
 

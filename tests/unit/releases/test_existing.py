@@ -55,6 +55,7 @@ def test_a_path_that_leads_nowhere_is_kept_as_it_was_typed() -> None:
     ("text", "image", "rest"),
     [
         ("pytorch/pytorch", "pytorch/pytorch:latest", ""),
+        ("pytorch/pytorch/*/rnn-step/*", "pytorch/pytorch:latest", "/*/rnn-step/*"),
         ("pytorch/pytorch:2.9.1/nn-lstm/*", "pytorch/pytorch:2.9.1", "/nn-lstm/*"),
         ("python:3.11@env:A=1", "python:3.11", "@env:A=1"),
         ("host:5000/repo", "host:5000/repo:latest", ""),
