@@ -103,8 +103,8 @@ def test_those_who_share_a_name_have_one_of_their_folders_with_it() -> None:
     words = [Existing("python", f"/opt/{tool}/envs/a/bin/python") for tool in ("conda", "mamba")]
     assert [*existing_ids(words).values()] == ["conda-a", "mamba-a"]
     assert [*existing_ids([*words, words[0]], taken={"mamba-a"}).values()] == ["conda-a", "opt-mamba-a"]
-    assert with_ids(["!python:/opt/conda/envs/numpy/bin/python/nn-lstm/*", "numpy"], {"numpy"}) == [
-        "!conda-numpy/nn-lstm/*",
+    assert with_ids(["!python:/opt/conda/envs/numpy/bin/python@env:A=1", "numpy"], {"numpy"}) == [
+        "!conda-numpy@env:A=1",
         "numpy",
     ]
 
