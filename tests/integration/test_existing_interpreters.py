@@ -54,7 +54,7 @@ def test_two_interpreters_and_a_venv_are_compared_resumed_and_reproduced(
     assert header["digests"]["other"].endswith("+b")
 
     compared = runner.json("compare", words[0], f"other={words[1]}", "--format", "json")
-    assert [(row["base"], row["other"]) for row in compared["rows"]]
+    assert compared["rows"]
     assert all(row["ratio_low"] < row["ratio"] < row["ratio_high"] for row in compared["rows"])
 
     lines = (run / "journal.jsonl").read_text().splitlines()
@@ -86,8 +86,6 @@ def test_what_is_not_there_and_what_does_not_fit_is_refused(runner: Runner, inte
     for words, message in (
         (["python:/no/such/python"], "there is no interpreter '/no/such/python'"),
         ([f"np-old=python:{interpreters[0]}"], "another has it"),
-        ([f"python:{interpreters[0]}", "--backend", "docker"], "--backend docker cannot measure"),
-        (["image:x", "--backend", "venv"], "--backend venv cannot measure image:x:latest"),
         ([f"python:{interpreters[0]}", "--framework", "torch"], "cannot import torch"),
     ):
         done = runner("plan", *words)
