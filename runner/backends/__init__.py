@@ -58,7 +58,13 @@ class Resources:
 class Installed:
     """The framework of an interpreter that a backend measures without installing anything.
 
-    ``others`` are the frameworks that it has, too.
+    Attributes:
+        python: the path of the interpreter on this machine, or the program in ``image``.
+        framework: what is measured.
+        release: its version.
+        python_version: ``3.11``.
+        others: the frameworks that it has, too.
+        image: the image that it is in; empty on this machine.
     """
 
     python: str
@@ -66,6 +72,12 @@ class Installed:
     release: str
     python_version: str
     others: tuple[str, ...] = ()
+    image: str = ""
+
+    @property
+    def source(self) -> str:
+        """The image, or else the path of the interpreter."""
+        return self.image or self.python
 
 
 class Channel(Protocol):
@@ -102,6 +114,19 @@ class Backend(Protocol):
 
         Raises:
             UsageError: the interpreter has no framework.
+        """
+
+    def probe(self, source: str, environment: str, framework: str | None = None) -> Installed:
+        """Return what an interpreter or an image holds that is measured as it is; nothing is fetched.
+
+        Args:
+            source: the path of an interpreter, or its name on PATH; the docker backend takes the name of an image.
+            environment: the id that it is measured under.
+            framework: what to measure; None for the first that can be imported.
+
+        Raises:
+            UsageError: there is no such interpreter or image, or it has no framework.
+            EngineError: no engine answers.
         """
 
     def describe(self) -> Mapping[str, Any] | None:

@@ -37,7 +37,19 @@ def pack(folder: Path = FOLDER) -> bytes:
         for path in sorted(folder.rglob("*.py")):
             entry = zipfile.ZipInfo(f"harness/{path.relative_to(folder).as_posix()}")  # its date is 1 January 1980
             archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
-    data = out.getvalue()
+    return _with_length(out.getvalue())
+
+
+def pack_program(source: str) -> bytes:
+    """Return the bytes that a new server reads from stdin to run another program than the harness, and to end."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, text in (("__init__", ""), ("server", f"{source}\n\ndef main(stream):\n    pass\n")):
+            archive.writestr(zipfile.ZipInfo(f"harness/{name}.py"), text)
+    return _with_length(out.getvalue())
+
+
+def _with_length(data: bytes) -> bytes:
     return f"{len(data)}\n".encode("ascii") + data
 
 

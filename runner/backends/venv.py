@@ -1,4 +1,7 @@
-"""Environments as virtual environments of this machine's interpreters, for machines without an engine."""
+"""Environments as virtual environments of this machine's interpreters, for machines without an engine.
+
+Interpreters that exist already are measured beside them, as they are.
+"""
 
 import contextlib
 import hashlib
@@ -14,13 +17,14 @@ from typing import Self
 
 from typing_extensions import override
 
-from runner.backends import Backend, Resources, Say, harness_archive, interpreters, uses
+from runner.backends import Backend, Installed, Resources, Say, harness_archive, installed, interpreters, uses
 from runner.backends.local_channel import ProcessChannel
 from runner.backends.lock_file import LOCK_BYTES, lock_skip, read_lock
 from runner.core.errors import InterruptedRunError, Problem, ProvisionError
 from runner.core.files import read_bounded
 from runner.core.locks import exclusive
 from runner.core.model import Limits, Provisioned, Skip, Spec, Survey
+from runner.core.model.cells import without_control
 from runner.core.outages import is_outage, is_passing_error, not_fetched
 
 READY = ".ready"
@@ -36,6 +40,7 @@ PIP_LOG = "pip.log"
 OTHER_HASH = "DO NOT MATCH THE HASHES"
 NO_VERSION = "No matching distribution found"
 CANCELLED = "provisioning was cancelled"
+OTHER = "another interpreter with python:PATH"
 
 
 class VenvBackend(Backend):
@@ -72,6 +77,11 @@ class VenvBackend(Backend):
         """See Backend."""
 
     @override
+    def probe(self, source: str, environment: str, framework: str | None = None) -> Installed:
+        python = installed.located(source, "name an interpreter with its path, such as python:/opt/conda/bin/python")
+        return installed.probe(python, framework, OTHER)
+
+    @override
     def describe(self) -> None:
         """See Backend."""
 
@@ -83,12 +93,14 @@ class VenvBackend(Backend):
             skip = self._skip(spec)
             if skip is not None:
                 skips[spec.environment] = skip
-            elif (self.home(spec) / READY).exists():
+            elif spec.interpreter or (self.home(spec) / READY).exists():
                 cached.add(spec.environment)
         self.folder.mkdir(parents=True, exist_ok=True)
         return Survey(skips=skips, cached=frozenset(cached), free=shutil.disk_usage(self.folder).free)
 
     def _skip(self, spec: Spec) -> Skip | None:
+        if spec.interpreter:
+            return None
         if spec.image is not None:
             return Skip("no-engine", f"it is the image {spec.image}, which needs a container engine: start Docker")
         if (skip := lock_skip(spec)) is not None:
@@ -120,6 +132,8 @@ class VenvBackend(Backend):
     @override
     def provision(self, spec: Spec, say: Say) -> Provisioned:
         """See Backend. If two runners need the same environment, one makes it and the other waits."""
+        if spec.interpreter:
+            return installed.provisioned(spec, spec.interpreter, say)
         begin = time.monotonic()
         home = self.home(spec)
         cached = (home / READY).exists()
@@ -246,7 +260,7 @@ class VenvBackend(Backend):
 
     @override
     def others_need(self, ready: Provisioned) -> tuple[str, ...]:
-        if self._checkout is None:
+        if self._checkout is None or installed.is_as_it_is(ready):
             return ()
         home = Path(ready.handle).parent.parent
         return uses.Checkout(self._checkout).need(uses.noted_uses(self._cache, home.name)).others
@@ -259,10 +273,15 @@ class VenvBackend(Backend):
 
     @override
     def cache(self, ready: Provisioned) -> str:
+        """See Backend; as of the host backend where an interpreter is measured as it is."""
+        if installed.is_as_it_is(ready):
+            return str(self.caches / without_control(ready.environment))
         return str(self.caches / Path(ready.handle).parent.parent.name)
 
     @override
     def open(self, ready: Provisioned, limits: Limits) -> ProcessChannel:
+        if installed.is_as_it_is(ready):
+            return installed.opened(ready, limits)
         return ProcessChannel(ready.handle, limits.device, variables=ready.variables)
 
     @override

@@ -20,6 +20,7 @@ from runner.core.bounds import open_dict
 from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.json import parse_object
 from runner.core.text import REASON_LENGTH, printable
+from runner.session.existing import existing_words
 from runner.session.options import Options
 from runner.store.document_shapes import PLAN
 from runner.store.shapes import checked
@@ -112,6 +113,9 @@ def sent_options(options: Options) -> dict[str, Any]:
     for name, hint in hints.items():
         if getattr(options, name) is not None:
             raise UsageError(Problem(f"--{name} names a file of this host, and other hosts do not have it", hint=hint))
+    for word in existing_words(options.selectors or ()):
+        message = f"{word.word} is of this host, and other hosts do not have it"
+        raise UsageError(Problem(message, hint="write it as an environment of the matrix file"))
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
     return {name: value for name, value in values.items() if name not in HOSTS_DECIDE}
 

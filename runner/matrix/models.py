@@ -164,6 +164,7 @@ class Matrix(Part):
     _cases: Mapping[str, Mapping[str, Any]] = PrivateAttr(default=CASES)
     _threads: Mapping[str, int] = PrivateAttr(default_factory=dict)
     _follows: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    _as_is: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property
     def networks(self) -> Mapping[str, Network]:
@@ -179,6 +180,11 @@ class Matrix(Part):
     def follows(self) -> Mapping[str, str]:
         """Variant -> the environment with which it is selected, and excluded: those that ``--threads 1,2`` adds."""
         return self._follows
+
+    @property
+    def as_is(self) -> frozenset[str]:
+        """The environments that are interpreters and images as they are: nothing says which packages they have."""
+        return self._as_is
 
     def image_of(self, name: str) -> str:
         """Return the environment whose image another has: that which it extends by variables alone, or itself."""
@@ -201,6 +207,12 @@ class Matrix(Part):
         copy = self.model_copy(update={"environments": dict(environments)})
         copy._threads = {**self._threads, **threads}  # noqa: SLF001  a new matrix that nobody else has
         copy._follows = {**self._follows, **follows}  # noqa: SLF001
+        return copy
+
+    def with_as_is(self, environments: Mapping[str, Environment]) -> "Matrix":
+        """Return a copy that has interpreters and images as they are, too."""
+        copy = self.model_copy(update={"environments": {**self.environments, **environments}})
+        copy._as_is = self._as_is | environments.keys()  # noqa: SLF001  a new matrix that nobody else has
         return copy
 
     def with_networks(self, networks: Mapping[str, Network], **update: object) -> "Matrix":

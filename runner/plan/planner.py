@@ -102,11 +102,12 @@ def _judgements(
 ) -> Mapping[str, Judgement]:
     """Return environment -> what it does on the GPU; empty on a CPU.
 
-    The host backend is not judged: it measures the packages of an interpreter that the matrix does not describe.
+    Interpreters and images as they are are not judged: nothing says which packages they have.
     """
-    if gpu is None or request.backend == "host":
+    if gpu is None:
         return {}
-    return compatibility.judgements(matrix, request, gpu, unavailable)
+    judged = compatibility.judgements(matrix, request, gpu, unavailable)
+    return {name: each for name, each in judged.items() if matrix.image_of(name) not in matrix.as_is}
 
 
 def _blocks(

@@ -133,6 +133,16 @@ def _verbs(new: Sequence[Spec], survey: Survey) -> str:
     return " and ".join([f"pulling {pulled}"] * bool(pulled) + [f"building {built}"] * bool(built))
 
 
+def with_interpreters(specs: Sequence[Spec], interpreters: Mapping[str, str]) -> tuple[Spec, ...]:
+    """Return what to build, but for the environments that are interpreters as they are.
+
+    Args:
+        specs: what to build.
+        interpreters: environment -> the path of its interpreter, or the program in its image.
+    """
+    return tuple(replace(spec, interpreter=interpreters.get(spec.environment, "")) for spec in specs)
+
+
 def with_locks(specs: Sequence[Spec], locks: Mapping[str, Path]) -> tuple[Spec, ...]:
     """Return what to build, with other locks for some environments; a lock that does not exist is left out.
 

@@ -7,8 +7,9 @@ NamedRelease(framework='torch', version='2.9.1', packages=('transformers==4.57.0
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from packaging.utils import canonicalize_name
 
@@ -113,13 +114,21 @@ def with_id(selector: str, matrix: Matrix | None) -> str:
     return f"{mark}{(matrix and declared_id(matrix, named)) or named.id}{rest}"
 
 
-def as_typed(ids: Sequence[str], selectors: Sequence[str]) -> list[str]:
-    """Return ids of environments, those of named releases as they were typed: no matrix file has them.
+def as_typed(
+    ids: Sequence[str], selectors: Sequence[str], as_is: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
+    """Return ids of environments and cells with named releases as they were typed: no matrix file has them.
+
+    Args:
+        ids: of environments, or of their cells.
+        selectors: as they were typed.
+        as_is: environment -> the interpreter or the image that it is, ``python:PATH``.
 
     >>> as_typed(["torch-2.9.1@env:A=1", "torch-1.0"], ["torch==2.9.1@env:A=1", "torch-1.0"])
     ['torch==2.9.1@env:A=1', 'torch-1.0']
     """
     words = [name for _, name, _ in map(split_selector, selectors)]
     typed = {named.id: word for word in words if (named := parse_named(word)) is not None}
+    typed |= {name: f"{name}={word}" for name, word in as_is.items()}
     parts = (split_selector(name) for name in ids)
     return [f"{typed.get(name, name)}{rest}" for _, name, rest in parts]

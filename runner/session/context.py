@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
-from runner.backends import Backend, Installed, Resources, choose_backend
+from runner.backends import Backend, Resources, choose_backend
 from runner.core.errors import GpuError, NothingSelectedError, Problem, UsageError
 from runner.core.locks import shared
 from runner.core.machine import Capacity, is_wsl
@@ -26,7 +26,7 @@ from runner.matrix.models import GpuSettings
 from runner.matrix.select import environments_named
 from runner.plan import corpus
 from runner.plan.compatibility.variants import choose_variants
-from runner.session.host_environment import choice_note, host_matrix
+from runner.session.existing import backend_for, existing_words, with_existing
 from runner.session.named_releases import NamedReleases, with_named_releases
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
@@ -134,22 +134,21 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
     typed, options = options, replace(options, workload=selected)
     cache = cache_folder(environ)
     backend, note = _backend(options, cache, matrix.registry)
-    installed = backend.installed()
-    if installed is not None:
-        matrix = host_matrix(matrix, installed, options.name)
-    notes = [*filter(None, [note, choice_note(installed, options.framework)])]
+    existing = with_existing(matrix, options, backend)
+    notes = [*filter(None, [note]), *existing.notes]
+    matrix, options = existing.matrix, existing.options
     device, gpus = choose_devices(options.device, notes.append)
     if gpus and backend.name == "docker" and is_wsl():
         check_wsl(present())
-    if installed is None:
-        named = with_named_releases(matrix, options, device, cache)
-    else:
+    if backend.name == "host":
         named = NamedReleases(matrix=matrix, options=options)
+    else:
+        named = with_named_releases(matrix, options, device, cache)
     notes += named.notes
     matrix, options = with_typed_variants(named.matrix, named.options)
     capacity = _capacity(options, gpus)
     reasons: Mapping[str, str] = {}
-    if gpus and installed is None:
+    if gpus and backend.name != "host":
         matrix, reasons = choose_variants(matrix, gpus[0], backend.name, capacity.glibc)
     request = plan_request(options, matrix, backend.name, (device, gpus), capacity)
     notes += [reason for name, reason in reasons.items() if name in request.environments]
@@ -158,7 +157,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
         matrix=matrix,
         request=request,
         backend=backend,
-        settings=replace(_settings(options, matrix, cache, installed), locks=named.locks),
+        settings=replace(_settings(options, matrix, cache), as_is=existing.installed, locks=named.locks),
         gpus=gpus,
         origin=RunOrigin(command=tuple(typed.to_argv())),
         notes=tuple(notes),
@@ -172,9 +171,9 @@ def _backend(options: Options, cache: Path, registry: str | None) -> tuple[Backe
         cache=cache,
         registry=registry,
         python=options.python,
-        framework=options.framework,
+        framework=None if existing_words(options.selectors or ()) else options.framework,
     )
-    return choose_backend(options.backend, resources)
+    return choose_backend(backend_for(options), resources)
 
 
 def _capacity(options: Options, gpus: Sequence[Gpu]) -> Capacity:
@@ -183,13 +182,12 @@ def _capacity(options: Options, gpus: Sequence[Gpu]) -> Capacity:
     return replace(capacity, near_gpu=cores_near(gpus)) if gpus and options.pin is not False else capacity
 
 
-def _settings(options: Options, matrix: Matrix, cache: Path, installed: Installed | None) -> RunSettings:
+def _settings(options: Options, matrix: Matrix, cache: Path) -> RunSettings:
     """Return how and where a run is measured."""
     return RunSettings(
         file=options.matrix_file,
         reports=options.reports,
         cache=cache,
-        installed=installed,
         margin=matrix.measure.margin,
         controls=matrix.measure.controls,
         clocks=clocks(matrix.gpu, pin=options.pin),

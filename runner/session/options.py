@@ -14,8 +14,9 @@ from runner.core.paths import DEFAULT_MATRIX, DEFAULT_REPORTS, find_matrix
 from runner.core.units import MAX_COUNT, MAX_SECONDS
 
 SELECTOR = (
-    "an id, a glob (torch-*), a release (torch==2.9.1), a range (torch>=1.0,<2), framework:tf, or a glob over cell "
-    "ids; !X excludes X; X@env:A=1,B=2 and X@threads:4 are X with other variables or threads"
+    "an id, a glob (torch-*), a release (torch==2.9.1), a range (torch>=1.0,<2), framework:tf, an interpreter or an "
+    "image as it is (python:PATH, image:NAME, NAME=python:PATH), or a glob over cell ids; !X excludes X; X@env:A=1,B=2 "
+    "and X@threads:4 are X with other variables or threads"
 )
 MATRIX_HELP = "the matrix file; by default that of this folder, of one above it, or of the program"
 MODEL = "FILE[:NAME]|LIBRARY:NAME"
@@ -52,7 +53,10 @@ class Options:
     ] = "auto"
     python: Annotated[str | None, typer.Option("--python", help="the interpreter that --backend host measures")] = None
     framework: Annotated[
-        str | None, typer.Option("--framework", help="the framework that --backend host measures; default: the first")
+        str | None,
+        typer.Option(
+            "--framework", help="the framework of python:PATH, image:NAME and --backend host; default: the first"
+        ),
     ] = None
     name: Annotated[str, typer.Option("--name", help="the id of the environment of --backend host")] = "host"
     rounds: Annotated[

@@ -18,6 +18,7 @@ from runner.plan.missing_modules import missing_modules
 from runner.plan.planner import plan
 from runner.plan.specs import of_all, specs, with_locks
 from runner.session.context import clocks, plan_request
+from runner.session.existing import existing_words
 from runner.session.named_releases import with_named_releases
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
@@ -109,6 +110,9 @@ def _backend(options: Options, machine: MachineDescription) -> str:
         raise UsageError(
             Problem("--machine plans for another machine, and --backend host measures this one", hint=hint)
         )
+    for word in existing_words(options.selectors or ()):
+        message = f"--machine plans for another machine, and {word.word} is of this one"
+        raise UsageError(Problem(message, hint="name environments of the matrix, or releases such as torch==2.9.1"))
     if options.backend not in {"auto", "docker", "venv"}:
         raise UsageError(Problem(f"there is no backend {options.backend!r}", hint="there are auto, docker, venv"))
     if options.backend == "docker" and not machine.engine:

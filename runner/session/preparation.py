@@ -1,6 +1,6 @@
 """What is known before anything is built: the settings of a run, its plan, and the environments that the plan needs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.matrix import Matrix
 from runner.plan.missing_modules import missing_modules
 from runner.plan.planner import plan
-from runner.plan.specs import of_all, specs, with_locks
+from runner.plan.specs import of_all, specs, with_interpreters, with_locks
 from runner.releases.lock_check import refuse_old_locks
 
 QUIET_SECONDS = 60.0
@@ -45,7 +45,6 @@ class RunSettings:
         file: the matrix file.
         reports: the folder that holds the runs.
         cache: the folder of what can be rebuilt: environments, references, locks.
-        installed: the interpreter that the host backend measures, with its framework; None for other backends.
         margin: the change that counts as none, as a share.
         controls: measure A/A pairs and a canary.
         clocks: the clocks that GPUs are locked to.
@@ -53,13 +52,13 @@ class RunSettings:
         telemetry: readings of a GPU per second.
         quiet_seconds: how long to wait for a quiet machine before measuring; 0 does not look.
         locks: environment -> the lock that is used instead of the matrix's.
+        as_is: environment -> what it holds, for interpreters and images that are measured as they are.
         profile: keep a profile of a step of each cell, taken after the rounds.
     """
 
     file: Path
     reports: Path
     cache: Path
-    installed: Installed | None = None
     margin: float = 0.02
     controls: bool = False
     clocks: ClockPolicy = LEAVE
@@ -67,12 +66,18 @@ class RunSettings:
     telemetry: float = 0.0
     quiet_seconds: float = 0.0
     locks: Mapping[str, Path] = field(default_factory=dict)
+    as_is: Mapping[str, Installed] = field(default_factory=dict)
     profile: bool = False
 
     @property
     def matrix(self) -> Path:
         """The folder that locks and Dockerfiles are relative to."""
         return self.file.parent
+
+    def completed(self, specs: Sequence[Spec]) -> tuple[Spec, ...]:
+        """Return what to build with what the matrix file does not say: other locks, and interpreters as they are."""
+        interpreters = {name: each.python for name, each in self.as_is.items()}
+        return with_interpreters(with_locks(specs, self.locks), interpreters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +121,7 @@ def prepare(
     of_file = [name for name in request.environments if matrix.image_of(name) not in settings.locks]
     refuse_old_locks(settings.file, matrix, of_file, request.device)
     complete, incomplete = specs(matrix, request.environments, request.device, settings.matrix)
-    complete = with_locks(complete, settings.locks)
+    complete = settings.completed(complete)
     survey = backend.survey(complete)
     unavailable = {**of_all(matrix, request.environments, survey.skips), **incomplete}
     locked = locked_packages(complete)

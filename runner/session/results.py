@@ -24,6 +24,7 @@ from runner.core.model.cells import is_control
 from runner.core.model.variant_ids import is_variant
 from runner.matrix import Matrix, load, select_environments
 from runner.matrix.variants import canonical
+from runner.releases.existing import with_ids
 from runner.releases.named import with_id
 from runner.report import report
 from runner.report.accuracy import Accuracy, accuracy
@@ -149,6 +150,7 @@ def compared_runs(
     """
     loaded = load(matrix, networks=False) if matrix.exists() else None
     margin = loaded.measure.margin if loaded else MARGIN
+    names = with_ids(names, loaded.environments if loaded else ())
     ids = list(dict.fromkeys(environment for name in names for environment in _selected(name, loaded)))
     analyses: dict[str, Analysis] = {}
     sides = [split(name) for name in ids if not published.is_published(name)]

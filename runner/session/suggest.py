@@ -15,6 +15,7 @@ from runner.analysis.plain_control import DIFFERS
 from runner.core.model import Cell
 from runner.core.model.cells import origin
 from runner.matrix.wrapper import parse_model
+from runner.releases.named import as_typed
 from runner.report.check import Check
 from runner.report.formatting import counted
 from runner.session.options import Options
@@ -167,6 +168,7 @@ class RunAgain:
         self.rounds = int(plan.get("rounds") or MIN_PROPOSED_ROUNDS)
         self.seconds = float(plan.get("seconds") or 1.0)
         self.options = again(header, plan, reports, _present_device())
+        self.as_is = dict(header.get("as_is") or {})
         self.order = list(dict.fromkeys(entry["environment"] for entry in plan.get("cells") or ()))
         self.executor = _executor(header)
 
@@ -193,7 +195,7 @@ class RunAgain:
         position = {name: index for index, name in enumerate(self.order)}  # the first environment is the base
         last = len(position)
         ids = [each.id for each in sorted(again, key=lambda each: (position.get(each.environment, last), each.id))]
-        words, typed = selectors(ids), self.options
+        words, typed = self._named(ids), self.options
         of_files = {parse_model(each).workload for each in typed.model or ()}
         workloads = [name for name in dict.fromkeys(Cell.parse(cell).workload for cell in ids) if name not in of_files]
         by_cells = "/" in words[0] and not typed.model  # --model alone selects its networks alone
@@ -207,6 +209,14 @@ class RunAgain:
             max_rounds=typed.max_rounds if (typed.max_rounds or 0) > rounds else None,
             seconds=longer * self.seconds,
         )
+
+    def _named(self, cells: Sequence[str]) -> tuple[str, ...]:
+        """Return words that select cells, as ``selectors`` does, with what no matrix file has as it was typed."""
+        names = list(dict.fromkeys(cell.partition("/")[0] for cell in cells))
+        typed, words = self.options.selectors or (), selectors(cells)
+        if as_typed(names, typed, self.as_is) != names and words[0].startswith("*"):
+            words = tuple(names)  # a glob does not name them
+        return tuple(as_typed(words, typed, self.as_is))
 
 
 def _executor(header: Mapping[str, Any]) -> list[str]:

@@ -63,6 +63,10 @@ def what_starts(run: Run, header: RunHeader, environments: Sequence[str]) -> Ite
     facts = run.environments()
     names = [name for name in dict.fromkeys(map(without_variant, environments)) if not is_control(name)]
     for name in () if header.backend == "host" else names:
+        if name in header.as_is:
+            kind, _, source = header.as_is[name].partition(":")
+            yield f"the {'image' if kind == 'image' else 'interpreter'} {_shown(source)} {where}, as {_shown(name)}"
+            continue
         yield f"the environment {_shown(name)} {where}, {_made_of(facts.get(name, {}), header.locks.get(name))}"
     for name in environments:
         variables = facts.get(name, {}).get("env") or {}

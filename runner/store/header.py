@@ -35,6 +35,8 @@ class RunHeader:
         program: the version of the runner.
         profile: whether it keeps profiles.
         locks: environment -> the lock that a night used instead of the matrix's.
+        as_is: environment -> how it was named, ``python:~/envs/a/bin/python`` or ``image:NAME``, for interpreters and
+            images that are measured as they are; empty with the host backend.
         executor: the address of the scheduler whose hosts measure; empty where this host alone does.
     """
 
@@ -58,6 +60,7 @@ class RunHeader:
     framework: str | None = None
     profile: bool = False
     locks: Mapping[str, str] = field(default_factory=dict)
+    as_is: Mapping[str, str] = field(default_factory=dict)
     executor: str = ""
 
     def event(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.backends import host
+from runner.backends import installed
 from runner.backends.host import HostBackend
 from runner.core.errors import UsageError
 from tests.support.executables import write_executable
@@ -83,7 +83,7 @@ def test_an_unknown_framework_is_an_error(tmp_path: Path) -> None:
     ],
 )
 def test_hostile_interpreter_is_a_usage_error(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "PROBE_SECONDS", 1.0)
+    monkeypatch.setattr(installed, "PROBE_SECONDS", 1.0)
     python = write_executable(tmp_path / "python", f"#!/bin/sh\n{program}\n")
     begin = time.monotonic()
     with pytest.raises(UsageError) as caught:

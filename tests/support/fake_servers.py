@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from runner.backends import Say
+from runner.backends import Installed, Say
 from runner.core.errors import EngineError, RunnerError
 from runner.core.model import (
     Block,
@@ -252,6 +252,10 @@ class FakeBackend:
 
     def installed(self) -> None:
         """See Backend."""
+
+    def probe(self, source: str, environment: str, framework: str | None = None) -> Installed:
+        """See Backend."""
+        raise NotImplementedError
 
     def describe(self) -> None:
         """See Backend."""

@@ -10,14 +10,16 @@ from typing import Self
 import docker
 from typing_extensions import override
 
-from runner.backends import Backend, Resources, Say, uses
+from runner.backends import Backend, Installed, Resources, Say, uses
 from runner.backends.docker import claims
 from runner.backends.docker.build import image_id, inspect
 from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import builder, owner, remove_abandoned
 from runner.backends.docker.client import Conversations, connect, is_podman, no_engine, reachable, talking
+from runner.backends.docker.image_names import UNPINNED
 from runner.backends.docker.images import CACHED, Images, ReadyImage
 from runner.backends.docker.options import CACHE_FOLDER, USE, short_id
+from runner.backends.docker.probe import probe
 from runner.backends.docker.survey import engine, free, image_states
 from runner.backends.lock_file import read_lock
 from runner.core.errors import Problem, ProvisionError
@@ -70,6 +72,11 @@ class DockerBackend(Backend):
     @override
     def installed(self) -> None:
         """See Backend."""
+
+    @override
+    def probe(self, source: str, environment: str, framework: str | None = None) -> Installed:
+        self._remove_abandoned_once()
+        return probe(source, environment, framework, self._owner)
 
     @override
     def survey(self, specs: Sequence[Spec]) -> Survey:
@@ -170,10 +177,10 @@ class DockerBackend(Backend):
             "engine": self.version,
             "image": name if spec.image else (tags[0] if isinstance(tags, list) and tags else ""),
             "base": "" if spec.image else name,
-            "pin": self._images.recipes.pin(name),
+            "pin": UNPINNED if spec.interpreter else self._images.recipes.pin(name),
             "registry_digests": digests,
             "pulled": spec.image is not None,
-            "interpreter": "python" if spec.image else "python3",
+            "interpreter": spec.interpreter or ("python" if spec.image else "python3"),
             "bytes": details.get("Size", 0),
             **{fact: text for fact, text in of_registry.items() if text},
         }

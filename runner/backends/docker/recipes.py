@@ -43,9 +43,14 @@ class Recipes:
         return None
 
     def source(self, spec: Spec) -> str:
-        """Return the image to pull for an environment that can be made, its own or its base; pinned if it has a pin."""
+        """Return the image to pull for an environment that can be made, its own or its base; pinned if it has a pin.
+
+        An image that is measured as it is is the one that the engine has by this name.
+        """
         name = spec.image or spec.base
         assert name is not None
+        if spec.interpreter:
+            return name
         return pinned(name, self._pins)
 
     def pin(self, name: str) -> str:

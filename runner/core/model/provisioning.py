@@ -22,6 +22,8 @@ class Spec:
         note: the remark of matrix.yaml; empty without one.
         extends: what the environment is made from that this one adds packages to; None where it extends none.
         added: the normalized names of the packages that it adds.
+        interpreter: what is started as it is, and was not made for this: the path of an interpreter of this machine, or
+            the program in ``image``; empty for all that is built, or that the matrix names.
     """
 
     environment: str
@@ -36,6 +38,7 @@ class Spec:
     note: str = ""
     extends: "Spec | None" = None
     added: tuple[str, ...] = ()
+    interpreter: str = ""
 
     @property
     def missing_lock(self) -> str:

@@ -16,8 +16,10 @@ from runner.analysis.model import MIN_ROUNDS, Dataset
 from runner.core.errors import GpuError, Problem, RunnerError, UsageError
 from runner.core.model import Provisioned
 from runner.core.model.cells import without_environment
+from runner.core.model.variant_ids import without_variant
 from runner.core.progress import Progress
 from runner.plan.pairs import in_turns
+from runner.releases.named import as_typed
 from runner.search.reproduce.rebuilt import rebuilt
 from runner.search.reproduce.result import Reproduction, fact_sentences
 from runner.search.reproduce.stored import Stored, find_stored
@@ -79,7 +81,7 @@ def _context(options: Options, stored: Stored, progress: Progress) -> Context:
     header = stored.header
     chosen = replace(of_stored_plan(header, tuple(stored.plan.frameworks), options), seed=stored.plan.measurement.seed)
     if header.backend != "host":
-        chosen = replace(chosen, selectors=None)
+        chosen = replace(chosen, selectors=_interpreters(stored) or None)
     if options.backend != Options().backend:
         chosen = replace(chosen, backend=options.backend)
     if options.device:
@@ -91,6 +93,13 @@ def _context(options: Options, stored: Stored, progress: Progress) -> Context:
             raise
         progress.note(f"the GPU of run {stored.run.id}, {header.device_name}, is not here: measuring on another")
         return setup(replace(chosen, device="cuda"))
+
+
+def _interpreters(stored: Stored) -> list[str]:
+    """Return the interpreters that the stored cells were measured with as they are, as they are typed."""
+    as_is = {name: word for name, word in stored.header.as_is.items() if word.startswith("python:")}
+    names = [name for name in dict.fromkeys(map(without_variant, stored.environments)) if name in as_is]
+    return as_typed(names, (), as_is)
 
 
 def _measure(prepared: Prepared, context: Context, progress: Progress) -> flow.RunSession:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runner.backends import restored
+from runner.backends import Installed, restored
 from runner.core.errors import OutageError, Problem, ProvisionError, RecordError, RunnerError
 from runner.core.files import read_bounded, write_whole
 from runner.core.json import parse_object
 from runner.core.model import Provisioned, Spec
+from runner.core.model.variant_ids import without_variant
 from runner.core.progress import Progress
 from runner.core.variables import content_digest, refused_variable
 from runner.search.reproduce.stored import Stored
@@ -43,7 +44,8 @@ def _rebuilt(name: str, facts: Mapping[str, Any], stored: Stored, context: Conte
     if ready is not None:
         progress.note(f"{name}: the environment of run {stored.run.id} still exists")
         return replace(ready, framework=framework)
-    spec = _spec(name, facts, stored)
+    installed = context.settings.as_is.get(without_variant(name))
+    spec = _spec(name, facts, stored) if installed is None else _as_is(name, installed)
     skip = context.backend.survey([spec]).skips.get(name)
     if skip is not None:
         raise _gone(name, stored, skip.reason)
@@ -58,8 +60,12 @@ def _rebuilt(name: str, facts: Mapping[str, Any], stored: Stored, context: Conte
     finally:
         progress.finish(name)
     is_same = ready.digest == content_digest(digest)
-    same = "with the same digest" if is_same else f"with another digest, {ready.digest[:19]}"
-    progress.note(f"{name}: built again from the lock of run {stored.run.id}, {same}")
+    if installed is None:
+        same = "with the same digest" if is_same else f"with another digest, {ready.digest[:19]}"
+        progress.note(f"{name}: built again from the lock of run {stored.run.id}, {same}")
+    elif not is_same:
+        held = f"{installed.source} holds {installed.framework} {installed.release} now"
+        progress.note(f"{name}: not as in run {stored.run.id}: {held}")
     return replace(ready, variables=_variables(name, facts, stored))
 
 
@@ -69,6 +75,13 @@ def _variables(name: str, facts: Mapping[str, Any], stored: Stored) -> Mapping[s
     if reason := refused_variable(variables):
         raise _gone(name, stored, f"the run sets the variable {reason}")
     return variables
+
+
+def _as_is(name: str, installed: Installed) -> Spec:
+    """Return what it takes to start an interpreter as it is now: nothing of it is kept."""
+    return Spec(
+        environment=name, framework=installed.framework, release=installed.release, interpreter=installed.python
+    )
 
 
 def _spec(name: str, facts: Mapping[str, Any], stored: Stored) -> Spec:

@@ -10,9 +10,10 @@ from runner.core import machine
 from runner.core.errors import OutageError, Problem, ProvisionError, RecordError, UsageError
 from runner.core.files import write_whole
 from runner.core.model import Gpu, Plan, Provisioned, device_id
-from runner.core.paths import shortened
 from runner.core.version import __version__
 from runner.plan.document import fingerprint, plan_document
+from runner.releases.existing import portable
+from runner.session.existing import word_of
 from runner.session.preparation import RunOrigin, RunSettings
 from runner.store.header import RunHeader, header_of
 from runner.store.run import Run
@@ -51,6 +52,7 @@ def start_run(
     Raises:
         UsageError: the folder cannot be made.
     """
+    only = next(iter(settings.as_is.values()), None) if plan.backend == "host" else None
     document, cases = plan_document(plan), {block.case_id: block.spec for block in plan.blocks}
     header = RunHeader(
         at=now(),
@@ -59,16 +61,17 @@ def start_run(
         backend=plan.backend,
         **device_fields(gpus),
         matrix=str(settings.file.absolute()),
-        python=settings.installed.python if settings.installed else None,
-        framework=settings.installed.framework if settings.installed else None,
+        python=only and only.python,
+        framework=only and only.framework,
         clocks=settings.clocks,
         pin=settings.pin,
         harness=harness_archive.version(),
         digests=digests(ready),
-        command=tuple(map(shortened, origin.command)),
+        command=tuple(map(portable, origin.command)),
         program=__version__,
         profile=settings.profile,
         locks={name: str(path.absolute()) for name, path in settings.locks.items()},
+        as_is={} if only else {name: word_of(each) for name, each in settings.as_is.items()},
         executor=origin.executor,
     )
     name = origin.night or datetime.now(UTC)

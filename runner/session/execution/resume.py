@@ -209,5 +209,5 @@ def remaining_work(plan: Plan, context: Context, locks: Mapping[str, Path]) -> P
     for name, skip in incomplete.items():
         message = f"{name} of the run cannot be built any more: {skip.reason}"
         raise UsageError(Problem(message, hint="restore the matrix file"))
-    complete = with_locks(complete, locks)
+    complete = with_locks(context.settings.completed(complete), locks)
     return Prepared(plan=plan, specs=complete, survey=context.backend.survey(complete))

@@ -79,6 +79,9 @@ def test_the_options_arrive_with_the_files_and_the_device_of_the_other_host(tmp_
 def test_an_option_that_names_a_file_of_this_host_is_refused() -> None:
     with pytest.raises(UsageError, match="--python names a file of this host"):
         tasks.sent_options(Options(python="/usr/bin/python3"))
+    for word in ("python:/opt/a/bin/python", "image:team/net:1"):
+        with pytest.raises(UsageError, match=f"{word} is of this host"):
+            tasks.sent_options(Options(selectors=["np", f"!x={word}@env:A=1"]))
 
 
 def test_the_files_of_a_matrix_arrive_as_they_are(tmp_path: Path) -> None:

@@ -77,12 +77,12 @@ def test_the_reason_names_the_gpu_and_the_guide() -> None:
         assert precision_support(precision) is None
 
 
-def test_a_cpu_and_the_host_backend_follow_their_own_rules() -> None:
+def test_a_cpu_and_what_is_measured_as_it_is_follow_their_own_rules() -> None:
     matrix = load(ROOT / "matrix.yaml")
     request = Request(environments=("torch-2.x",), workloads=("deepbench-gemm",), precisions=("bf16",))
     assert any(each.skip is None for each in plan(matrix, request, {}).cells)
-    on_gpu = replace(request, device="cuda", backend="host")
-    skips = {each.skip and each.skip.code for each in plan(matrix, on_gpu, {}, TITAN_X).cells}
+    on_gpu, as_it_is = replace(request, device="cuda"), matrix.with_as_is(matrix.environments)
+    skips = {each.skip and each.skip.code for each in plan(as_it_is, on_gpu, {}, TITAN_X).cells}
     assert skips == {"precision-lacks"}
 
 

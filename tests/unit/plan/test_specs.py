@@ -7,7 +7,7 @@ import pytest
 from runner.core.errors import RunnerError
 from runner.core.model import Skip, Spec, Survey
 from runner.matrix import Matrix, parse
-from runner.plan.specs import SPARE_DISK_BYTES, announce, specs
+from runner.plan.specs import SPARE_DISK_BYTES, announce, specs, with_interpreters
 
 TEXT = b"""\
 version: 1
@@ -162,3 +162,11 @@ def test_too_little_room_is_an_error_before_anything_is_fetched() -> None:
         "hint: select fewer environments, or free disk space; 1.1 GB have to stay free"
     )
     assert caught.value.exit_code == 1
+
+
+def test_what_exists_is_started_by_its_interpreter_and_others_by_theirs() -> None:
+    build = [Spec(environment=name, framework="numpy", release="2") for name in ("a", "b")]
+    assert [each.interpreter for each in with_interpreters(build, {"a": "/opt/a/bin/python"})] == [
+        "/opt/a/bin/python",
+        "",
+    ]

@@ -4,7 +4,6 @@ import math
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,14 +12,12 @@ from runner.backends.host import HostBackend
 from runner.backends.venv import VenvBackend
 from runner.core import machine
 from runner.core.errors import GpuError, MatrixError, NothingSelectedError, RunnerError, UsageError
-from runner.core.model import Request
 from runner.core.paths import cache_folder
 from runner.gpu.selection import choose_devices
 from runner.matrix import load
 from runner.plan.planner import plan
 from runner.plan.verdicts import selected_cells
 from runner.session.context import check_wsl, setup
-from runner.session.host_environment import choice_note, host_matrix
 from runner.session.options import Options
 from runner.session.preparation import NIGHT_QUIET_SECONDS, QUIET_SECONDS
 from tests.unit.plan import test_assignment
@@ -216,56 +213,6 @@ def test_each_mistake_has_its_exit_code(changes: dict[str, object], code: int) -
     assert caught.value.exit_code == code
 
 
-def test_the_host_is_a_matrix_of_one_environment() -> None:
-    matrix = load(ROOT / "matrix.yaml")
-    torch = Installed(python=sys.executable, framework="torch", release="2.13.0+cpu", python_version="3.11")
-    matrix_of_host = host_matrix(matrix, torch, "laptop")
-    assert list(matrix_of_host.environments) == ["laptop"]
-    environment = matrix_of_host.environments["laptop"]
-    assert (environment.framework, environment.release, environment.python) == ("torch", "2.13.0+cpu", "3.11")
-    assert (matrix_of_host.workloads, matrix_of_host.measure) == (matrix.workloads, matrix.measure)
-    quick = Request(environments=("laptop",), preset="quick")
-    cases = {cell.case_id.partition("/")[0] for cell in selected_cells(matrix_of_host, quick)}
-    # Whatever the ids of the environments in the selectors of the preset.
-    assert cases == set(matrix.workloads) - set(matrix.networks)
-    assert list(matrix.environments) != ["laptop"]
-
-
-@pytest.mark.parametrize("name", ["a-..", "np-1.", "A", "a" * 65, "a/b", "a\n"])
-def test_an_environment_of_the_host_has_an_id_like_any_other(name: str) -> None:
-    torch = Installed(python="/p", framework="torch", release="2.8.0", python_version="3.11")
-    with pytest.raises(UsageError, match="cannot name an environment"):
-        host_matrix(load(ROOT / "matrix.yaml"), torch, name)
-
-
-@pytest.mark.parametrize(
-    "answer", [{"release": "\x1b[2J"}, {"release": "x" * 5000}, {"python_version": "3"}, {"framework": "-e"}]
-)
-def test_an_interpreter_that_says_what_cannot_be_is_a_sentence(answer: dict[str, str]) -> None:
-    facts: dict[str, Any] = {
-        "python": "/p",
-        "framework": "torch",
-        "release": "2.8.0",
-        "python_version": "3.11",
-        **answer,
-    }
-    with pytest.raises(UsageError, match="says of itself what cannot be") as caught:
-        host_matrix(load(ROOT / "matrix.yaml"), Installed(**facts), "host")
-    assert str(caught.value).isprintable() or "\n" in str(caught.value)
-    assert "\x1b" not in str(caught.value)
-
-
-def test_a_choice_between_frameworks_is_announced_and_chosen() -> None:
-    several = Installed(
-        python="/p", framework="torch", release="2.8.0", python_version="3.11", others=("tensorflow", "jax")
-    )
-    note = choice_note(several, None)
-    assert note == "/p has torch and tensorflow, jax: measuring torch; --framework chooses"
-    assert choice_note(several, "torch") is None
-    assert choice_note(replace(several, others=()), None) is None
-    assert choice_note(None, None) is None
-
-
 def test_the_host_measures_the_framework_that_was_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def installed(backend: HostBackend) -> Installed:
         framework = backend.framework or "torch"
@@ -275,8 +222,7 @@ def test_the_host_measures_the_framework_that_was_typed(tmp_path: Path, monkeypa
     typed = replace(TYPED, backend="host", python=sys.executable, framework="jax", name="here")
     context = setup(typed, {"XDG_CACHE_HOME": str(tmp_path)})
     assert context.matrix.environments["here"].framework == "jax"
-    assert context.settings.installed
-    assert context.settings.installed.framework == "jax"
+    assert context.settings.as_is["here"].framework == "jax"
     assert "--framework" in context.origin.command
     with pytest.raises(UsageError, match="there is no framework 'tf'"):
         setup(replace(typed, framework="tf"), ENVIRON)

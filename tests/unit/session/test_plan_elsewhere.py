@@ -112,6 +112,8 @@ def test_what_cannot_be_asked_of_another_machine() -> None:
     for options, described, kind in (
         (replace(TYPED, backend="host"), OTHER, UsageError),
         (replace(TYPED, python="python3"), OTHER, UsageError),
+        (replace(TYPED, selectors=["python:/opt/a/bin/python"]), OTHER, UsageError),
+        (replace(TYPED, selectors=["image:team/net:1"]), OTHER, UsageError),
         (replace(TYPED, backend="podman"), OTHER, UsageError),
         (replace(TYPED, backend="docker"), bare, EngineError),
         (replace(TYPED, device="cuda:2"), OTHER, GpuError),

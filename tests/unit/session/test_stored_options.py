@@ -175,3 +175,37 @@ def test_a_stored_plan_is_measured_without_the_files_and_the_selection_that_it_h
     first = options.threads and options.threads.partition(",")[0]  # further counts are environments of the plan
     assert (again.threads, again.allow_jit, again.pin) == (first, options.allow_jit, options.pin)
     assert (again.reports, again.busy_ok, again.matrix) == (Path("here"), True, options.matrix.absolute())
+
+
+def test_what_exists_is_named_again_by_what_it_is() -> None:
+    fields: dict[str, Any] = {
+        **header(Options(selectors=["python:/opt/a/bin/python", "numpy==2.3.0"], framework="jax", threads="1,2")),
+        **dict.fromkeys(("at", "plan", "device_name", "harness"), ""),
+        "measurement": {},
+        "digests": {},
+        **dict.fromkeys(("driver", "python")),
+        "backend": "venv",
+        "device": "cpu",
+        "as_is": {"a": "python:/opt/a/bin/python"},
+    }
+    again = of_stored_plan(header_of(fields), ["a@env:A=1", "a", "numpy-2.3.0", "a@twin"], Options())
+    word = "a=python:/opt/a/bin/python"
+    assert again.selectors == [f"{word}@env:A=1", word, "numpy==2.3.0"]
+    assert (again.framework, again.threads) == ("jax", "1")
+
+
+def test_a_proposed_command_names_what_no_matrix_file_has() -> None:
+    options = Options(selectors=["python:/opt/a/bin/python", "numpy==2.3.0", "torch-1.0"])
+    fields = header(options, as_is={"a": "python:/opt/a/bin/python"})
+    cells = [f"{name}/numpy-loop/rnn-step/c{number}/train/fp32" for name in ("a", "numpy-2.3.0") for number in (1, 2)]
+    document = {"rounds": 3, "seconds": 0.5, "cells": [{"environment": "a"}, {"environment": "numpy-2.3.0"}]}
+
+    def words(*cells: str) -> list[str] | None:
+        command = RunAgain(document, fields, options.reports).command(cells)
+        return Options.of_argv(shlex.split(command)[2:]).selectors
+
+    tail = cells[0].removeprefix("a/")
+    assert words(cells[0], cells[2]) == [f"a=python:/opt/a/bin/python/{tail}", f"numpy==2.3.0/{tail}"]
+    many = [cell.replace("/c1/", f"/c{number}/") for number in range(20) for cell in (cells[0], cells[2])]
+    assert words(*many) == ["a=python:/opt/a/bin/python", "numpy==2.3.0"]
+    assert words("torch-1.0/nn-lstm/rnn-step/c1/train/fp32") == ["torch-1.0/nn-lstm/rnn-step/c1/train/fp32"]

@@ -55,6 +55,17 @@ def test_interpreter_variables_and_networks_are_named_as_printable_text(tmp_path
     assert sentences[-1] == "what the matrix file matrix.yaml names"
 
 
+def test_interpreters_and_images_as_they_are_are_named_by_what_starts(tmp_path: Path) -> None:
+    run = run_in(tmp_path, OLD)
+    as_is = {"torch-1.0": "python:~/evil\n/python", "unused": "python:/no"}
+    header = replace(header_of(run.journal().header), backend="venv", as_is=as_is)
+    sentences = list(what_starts(run, header, ("torch-1.0@env:A=1",)))
+    assert sentences[0] == "the interpreter ~/evil /python as you, with your files and your network, as torch-1.0"
+    of_image = replace(header, backend="docker", as_is={"torch-1.0": "image:team/net:2"})
+    expected = "the image team/net:2 in containers without a network, as torch-1.0"
+    assert next(what_starts(run, of_image, ("torch-1.0",))) == expected
+
+
 @pytest.mark.parametrize(("backend", "where"), [("docker", "in containers without a network"), ("venv", "as you")])
 def test_where_an_environment_starts_is_said(backend: str, where: str, tmp_path: Path) -> None:
     run = run_in(tmp_path, OLD)

@@ -59,3 +59,11 @@ def test_what_a_project_lacks_comes_with_the_program(project: Path) -> None:
 def test_a_dockerfile_of_the_project_wins(project: Path) -> None:
     (project / EXTENDED).write_text("FROM scratch\n")
     assert Recipes(project).named(extended(project.parent)).dockerfile == b"FROM scratch\n"
+
+
+def test_an_image_as_it_is_is_not_the_one_that_the_project_pins(project: Path) -> None:
+    digest = f"sha256:{'ab' * 32}"
+    (project / "pins.toml").write_text(f'[images]\n"team/net:1" = "{digest}"\n')
+    spec = Spec(environment="net", framework="numpy", release="2", image="team/net:1")
+    assert Recipes(project).source(spec).endswith(f"@{digest}")
+    assert Recipes(project).source(replace(spec, interpreter="python3")) == "team/net:1"
