@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.backends import installed
 from runner.backends import venv as module
 from runner.backends.venv import VenvBackend
 from runner.core.model import Limits, Provisioned, Spec
@@ -36,7 +37,7 @@ def test_it_starts_as_its_user_starts_it_and_a_venv_starts_isolated(
         started.append((python, isolated))
 
     monkeypatch.setattr(module, "ProcessChannel", start)
-    monkeypatch.setattr(module.installed, "ProcessChannel", start)
+    monkeypatch.setattr(installed, "ProcessChannel", start)
     backend = VenvBackend(tmp_path)
     backend.open(provisioned(backend), Limits(memory=1))
     made = Provisioned(environment="b", framework="jax", handle="/b", digest="sha256:00", seconds=0.0, cached=True)
