@@ -26,6 +26,7 @@ from runner.matrix.models import GpuSettings
 from runner.matrix.select import environments_named
 from runner.plan import corpus
 from runner.plan.compatibility.variants import choose_variants
+from runner.releases.outdated import outdated_notes
 from runner.session.host_environment import choice_note, host_matrix
 from runner.session.named_releases import NamedReleases, with_named_releases
 from runner.session.networks import network_notes, with_models
@@ -112,7 +113,14 @@ def prepared(options: Options, say: Callable[[str], None]) -> tuple[Context, Pre
     for note in context.notes:
         say(note)
     preparation = prepare(context.matrix, context.request, context.backend, context.settings, context.gpu)
-    for note in preparation.notes:
+    of_locks = outdated_notes(
+        context.matrix,
+        context.request.environments,
+        context.request.device,
+        context.settings.matrix,
+        context.settings.reports,
+    )
+    for note in (*preparation.notes, *of_locks):
         say(note)
     return context, preparation
 
