@@ -27,6 +27,7 @@ from runner.matrix.select import environments_named
 from runner.plan import corpus
 from runner.plan.compatibility.variants import choose_variants
 from runner.releases.outdated import outdated_notes
+from runner.session.first_locks import first_locks
 from runner.session.host_environment import choice_note, host_matrix
 from runner.session.named_releases import NamedReleases, with_named_releases
 from runner.session.networks import network_notes, with_models
@@ -153,7 +154,8 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
         named = with_named_releases(matrix, options, device, cache)
     else:
         named = NamedReleases(matrix=matrix, options=options)
-    notes += named.notes
+    made, reasons_of_locks = first_locks(named.matrix, named.options.selectors or (), device, cache)
+    notes += [*named.notes, *reasons_of_locks]
     matrix, options = with_typed_variants(named.matrix, named.options)
     capacity = _capacity(options, gpus)
     reasons: Mapping[str, str] = {}
@@ -166,7 +168,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
         matrix=matrix,
         request=request,
         backend=backend,
-        settings=replace(_settings(options, matrix, cache, installed), locks=named.locks),
+        settings=replace(_settings(options, matrix, cache, installed), locks={**made, **named.locks}),
         gpus=gpus,
         origin=RunOrigin(command=tuple(typed.to_argv())),
         notes=tuple(notes),

@@ -22,6 +22,7 @@ class Spec:
         note: the remark of matrix.yaml; empty without one.
         extends: what the environment is made from that this one adds packages to; None where it extends none.
         added: the normalized names of the packages that it adds.
+        is_locked_when_named: the matrix names no lock, and one is made and kept where a selector names the environment.
     """
 
     environment: str
@@ -36,11 +37,14 @@ class Spec:
     note: str = ""
     extends: "Spec | None" = None
     added: tuple[str, ...] = ()
+    is_locked_when_named: bool = False
 
     @property
     def missing_lock(self) -> str:
         """Say that there is no lock, what to do, and what the matrix remarks."""
         remark = f"; {self.note}" if self.note else ""
+        if self.is_locked_when_named:
+            return f"no lock yet: it is made where the environment is named: `runner plan {self.environment}`{remark}"
         return f"no lock yet: run `runner lock {self.environment}` where its package index answers{remark}"
 
 
