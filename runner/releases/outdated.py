@@ -127,7 +127,7 @@ def _newest_releases(
     now, known = datetime.now(UTC), _read(file)
     missing = [each for each in questions if each.key not in known or now - known[each.key].asked >= KEPT]
     if missing and not any(map(environ.get, OFFLINE)):
-        _keep(file, {each.key: _Answer(now, "") for each in missing})
+        _keep(file, {each.key: _Answer(now, known[each.key].release if each.key in known else "") for each in missing})
         threads = [threading.Thread(target=_ask, args=(each, file, environ), daemon=True) for each in missing]
         end = time.monotonic() + SECONDS
         for thread in threads:
