@@ -43,7 +43,7 @@ def init(
         list[str] | None,
         typer.Argument(
             metavar="[RELEASE]...",
-            help="such as torch==2.9.1, or an environment of the program's matrix; by default the newest of the network",
+            help="such as torch==2.9.1, or an id of the program's matrix; by default the two newest for the network",
         ),
     ] = None,
     model: Annotated[str | None, typer.Option("--model", metavar="FILE", help="a model file below this folder")] = None,
@@ -67,7 +67,7 @@ def init(
         console.note(note)
     (folder / LOCKS).mkdir(exist_ok=True)
     write_all([*files.items(), (folder / DEFAULT_MATRIX, made.text.encode())])
-    console.note(f"{DEFAULT_MATRIX} and {LOCKS}/: written; `runner plan` shows what is measured, `runner run` measures it")
+    console.note(f"{DEFAULT_MATRIX} and {LOCKS}/: written; `runner plan` shows what `runner run` measures")
     return 0
 
 

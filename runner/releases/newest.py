@@ -13,9 +13,7 @@ from runner.releases.index import Lister
 from runner.releases.named_environments import USUAL_PYTHON
 
 
-def newest_minors(
-    matrix: Matrix, framework: str, device: Device, folder: Path, versions: Lister
-) -> tuple[str, ...]:
+def newest_minors(matrix: Matrix, framework: str, device: Device, folder: Path, versions: Lister) -> tuple[str, ...]:
     """Return the newest release of a framework, and before it the newest one of the minor version before.
 
     Args:

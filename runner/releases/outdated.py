@@ -120,9 +120,7 @@ def _note(matrix: Matrix, followed: Followed, device: Device, newest: str) -> st
     return f"{followed.environment} is locked at {Version(locked).public}; {newest} is out: `{todo}`"
 
 
-def _newest_releases(
-    questions: Sequence[_Question], file: Path, environ: Mapping[str, str]
-) -> Mapping[_Question, str]:
+def _newest_releases(questions: Sequence[_Question], file: Path, environ: Mapping[str, str]) -> Mapping[_Question, str]:
     """Return the newest release for each question that the index answered today, or answers now."""
     now, known = datetime.now(UTC), _read(file)
     missing = [each for each in questions if each.key not in known or now - known[each.key].asked >= KEPT]

@@ -1,4 +1,4 @@
-"""``runner new`` writes a model file that can be measured, and ``runner init`` a small matrix; neither replaces a file."""
+"""``runner new`` writes a model file, and ``runner init`` a small matrix; neither replaces a file."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,12 @@ def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("framework", "methods"),
-    [("torch", ("forward", "train")), ("tensorflow", ("forward", "train")), ("jax", ("forward", "train")), ("numpy", ("forward",))],
+    [
+        ("torch", ("forward", "train")),
+        ("tensorflow", ("forward", "train")),
+        ("jax", ("forward", "train")),
+        ("numpy", ("forward",)),
+    ],
 )
 def test_a_new_model_file_has_the_class_of_its_framework(framework: str, methods: tuple[str, ...]) -> None:
     done = invoke("new", "my_network.py", "--framework", framework)

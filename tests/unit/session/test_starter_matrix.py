@@ -104,7 +104,9 @@ def test_the_matrix_has_what_the_lock_was_made_from(tmp_path: Path, monkeypatch:
     made_up = named_releases.lock_release
 
     def without_pins(request: LockRequest) -> LockResult:
-        return made_up(LockRequest(name=request.name, requirements=request.requirements[:1], python="3.11", out=request.out))
+        return made_up(
+            LockRequest(name=request.name, requirements=request.requirements[:1], python="3.11", out=request.out)
+        )
 
     monkeypatch.setattr(named_releases, "lock_release", without_pins)
     matrix = written(tmp_path, made(tmp_path, "jax==0.8.1"))
@@ -117,7 +119,8 @@ def test_an_environment_of_the_program_comes_with_its_lock(tmp_path: Path) -> No
     matrix = written(tmp_path, starter)
     variant = matrix.environments["torch-1.12"].variants["cpu"]
     assert (variant.requirements, variant.lock) == (("torch==1.12.1", "numpy<2"), "locks/torch-1.12.txt")
-    assert read_lock(tmp_path / "locks" / "torch-1.12.txt") == read_lock(packaged_folder() / "docker/locks/torch-1.12.txt")
+    of_program = packaged_folder() / "docker" / "locks" / "torch-1.12.txt"
+    assert read_lock(tmp_path / "locks" / "torch-1.12.txt") == read_lock(of_program)
     assert check_locks(tmp_path / "matrix.yaml", ()) == 1
 
 
