@@ -37,8 +37,8 @@ def _made_up_locks(monkeypatch: pytest.MonkeyPatch) -> None:
         lines = [header_of(request, date(2026, 11, 26))]
         lines += [f"--extra-index-url {request.index}"] if request.index else []
         for requirement in request.requirements:
-            if "==" in requirement:
-                lines.append(f"{requirement} --hash=sha256:{'0' * 64}")
+            if "==" in requirement or "<=" in requirement:
+                lines.append(f"{requirement.replace('<=', '==')} --hash=sha256:{'0' * 64}")
         request.out.write_text("\n".join([*lines, ""]))
         return LockResult(path=request.out, changed=True, packages=())
 
