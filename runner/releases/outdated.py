@@ -44,7 +44,7 @@ _writing = threading.Lock()
 
 
 class _Answer(msgspec.Struct):
-    asked: datetime
+    requested: datetime
     release: str
     """Empty where the index did not answer."""
 
@@ -123,7 +123,7 @@ def _note(matrix: Matrix, followed: Followed, device: Device, newest: str) -> st
 def _newest_releases(questions: Sequence[_Question], file: Path, environ: Mapping[str, str]) -> Mapping[_Question, str]:
     """Return the newest release for each question that the index answered today, or answers now."""
     now, known = datetime.now(UTC), _read(file)
-    missing = [each for each in questions if each.key not in known or now - known[each.key].asked >= KEPT]
+    missing = [each for each in questions if each.key not in known or now - known[each.key].requested >= KEPT]
     if missing and not any(map(environ.get, OFFLINE)):
         _keep(file, {each.key: _Answer(now, known[each.key].release if each.key in known else "") for each in missing})
         threads = [threading.Thread(target=_ask, args=(each, file, environ), daemon=True) for each in missing]

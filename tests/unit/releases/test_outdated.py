@@ -37,7 +37,7 @@ NOTE = "torch-2.x is locked at 2.13.0; 2.14.1 is out: `runner plan torch==2.14.1
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def requested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The packages that the index is asked for."""
     packages: list[str] = []
 
@@ -65,37 +65,37 @@ def matrix(pin: str) -> Matrix:
     return parse(MATRIX.format(pin=pin).encode(), "matrix.yaml")
 
 
-def test_a_newer_release_is_named_with_a_command(asked: list[str], notes: Callable[..., list[str]]) -> None:
+def test_a_newer_release_is_named_with_a_command(requested: list[str], notes: Callable[..., list[str]]) -> None:
     assert notes("torch-2.x", "torch-1.0", "torch-2.9.1", "torch-2.x@threads:2") == [NOTE]
-    assert asked == ["torch"]
+    assert requested == ["torch"]
 
 
 def test_the_command_locks_again_where_the_requirement_allows_the_release(
-    asked: list[str], notes: Callable[..., list[str]]
+    requested: list[str], notes: Callable[..., list[str]]
 ) -> None:
     assert notes("torch-2.x", pin=">=2,<3") == [NOTE.replace("runner plan torch==2.14.1", "runner lock torch-2.x")]
 
 
-def test_the_index_is_asked_once_a_day(asked: list[str], notes: Callable[..., list[str]], tmp_path: Path) -> None:
+def test_the_index_is_asked_once_a_day(requested: list[str], notes: Callable[..., list[str]], tmp_path: Path) -> None:
     assert notes("torch-2.x") == notes("torch-2.x") == [NOTE]
-    assert asked == ["torch"]
+    assert requested == ["torch"]
     file = tmp_path / "cache" / "matrix-runner" / FILE
     answers = json.loads(file.read_text())
     (answer,) = answers.values()
-    answer["asked"] = (datetime.now(UTC) - timedelta(hours=25)).isoformat()
+    answer["requested"] = (datetime.now(UTC) - timedelta(hours=25)).isoformat()
     file.write_text(json.dumps(answers))
     assert notes("torch-2.x") == [NOTE]
-    assert asked == ["torch", "torch"]
+    assert requested == ["torch", "torch"]
     file.write_text("[")
     assert notes("torch-2.x") == [NOTE]
 
 
 @pytest.mark.parametrize("variable", outdated.OFFLINE)
 def test_offline_nothing_is_asked_and_what_is_known_is_said(
-    asked: list[str], notes: Callable[..., list[str]], variable: str
+    requested: list[str], notes: Callable[..., list[str]], variable: str
 ) -> None:
     assert not notes("torch-2.x", **{variable: "1"})
-    assert not asked
+    assert not requested
     notes("torch-2.x")
     assert notes("torch-2.x", **{variable: "1"}) == [NOTE]
 
@@ -120,10 +120,10 @@ def test_an_index_that_does_not_answer_delays_one_command_a_day(
 
 
 def test_the_newest_release_and_a_missing_lock_say_nothing(
-    asked: list[str], notes: Callable[..., list[str]], tmp_path: Path
+    requested: list[str], notes: Callable[..., list[str]], tmp_path: Path
 ) -> None:
     (tmp_path / "torch.txt").write_text(LOCK.replace("2.13.0", "2.14.1"))
     assert not notes("torch-2.x")
     (tmp_path / "torch.txt").unlink()
     assert not notes("torch-2.x")
-    assert asked == ["torch"]
+    assert requested == ["torch"]

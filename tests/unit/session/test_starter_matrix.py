@@ -29,19 +29,17 @@ def listed(package: str, python: str, _nightly: str) -> tuple[tuple[str, ...], s
     return WHEELS.get((package, python), ()), ""
 
 
+def lock(request: LockRequest) -> LockResult:
+    """Write a lock with the requirements alone, and the index of the request."""
+    lines = [header_of(request, date(2026, 11, 26))]
+    lines += [f"--extra-index-url {request.index}"] if request.index else []
+    pins = (each.replace("<=", "==") for each in request.requirements if "=" in each)
+    request.out.write_text("\n".join([*lines, *(f"{pin} --hash=sha256:{'0' * 64}" for pin in pins), ""]))
+    return LockResult(path=request.out, changed=True, packages=())
+
+
 @pytest.fixture(autouse=True)
 def _made_up_locks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Locks have their first requirement alone, and the index of the request."""
-
-    def lock(request: LockRequest) -> LockResult:
-        lines = [header_of(request, date(2026, 11, 26))]
-        lines += [f"--extra-index-url {request.index}"] if request.index else []
-        for requirement in request.requirements:
-            if "==" in requirement or "<=" in requirement:
-                lines.append(f"{requirement.replace('<=', '==')} --hash=sha256:{'0' * 64}")
-        request.out.write_text("\n".join([*lines, ""]))
-        return LockResult(path=request.out, changed=True, packages=())
-
     monkeypatch.setattr(named_releases, "lock_release", lock)
     monkeypatch.setattr(named_releases, "as_of", lambda *_: None)
 
@@ -101,10 +99,8 @@ def test_a_release_with_builds_for_one_device_has_its_variant(tmp_path: Path) ->
 
 
 def test_the_matrix_has_what_the_lock_was_made_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made_up = named_releases.lock_release
-
     def without_pins(request: LockRequest) -> LockResult:
-        return made_up(
+        return lock(
             LockRequest(name=request.name, requirements=request.requirements[:1], python="3.11", out=request.out)
         )
 
