@@ -103,7 +103,7 @@ def use_as_tool(wheel: Path, folder: Path) -> None:
     """
     constraints = str(ROOT / "constraints.txt")
     uvx = ("uv", "tool", "run", "--quiet", "--python", sys.executable)
-    pipx = (*uvx, "pipx", "run", "--quiet", "--python", sys.executable, "--pip-args", f"--constraint={constraints}")
+    pipx = (*uvx, "pipx", "run", "--quiet", "--python", sys.executable, f"--pip-args=--constraint={constraints}")
     for number, starter in enumerate(
         (
             (*uvx, "--constraints", constraints, "--from", str(wheel), "matrix-runner"),
