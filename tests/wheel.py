@@ -32,7 +32,6 @@ NETWORK = "my_network.py"
 NEWCOMERS: tuple[tuple[str, ...], ...] = (
     ("plan", "numpy==2.3.0"),
     ("list", "environments"),
-    ("doctor", "--device", "cpu"),
     ("new", NETWORK, "--framework", "numpy"),
     ("init", "numpy==2.2.6", "numpy==2.3.0", "--model", NETWORK),
     ("plan",),
