@@ -175,6 +175,11 @@ def list_what_there_is(
     from runner.session.listing import listing
 
     entries = list(listing(topic, matrix, reports))
+    if topic == "environments":
+        from runner.releases.outdated import outdated_notes_of_file
+
+        for note in outdated_notes_of_file(matrix, [name for name, *_ in entries], "cpu", reports):
+            console.note(note)
     if not entries:
         console.note(f"there are no {topic}")
         return 0

@@ -1,5 +1,7 @@
-"""What a newcomer starts from: a model file that runs as it is."""
+"""What a newcomer starts from: a model file that runs as it is, and a small matrix file."""
 
+import os
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -7,9 +9,9 @@ import typer
 
 from runner.cli import console
 from runner.cli.commands import CommandGroup
-from runner.cli.params import Traceback
+from runner.cli.params import Device, Traceback
 from runner.core.errors import Problem, UsageError
-from runner.core.paths import packaged_folder
+from runner.core.paths import DEFAULT_MATRIX, cache_folder, packaged_folder
 
 app = CommandGroup()
 
@@ -31,5 +33,47 @@ def new(
         hint = "name another file, or measure this one: runner run RELEASE RELEASE --model FILE"
         raise UsageError(Problem(f"{file} exists already", hint=hint))
     write_output(file, (packaged_folder() / "examples" / "starters" / f"{framework}.py").read_bytes())
-    console.note(f"{file}: written; measure it with `runner run {framework}==A {framework}==B --model {file}`")
+    console.note(f"{file}: written; `runner init --model {shlex.quote(str(file))}` names two releases to measure it in")
     return 0
+
+
+@app.command(short_help="Write a small matrix file for some releases and a network")
+def init(
+    releases: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RELEASE]...",
+            help="such as torch==2.9.1, or an id of the program's matrix; by default the two newest for the network",
+        ),
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="FILE", help="a model file below this folder")] = None,
+    device: Device = None,
+    traceback: Traceback = False,
+) -> int:
+    """Write matrix.yaml and the locks of its releases into this folder; what exists is not replaced."""
+    from runner.core.files import write_all
+    from runner.gpu.selection import choose_devices
+    from runner.session.context import cache_in_use
+    from runner.session.starter_matrix import LOCKS, starter_matrix
+
+    folder = Path.cwd()
+    _refuse_existing(folder / DEFAULT_MATRIX)
+    kind, _ = choose_devices(device, console.note)
+    with cache_in_use(console.note):
+        made = starter_matrix(releases or (), model, folder, kind, cache_folder(os.environ))
+    files = {folder / name: content for name, content in made.locks.items()}
+    _refuse_existing(*files)
+    for note in made.notes:
+        console.note(note)
+    (folder / LOCKS).mkdir(exist_ok=True)
+    write_all([*files.items(), (folder / DEFAULT_MATRIX, made.text.encode())])
+    console.note(f"{DEFAULT_MATRIX} and {LOCKS}/: written; `runner plan` shows what `runner run` measures")
+    return 0
+
+
+def _refuse_existing(*paths: Path) -> None:
+    """Raise UsageError where one of some files to be written exists."""
+    for path in paths:
+        if path.exists() or path.is_symlink():
+            hint = "remove it, or run this command in another folder"
+            raise UsageError(Problem(f"{path.relative_to(Path.cwd())} exists already", hint=hint))

@@ -26,9 +26,14 @@ def doctor(
 ) -> int:
     """Show what this machine can run, and how to fix what it cannot; nothing is downloaded or built."""
     from runner.machine.doctor import examine
+    from runner.releases.outdated import outdated_notes_of_file
     from runner.session.options import Options
 
-    examination = examine(Options(selectors=environments, matrix=matrix, device=device))
+    options = Options(selectors=environments, matrix=matrix, device=device)
+    examination = examine(options)
+    outlook = examination.outlooks[0]
+    for note in outdated_notes_of_file(matrix, outlook.environments, outlook.plan.device, options.reports):
+        console.note(note)
     console.show(examination, format, output)
     return 0 if examination.ready else 1
 

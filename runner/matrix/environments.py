@@ -71,6 +71,11 @@ class Variant(_Source):
     image: Image | None = None
     """An image to pull and use unchanged, instead of building one."""
 
+    @property
+    def is_locked_when_named(self) -> bool:
+        """Whether it names no lock, and its requirements can be resolved by their indexes alone."""
+        return bool(self.requirements) and not (self.lock or self.image or self.find_links)
+
 
 def cuda_key(variant: Variant) -> tuple[int, ...]:
     """Return what variants are ordered by: the numbers of their CUDA version; empty without one."""

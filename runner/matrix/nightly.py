@@ -36,5 +36,5 @@ def base_mistakes(matrix: Matrix, names: Sequence[str]) -> Iterator[tuple[int, s
             yield index, f"{first} and {name} are both bases of {environment.framework}", f"remove {name}"
         elif any(variant.follow for variant in variants):
             yield index, f"{name} follows a package, and a base stays the same", "name an environment without follow:"
-        elif not all(variant.lock or variant.image for variant in variants):
+        elif not any(variant.lock or variant.image for variant in variants):
             yield index, f"{name} has no lock, and a base stays the same", f"add lock: and run `runner lock {name}`"

@@ -86,6 +86,7 @@ def _spec(matrix: Matrix, name: str, variant: Variant, folder: Path) -> Spec:
         note=environment.note or "",
         extends=below,
         added=tuple(map(package_name, environment.add)) if below else (),
+        is_locked_when_named=variant.is_locked_when_named,
     )
 
 

@@ -124,6 +124,12 @@ def mismatches(lock: LockFile, request: LockRequest) -> Iterator[str]:
             yield f"has {locked}, and the matrix requires {requirement}"
 
 
+def requirements_of(lock: LockFile) -> tuple[str, ...]:
+    """Return the requirements that a lock says it was made from; empty where it does not say so."""
+    match = _HEADER.fullmatch(lock.header[0]) if lock.header else None
+    return tuple(match[1].split(", ")) if match else ()
+
+
 def _mismatches_of_header(lock: LockFile, request: LockRequest) -> Iterator[str]:
     """Yield where what a lock was made from differs from what its environment requires now."""
     match = _HEADER.fullmatch(lock.header[0]) if lock.header else None

@@ -44,25 +44,29 @@ def as_of(package: str, version: str, today: date, environ: Mapping[str, str] = 
     return None if day is None or day >= today else day
 
 
-class _File(msgspec.Struct):
+class IndexFile(msgspec.Struct):
+    """A file of a package, as the index lists it."""
+
     filename: str
     upload_time: datetime | None = msgspec.field(default=None, name="upload-time")
+    requires_python: str | None = msgspec.field(default=None, name="requires-python")
+    yanked: bool | str = False
 
 
 class _Files(msgspec.Struct):
-    files: list[_File]
+    files: list[IndexFile]
 
 
 def _uploads(package: str, version: Version, environ: Mapping[str, str]) -> Iterator[date]:
     """Yield when each wheel of a release was uploaded."""
-    for file in _files(package, environ):
+    for file in files_of(package, environ):
         with suppress(InvalidWheelFilename):
             _, of_file, *_ = parse_wheel_filename(file.filename)
             if file.upload_time is not None and of_file.public == version.public:
                 yield file.upload_time.date()
 
 
-def _files(package: str, environ: Mapping[str, str]) -> list[_File]:
+def files_of(package: str, environ: Mapping[str, str]) -> list[IndexFile]:
     """Return the files of a package on the index; nothing where it does not answer, or in another form."""
     index = next(filter(None, map(environ.get, INDEX_VARIABLES)), INDEX)
     address = f"{index.rstrip('/')}/{canonicalize_name(package)}/"

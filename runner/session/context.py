@@ -26,7 +26,9 @@ from runner.matrix.models import GpuSettings
 from runner.matrix.select import environments_named
 from runner.plan import corpus
 from runner.plan.compatibility.variants import choose_variants
+from runner.releases.outdated import outdated_notes
 from runner.session.existing import backend_for, existing_words, with_existing
+from runner.session.first_locks import first_locks
 from runner.session.named_releases import NamedReleases, with_named_releases
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
@@ -112,7 +114,14 @@ def prepared(options: Options, say: Callable[[str], None]) -> tuple[Context, Pre
     for note in context.notes:
         say(note)
     preparation = prepare(context.matrix, context.request, context.backend, context.settings, context.gpu)
-    for note in preparation.notes:
+    of_locks = outdated_notes(
+        context.matrix,
+        context.request.environments,
+        context.request.device,
+        context.settings.matrix,
+        context.settings.reports,
+    )
+    for note in (*preparation.notes, *of_locks):
         say(note)
     return context, preparation
 
@@ -144,7 +153,8 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
         named = NamedReleases(matrix=matrix, options=options)
     else:
         named = with_named_releases(matrix, options, device, cache)
-    notes += named.notes
+    made, reasons_of_locks = first_locks(named.matrix, named.options.selectors or (), device, cache)
+    notes += [*named.notes, *reasons_of_locks]
     matrix, options = with_typed_variants(named.matrix, named.options)
     capacity = _capacity(options, gpus)
     reasons: Mapping[str, str] = {}
@@ -157,7 +167,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
         matrix=matrix,
         request=request,
         backend=backend,
-        settings=replace(_settings(options, matrix, cache), as_is=existing.installed, locks=named.locks),
+        settings=replace(_settings(options, matrix, cache), as_is=existing.installed, locks={**made, **named.locks}),
         gpus=gpus,
         origin=RunOrigin(command=tuple(typed.to_argv())),
         notes=tuple(notes),

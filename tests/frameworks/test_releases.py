@@ -89,9 +89,9 @@ def numpy() -> Iterator[Release]:
 
 
 def torch() -> Iterator[Release]:
-    """Yield the releases of PyTorch that the matrix has for GPUs alone, as builds for the CPU."""
+    """Yield the releases of PyTorch that the matrix has no lock of for the CPU, as builds for the CPU."""
     index = MATRIX.environments["torch-2.x"].variants["cpu"].index or ""
-    for environment in gpu_only():
+    for environment in (*gpu_only(), *locked_when_named()):
         if environment.framework == "torch":
             minor = ".".join(environment.release.split(".")[:2])
             of_numpy = "numpy<2" if minor in {"1.13", "2.1"} else "numpy"
@@ -106,6 +106,12 @@ def gpu_only() -> list[Environment]:
         for each in MATRIX.environments.values()
         if each.python and each.variant("cpu") is None and any(not of.image for of in each.all_variants().values())
     ]
+
+
+def locked_when_named() -> list[Environment]:
+    """Return the environments of the matrix whose lock for the CPU is made where they are named."""
+    of_cpu = ((each, each.variant("cpu")) for each in MATRIX.environments.values())
+    return [each for each, variant in of_cpu if variant is not None and variant.is_locked_when_named]
 
 
 RELEASES = (*numpy(), *jax(), *tensorflow(), *keras(), *torch())

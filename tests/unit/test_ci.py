@@ -15,7 +15,7 @@ COMMANDS = [step["run"] for step in STEPS if "run" in step]
 
 def test_jobs_run_the_sessions_of_the_script() -> None:
     sessions = set(re.findall(r"nox -s (\w+)", RUN))
-    assert sessions == {"lint", "audit", "tests", "frameworks"}
+    assert sessions == {"lint", "audit", "release", "tests", "frameworks"}
     assert set(re.findall(r"nox -s (\w+)", "\n".join(COMMANDS))) == sessions
 
 

@@ -24,6 +24,7 @@ class Spec:
         added: the normalized names of the packages that it adds.
         interpreter: what is started as it is, and was not made for this: the path of an interpreter of this machine, or
             the program in ``image``; empty for all that is built, or that the matrix names.
+        is_locked_when_named: the matrix names no lock, and one is made and kept where a selector names the environment.
     """
 
     environment: str
@@ -39,11 +40,14 @@ class Spec:
     extends: "Spec | None" = None
     added: tuple[str, ...] = ()
     interpreter: str = ""
+    is_locked_when_named: bool = False
 
     @property
     def missing_lock(self) -> str:
         """Say that there is no lock, what to do, and what the matrix remarks."""
         remark = f"; {self.note}" if self.note else ""
+        if self.is_locked_when_named:
+            return f"no lock yet: it is made where the environment is named: `runner plan {self.environment}`{remark}"
         return f"no lock yet: run `runner lock {self.environment}` where its package index answers{remark}"
 
 

@@ -46,8 +46,8 @@ class Examination:
         auto = self.outlooks[0]
         other = next((outlook for outlook in self.outlooks[1:] if outlook.ready), None)
         if auto.ready:
-            first = f"for a first run: `{command} --preset quick`"
-            return f"`{command}` takes {auto.name} and measures {auto.cells} cells; {first}"
+            first = f"; for a first run: `{command} --preset quick`" if auto.has_quick else ""
+            return f"`{command}` takes {auto.name} and measures {auto.cells} cells{first}"
         if other:
             return f"`{command}` takes {auto.name}, with which nothing runs: use `--backend {other.name}`"
         return f"nothing runs here: `{command}` takes {auto.name}"

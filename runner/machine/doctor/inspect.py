@@ -69,6 +69,7 @@ class Outlook:
         pythons: the minor Python versions of the environments, images to pull left out.
         no_room: why ``specs`` do not fit on the disk; None where they do.
         clocks: what a run will do to the clocks of its GPUs.
+        has_quick: the matrix has the preset ``quick``.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Outlook:
     pythons: tuple[str, ...]
     no_room: str | None
     clocks: tuple[Announcement, ...] = ()
+    has_quick: bool = True
 
     @property
     def cells(self) -> int:
@@ -168,6 +170,7 @@ def _outlook(context: Context) -> Outlook:
         pythons=tuple(spec.python for spec in selected if spec.python),
         no_room=no_room,
         clocks=announcements(context.gpus, context.settings.clocks),
+        has_quick="quick" in context.matrix.presets,
     )
 
 

@@ -92,8 +92,9 @@ class Measuring:
         return prepare(matrix, request, self.context.backend, settings, self.context.gpu)
 
     def _lock(self, candidate: ReleaseCandidate, base: ReleaseCandidate) -> None:
-        """Write the lock of a candidate of the index below the search, if it is not there."""
-        if candidate.source == "matrix":
+        """Write the lock of a candidate for which the matrix has none below the search, if it is not there."""
+        variant = candidate.environment.variant(self.context.request.device)
+        if candidate.source == "matrix" and not (variant is not None and variant.is_locked_when_named):
             return
         path = self._lock_of(candidate)
         if not path.exists():

@@ -274,6 +274,11 @@ def test_machine_is_ready_if_one_backend_is(outlooks: tuple[Outlook, ...], ready
     assert examination.text().splitlines()[-1] == examination.verdict
 
 
+def test_the_quick_preset_is_named_where_the_matrix_has_it() -> None:
+    assert examined(outlook("venv")).verdict.endswith("cells; for a first run: `runner run --preset quick`")
+    assert examined(replace(outlook("venv"), has_quick=False)).verdict.endswith(" cells")
+
+
 def test_a_terminal_shows_states_in_colours() -> None:
     examination = examined(outlook(skips=BOTH), outlook("venv"))
     styles = {"ok": "\x1b[1;32mok", "warning": "\x1b[1;33mwarning", "missing": "\x1b[1;31mmissing"}
