@@ -1,5 +1,6 @@
 """What a newcomer starts from: a model file that runs as it is."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -23,13 +24,15 @@ def new(
     traceback: Traceback = False,
 ) -> int:
     """Write a model file that runs as it is; a file that exists is not replaced."""
-    from runner.core.files import write_output
+    from runner.core.files import write_whole
     from runner.matrix.model_file import network_name
 
+    if file.suffix != ".py":
+        raise UsageError(Problem(f"{file} does not end in .py", hint="name it as a Python file, such as my_network.py"))
     network_name(file)
-    if file.exists():
+    if os.path.lexists(file):  # also a link that leads nowhere: somebody else may have made it
         hint = "name another file, or measure this one: runner run RELEASE RELEASE --model FILE"
         raise UsageError(Problem(f"{file} exists already", hint=hint))
-    write_output(file, (packaged_folder() / "examples" / "starters" / f"{framework}.py").read_bytes())
+    write_whole(file, (packaged_folder() / "examples" / "starters" / f"{framework}.py").read_bytes())
     console.note(f"{file}: written; measure it with `runner run {framework}==A {framework}==B --model {file}`")
     return 0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model.cells import environment_of, without_environment
@@ -133,7 +133,7 @@ def release_key(release: str) -> Version | None:
         text = text.removesuffix("*") + str(sys.maxsize)
     try:
         return Version(re.sub(r"_([0-9]+)$", r".post\1", text))
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number of more digits than int() takes
         return None
 
 
