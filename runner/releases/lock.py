@@ -149,9 +149,11 @@ def pins(text: str) -> tuple[tuple[str, str], ...]:
 
 def same(text: str, path: Path) -> bool:
     """Return True where a file holds this lock already, whatever its date."""
-    if not path.is_file():
+    try:
+        content = read_bounded(path, LOCK_BYTES)
+    except OSError:  # there is none, or something that is no lock
         return False
-    return _undated(read_bounded(path, LOCK_BYTES).decode("utf-8", "replace")) == _undated(text)
+    return _undated(content.decode("utf-8", "replace")) == _undated(text)
 
 
 def useful_lines(stderr: str, limit: int = 12) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.backends.lock_file import LOCK_BYTES
 from runner.core.errors import MatrixError, ProvisionError
 from runner.releases import lock
 from runner.releases.lock_requests import LockRequest
@@ -206,6 +207,8 @@ def test_the_date_alone_is_no_change(tmp_path: Path) -> None:
     assert not lock.same(new, path)
     path.write_text(old)
     assert lock.same(new, path)
+    path.write_text(old + "#" * LOCK_BYTES)
+    assert not lock.same(new, path)
 
 
 def test_other_requirements_or_another_hash_are_a_change(tmp_path: Path) -> None:

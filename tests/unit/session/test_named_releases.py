@@ -56,7 +56,7 @@ def test_a_release_joins_the_matrix_and_keeps_its_lock(
     assert second.notes == (f"numpy-1.26.4: like numpy, with the lock {first.locks['numpy-1.26.4']}",)
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00", b"numpy==1.25.0 --hash=sha256:" + b"0" * 64, None])
+@pytest.mark.parametrize("content", [b"", b"\x00", b"#" * (5 << 20), b"numpy==1.25.0 --hash=sha256:" + b"0" * 64, None])
 def test_a_kept_lock_that_is_not_of_the_release_is_made_again(
     content: bytes | None, matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
 ) -> None:
