@@ -63,7 +63,10 @@ def versions(package: str, python: str, nightly: str = "") -> tuple[tuple[str, .
     if done.returncode or match is None:
         if is_outage(done.stderr) and not os.environ.get("PIP_NO_INDEX"):  # of the index that uv gets pip from
             raise _outage(package, done.stderr.strip().splitlines()[-1])
-        last = next((line for line in reversed(done.stderr.splitlines()) if "ERROR" in line), "pip lists none")
+        lines = done.stderr.strip().splitlines()
+        last = next((line for line in reversed(lines) if "ERROR" in line), "pip lists none")
+        if last == "ERROR: Exception:":  # pip takes an answer of another form for one of an index
+            last = f"pip failed: {lines[-1]}"
         return (), printable(without_credentials(last.removeprefix("ERROR: ")), REASON_LENGTH)
     return tuple(islice(filter(_VERSION.fullmatch, match[1].split(", ")), MAX_VERSIONS)), ""
 

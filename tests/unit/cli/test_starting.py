@@ -37,11 +37,10 @@ def test_a_model_file_is_written_that_can_be_read(framework: str, new: New) -> N
 
 def test_what_is_there_is_not_replaced(new: New, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.py").write_text("mine")
-    (tmp_path / "folder.py").mkdir()
     (tmp_path / "link.py").symlink_to("mine.py")
     (tmp_path / "leads-nowhere.py").symlink_to(tmp_path / "elsewhere.py")
     os.mkfifo(tmp_path / "fifo.py")
-    for name in ("mine.py", "folder.py", "link.py", "leads-nowhere.py", "fifo.py"):
+    for name in ("mine.py", "link.py", "leads-nowhere.py", "fifo.py"):
         assert new(name) == 2
         assert f"{name} exists already" in capsys.readouterr().err
     assert (tmp_path / "mine.py").read_text() == "mine"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import NothingSelectedError, Problem, ProvisionError
+from runner.core.files import write_whole
 from runner.matrix import Matrix, parse
 from runner.releases.lock import LockResult
 from runner.releases.lock_requests import LockRequest
@@ -24,7 +25,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[LockRequest]:
         resolved.append(request)
         if request.index:
             raise ProvisionError("lock", Problem("no answer"), passing=True)
-        request.out.write_text(f"{request.requirements[0]} --hash=sha256:{'0' * 64}\n")
+        write_whole(request.out, f"{request.requirements[0]} --hash=sha256:{'0' * 64}\n")
         return LockResult(path=request.out, changed=True, packages=())
 
     monkeypatch.setattr(named_releases, "lock_release", lock)
