@@ -117,7 +117,7 @@ def run_typed(value: Mapping[str, Any]) -> None:
     before = Path.cwd()
     os.chdir(_workplace())
     try:
-        options = Options(matrix=ROOT / "matrix.yaml", **{name: typed for name, typed in value.items() if typed})
+        options = Options(matrix=_workplace() / "matrix.yaml", **{name: typed for name, typed in value.items() if typed})
         typed_threads(options)
         matrix, _ = with_models(_matrix(), options)
         with patch.object(lock, "_output_of", _resolved), patch.object(upload_dates, "_files", lambda *_: []):

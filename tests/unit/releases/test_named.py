@@ -87,7 +87,7 @@ def test_a_release_is_a_package_with_its_version(text: str, named: NamedRelease)
         "torch==2.9.1,numpy==1.26.4,",
         "torch==" + "9" * 5000,
         "torch==2.9.1\n",
-        "torch==２.9.1",
+        "torch==\uff12.9.1",
         "torch==2.9.1;touch x",
         "torch==2.9.1,../x==1",
     ],
