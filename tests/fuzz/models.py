@@ -117,7 +117,8 @@ def run_typed(value: Mapping[str, Any]) -> None:
     before = Path.cwd()
     os.chdir(_workplace())
     try:
-        options = Options(matrix=_workplace() / "matrix.yaml", **{name: typed for name, typed in value.items() if typed})
+        typed = {name: words for name, words in value.items() if words}
+        options = Options(matrix=_workplace() / "matrix.yaml", **typed)
         typed_threads(options)
         matrix, _ = with_models(_matrix(), options)
         with patch.object(lock, "_output_of", _resolved), patch.object(upload_dates, "_files", lambda *_: []):

@@ -56,10 +56,10 @@ def test_a_file_above_that_another_user_chose_does_not_count(
     status = Path.stat
 
     def stat(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
-        found = status(path, follow_symlinks=follow_symlinks)
+        result = status(path, follow_symlinks=follow_symlinks)
         is_it = path == owners[owned] or (owned == "target" and path == link and follow_symlinks)
         is_it = is_it and not (owned == "link" and follow_symlinks)
-        return os.stat_result((*found[:4], found.st_uid + 4711, *found[5:])) if is_it else found
+        return os.stat_result((*result[:4], result.st_uid + 4711, *result[5:])) if is_it else result
 
     monkeypatch.setattr(Path, "stat", stat)
     assert find_matrix(DEFAULT_MATRIX) == ROOT / "matrix.yaml"

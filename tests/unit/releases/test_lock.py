@@ -179,15 +179,15 @@ def test_a_lock_that_cannot_be_written_is_a_mistake_of_the_matrix_with_its_place
 
 def test_uv_is_asked_by_the_client_of_indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It gives uv no folder with settings, and limits its time and memory."""
-    asked = []
+    texts = []
 
     def run(_command: object, text: str, _seconds: float) -> subprocess.CompletedProcess[str]:
-        asked.append(text)
+        texts.append(text)
         return subprocess.CompletedProcess([], 0, f"numpy==1.19.5 --hash=sha256:{'0' * 64}\n", "")
 
     monkeypatch.setattr("runner.releases.lock.run_client", run)
     lock.lock(request(tmp_path / "lock.txt"), DAY)
-    assert asked == ["torch==1.0.0\nnumpy\n"]
+    assert texts == ["torch==1.0.0\nnumpy\n"]
 
 
 def test_pins_are_names_and_versions() -> None:
