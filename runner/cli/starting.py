@@ -25,14 +25,16 @@ def new(
     traceback: Traceback = False,
 ) -> int:
     """Write a model file that runs as it is; a file that exists is not replaced."""
-    from runner.core.files import write_output
+    from runner.core.files import write_whole
     from runner.matrix.model_file import network_name
 
+    if file.suffix != ".py":
+        raise UsageError(Problem(f"{file} does not end in .py", hint="name it as a Python file, such as my_network.py"))
     network_name(file)
-    if file.exists():
+    if os.path.lexists(file):  # also a link that leads nowhere: somebody else may have made it
         hint = "name another file, or measure this one: runner run RELEASE RELEASE --model FILE"
         raise UsageError(Problem(f"{file} exists already", hint=hint))
-    write_output(file, (packaged_folder() / "examples" / "starters" / f"{framework}.py").read_bytes())
+    write_whole(file, (packaged_folder() / "examples" / "starters" / f"{framework}.py").read_bytes())
     console.note(f"{file}: written; `runner init --model {shlex.quote(str(file))}` names two releases to measure it in")
     return 0
 
@@ -42,7 +44,7 @@ def init(
     releases: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RELEASE]...",
+            metavar="RELEASES",
             help="such as torch==2.9.1, or an id of the program's matrix; by default the two newest for the network",
         ),
     ] = None,

@@ -161,6 +161,7 @@ FILE_HINTS = {
     errno.EACCES: "use a folder of yours, or ask its owner",
     errno.EPERM: "use a folder of yours, or ask its owner",
     errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EEXIST: "something else has this name: move it away, or choose another path",
     errno.ENOTDIR: "a part of this path is a file: choose another path",
     errno.EISDIR: "this is a folder: name a file",
     errno.ELOOP: "its links lead in a circle",

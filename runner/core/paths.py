@@ -38,17 +38,29 @@ def find_matrix(named: Path) -> Path:
             and without one for that of the program. Of the folders above, a file of another user does not count: he
             could have made the repository.
     """
-    if named != DEFAULT_MATRIX or named.exists():
+    if named != DEFAULT_MATRIX or os.path.lexists(named):  # also where it is a link that leads nowhere
         return named
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder was removed
+        return packaged_folder() / DEFAULT_MATRIX
     folders = (here, *here.parents)
-    root = next((index for index, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    root = next((index for index, folder in enumerate(folders) if os.path.lexists(folder / ".git")), 0)
     above = (folder / DEFAULT_MATRIX for folder in folders[1 : root + 1])
     return next(filter(_is_ours, above), packaged_folder() / DEFAULT_MATRIX)
 
 
 def _is_ours(path: Path) -> bool:
-    return path.is_file() and path.stat().st_uid in {os.geteuid(), *TRUSTED}
+    """Return whether a path is a regular file, and it, its folder and a link at its place are of this user or root.
+
+    Dockerfiles and locks lie beside the link, or in the folder: whoever has these decides what is built.
+    """
+    try:
+        target, link, folder = path.stat(), path.lstat(), path.parent.stat()
+    except OSError:
+        return False
+    ours = {os.geteuid(), *TRUSTED}
+    return stat.S_ISREG(target.st_mode) and {target.st_uid, link.st_uid, folder.st_uid} <= ours
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:

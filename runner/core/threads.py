@@ -55,6 +55,22 @@ def call_with_timeout(call: Callable[[], T], seconds: float = ANSWER_SECONDS) ->
     Raises:
         GpuError: the call did not return in time; its thread keeps waiting.
     """
+    try:
+        return within(call, seconds, "driver")
+    except NoAnswerError:
+        raise unanswered(seconds) from None
+
+
+class NoAnswerError(TimeoutError):
+    """A call of ``within`` did not return in time."""
+
+
+def within(call: Callable[[], T], seconds: float, name: str) -> T:
+    """Return what a call returns; it runs in a thread of a name.
+
+    Raises:
+        NoAnswerError: the call did not return in time; its thread keeps waiting.
+    """
     results: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 
     def run() -> None:
@@ -63,12 +79,13 @@ def call_with_timeout(call: Callable[[], T], seconds: float = ANSWER_SECONDS) ->
         except BaseException as error:  # noqa: BLE001  raised again in the thread of the caller
             results.put((None, error))
 
-    threading.Thread(target=run, name="driver", daemon=True).start()
+    threading.Thread(target=run, name=name, daemon=True).start()
     value: Any
     try:
         value, error = results.get(timeout=seconds)
     except queue.Empty:
-        raise unanswered(seconds) from None
+        message = f"no answer within {seconds:g} s"
+        raise NoAnswerError(message) from None
     if error is not None:
         raise error
     return value  # type: ignore[no-any-return]

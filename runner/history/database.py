@@ -14,7 +14,7 @@ from sqlalchemy.orm import aliased
 from runner.core.errors import HistoryError, Problem
 from runner.core.model.cells import environment_of
 from runner.history import rows, writes
-from runner.history.engine import engine_of, reading, writing
+from runner.history.engine import RefusedValueError, engine_of, reading, writing
 from runner.history.entries import Acceptance, ChangeEntry, RunEntry, RunRow, SeriesPoint
 from runner.history.location import url_name
 from runner.history.retention import Policy, Pruned, removable
@@ -83,11 +83,15 @@ class History:
         the one that is there, unless it has fewer rounds or changes: a resumed run that has more replaces the former.
 
         Raises:
-            HistoryError: the history cannot be written; or the entry has a cell twice, or a time that is no number.
+            EntryError: the entry has a cell twice, a time that is no number, or a value that the database cannot hold.
+            HistoryError: the history cannot be written.
         """
         checked = writes.checked(entry)
-        with self._writing() as connection:
-            return writes.add_run(connection, checked)
+        try:
+            with self._writing() as connection:
+                return writes.add_run(connection, checked)
+        except RefusedValueError as error:
+            raise writes.refused(checked, error.problems[0].message) from error
 
     def series(self, cell: str, *, device: str = "", backend: str = "") -> tuple[SeriesPoint, ...]:
         """Return the points of a cell, oldest first.

@@ -20,8 +20,17 @@ from runner.history.sqlite_file import WAIT_SECONDS, WRITES, hint_of, refuse_cha
 
 CONNECT_SECONDS = 10
 """How long a server may take to answer."""
+OF_VALUES = ("22", "54")
+"""Classes of SQLSTATE: data exception, and program limit exceeded.
+
+https://www.postgresql.org/docs/current/errcodes-appendix.html
+"""
 LOCK_KEY = 0x6D617472_69780020
 """The key of PostgreSQL's advisory lock; any number that no other program of that database uses."""
+
+
+class RefusedValueError(HistoryError):
+    """The database cannot hold a value, such as an id that is too long for an index of PostgreSQL."""
 
 
 def engine_of(url: str, *, only_reads: bool = False) -> Engine:
@@ -82,11 +91,13 @@ def _errors(url: str, action: str) -> Iterator[None]:
         yield
     except (SQLAlchemyError, UnicodeError, OverflowError) as error:
         problem = _problem(error, url, action)
+        state = str(getattr(getattr(error, "orig", None), "sqlstate", "") or "")
+        kind = RefusedValueError if state.startswith(OF_VALUES) else HistoryError
     except OSError as error:
-        problem = file_problem(error, url_name(url), action)
+        problem, kind = file_problem(error, url_name(url), action), HistoryError
     else:
         return
-    raise HistoryError(problem) from None  # the cause may show the connection's password
+    raise kind(problem) from None  # the cause may show the connection's password
 
 
 def _problem(error: Exception, url: str, action: str) -> Problem:

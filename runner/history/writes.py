@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, delete, insert, select
 
 from runner.core.bounds import MAX_SHOWN, mistake, time_with_offset
 from runner.core.errors import HistoryError, Problem
-from runner.core.text import printable
+from runner.core.text import REASON_LENGTH, printable
 from runner.history.entries import Acceptance, BoardEntry, CellEntry, RunEntry, series_device
 from runner.history.schema import BoardTable, BuildTable, CellTable, ChangeTable, LevelTable, MeasurementTable, RunTable
 
@@ -35,13 +35,18 @@ def checked(entry: RunEntry) -> RunEntry:
     """
     names = [cell.cell for cell in entry.cells]
     if len(set(names)) < len(names):
-        raise EntryError(Problem(f"run {_shown(entry)} was not added to the history: it has a cell twice"))
+        raise refused(entry, "it has a cell twice")
     try:
         entry = ENTRY.validate_python(entry)
     except ValidationError as error:
-        reason = _reason(entry, error.errors(include_url=False)[0])
-        raise EntryError(Problem(f"run {_shown(entry)} was not added to the history: {reason}")) from error
+        raise refused(entry, _reason(entry, error.errors(include_url=False)[0])) from error
     return replace(entry, at=in_utc(entry.at))
+
+
+def refused(entry: RunEntry, reason: str) -> EntryError:
+    """Return the error of an entry that does not enter."""
+    name = printable(str(entry.run), MAX_SHOWN)
+    return EntryError(Problem(f"run {name} was not added to the history: {printable(reason, REASON_LENGTH)}"))
 
 
 def _reason(entry: RunEntry, error: ErrorDetails) -> str:
@@ -50,10 +55,6 @@ def _reason(entry: RunEntry, error: ErrorDetails) -> str:
         case ("cells", int(number), *rest) if rest:
             return f"{printable(str(entry.cells[number].cell))}: {mistake(error, '.'.join(map(str, rest)))}"
     return mistake(error)
-
-
-def _shown(entry: RunEntry) -> str:
-    return printable(str(entry.run), MAX_SHOWN)
 
 
 def in_utc(at: str) -> str:

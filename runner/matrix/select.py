@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model.cells import environment_of, without_environment
@@ -16,6 +16,8 @@ from runner.matrix.fields import FRAMEWORK_ALIASES, FRAMEWORKS
 from runner.matrix.models import Matrix
 
 _CELL_PARTS = 6
+LONGEST_SHOWN = 200
+"""Characters of a selector in a message; a cell has at most about as many."""
 _RANGE = re.compile(r"([A-Za-z][A-Za-z0-9]*)\s*([<>=!~].*)")
 _BOUND = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*([0-9][0-9A-Za-z._+*-]*)\s*")
 _OPERATORS: Mapping[str, Callable[[Version, Version], bool]] = {
@@ -133,7 +135,7 @@ def release_key(release: str) -> Version | None:
         text = text.removesuffix("*") + str(sys.maxsize)
     try:
         return Version(re.sub(r"_([0-9]+)$", r".post\1", text))
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number of more digits than int() takes
         return None
 
 
@@ -159,7 +161,7 @@ def environments_named(matrix: Matrix, selector: str) -> set[str]:
         glob = selector.partition("/")[0]
         named = {name for name in matrix.environments if fnmatchcase(name, glob)}
     if not named:
-        raise NothingSelectedError(Problem(f"{selector!r} names no environment", hint=_hint(matrix, selector)))
+        raise NothingSelectedError(Problem(f"{_shown(selector)} names no environment", hint=_hint(matrix, selector)))
     return named
 
 
@@ -191,13 +193,17 @@ def _bound_test(selector: str, text: str) -> Callable[[Version], bool]:
     match = _BOUND.fullmatch(text)
     limit = release_key(match[2]) if match else None
     if match is None or limit is None:
-        message = f"cannot read {text.strip()!r} in the range {selector!r}"
+        message = f"cannot read {_shown(text.strip())} in the range {_shown(selector)}"
         raise UsageError(Problem(message, hint="write a range such as 'torch>=1.0,<2'"))
     if match[2].endswith(".*") and match[1] in ("==", "!="):
         series = limit.release[:-1]
         return lambda key: (_padded(key.release, len(series)) == series) == (match[1] == "==")
     compare = _OPERATORS[match[1]]
     return lambda key: compare(key, limit)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…")
 
 
 def _padded(numbers: tuple[int, ...], length: int) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 
 from uv import find_uv_bin
@@ -17,8 +18,11 @@ from uv import find_uv_bin
 from runner.core.errors import Problem, ProvisionError
 from runner.core.outages import is_outage, not_fetched
 from runner.core.text import REASON_LENGTH, printable, without_credentials
+from runner.releases.index_client import had_no_memory, run_client
 
 SECONDS = 120.0
+MAX_VERSIONS = 10_000
+"""The newest ones that are looked at. Nightly builds of TensorFlow have some thousand."""
 _LISTED = re.compile(r"^Available versions: (.*)$", re.MULTILINE)
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,99}")
 ANY_PATCH = 99
@@ -51,31 +55,27 @@ def versions(package: str, python: str, nightly: str = "") -> tuple[tuple[str, .
         raise _outage(package, printable(str(error), REASON_LENGTH)) from error
     except OSError as error:
         return (), printable(str(error), REASON_LENGTH)
+    if had_no_memory(done):
+        raise _outage(package, "the index answers with too much, or pip was ended")
     if is_outage(silent_indexes):
         raise _outage(package, silent_indexes.strip().splitlines()[-1])
     match = _LISTED.search(done.stdout)
     if done.returncode or match is None:
         if is_outage(done.stderr) and not os.environ.get("PIP_NO_INDEX"):  # of the index that uv gets pip from
             raise _outage(package, done.stderr.strip().splitlines()[-1])
-        last = next((line for line in reversed(done.stderr.splitlines()) if "ERROR" in line), "pip lists none")
+        lines = done.stderr.strip().splitlines()
+        last = next((line for line in reversed(lines) if "ERROR" in line), "pip lists none")
+        if last == "ERROR: Exception:":  # pip takes an answer of another form for one of an index
+            last = f"pip failed: {lines[-1]}"
         return (), printable(without_credentials(last.removeprefix("ERROR: ")), REASON_LENGTH)
-    return tuple(word for word in match[1].split(", ") if _VERSION.fullmatch(word)), ""
+    return tuple(islice(filter(_VERSION.fullmatch, match[1].split(", ")), MAX_VERSIONS)), ""
 
 
 def _listing(arguments: Sequence[str]) -> tuple["subprocess.CompletedProcess[str]", str]:
     """Run pip; return how it ended, and which indexes gave nothing, which only its log says."""
     with tempfile.TemporaryDirectory(prefix="matrix-runner-index-") as folder:
         log = Path(folder, "pip.log")
-        done = subprocess.run(
-            [*_pip(), "--log", str(log), *arguments],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=SECONDS,
-            check=False,
-            cwd=os.sep,
-        )
+        done = run_client([*_pip(), "--log", str(log), *arguments], "", SECONDS)
         return done, not_fetched(log)
 
 

@@ -16,6 +16,7 @@ from runner.core.errors import MatrixError, Problem, ProvisionError
 from runner.core.files import read_bounded, write_whole
 from runner.core.outages import is_outage
 from runner.releases.candidates import COMPANIONS, without_pin
+from runner.releases.index_client import had_no_memory, run_client
 from runner.releases.lock_requests import OWN_HEADER, LockRequest, kept_versions, lock_requests, target_problem
 
 ALWAYS = "2100-01-01"
@@ -148,9 +149,11 @@ def pins(text: str) -> tuple[tuple[str, str], ...]:
 
 def same(text: str, path: Path) -> bool:
     """Return True where a file holds this lock already, whatever its date."""
-    if not path.is_file():
+    try:
+        content = read_bounded(path, LOCK_BYTES)
+    except OSError:  # there is none, or something that is no lock
         return False
-    return _undated(read_bounded(path, LOCK_BYTES).decode("utf-8", "replace")) == _undated(text)
+    return _undated(content.decode("utf-8", "replace")) == _undated(text)
 
 
 def useful_lines(stderr: str, limit: int = 12) -> str:
@@ -190,23 +193,13 @@ def _resolve(request: LockRequest) -> str:
 def _output_of(command: Sequence[str], request: LockRequest) -> str:
     """Return what uv printed; raises ProvisionError where it fails."""
     try:
-        done = subprocess.run(
-            command,
-            input="\n".join(request.requirements) + "\n",
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=_UV_SECONDS,
-            check=False,
-            cwd=os.sep,  # a uv.toml beside somebody's matrix could name other indexes
-        )
+        done = run_client(command, "\n".join(request.requirements) + "\n", _UV_SECONDS)
     except subprocess.TimeoutExpired as error:
         raise _error(request, f"uv gave no answer within {_UV_SECONDS:.0f} s", passing=True) from error
     if done.returncode != 0:
-        was_killed = done.returncode < 0
         hint = "give a folder of wheels with --find-links where the index cannot be reached" if request.index else None
         message = f"uv ended with {done.returncode}:\n{useful_lines(done.stderr)}"
-        raise _error(request, message, hint, passing=was_killed or is_outage(done.stderr))
+        raise _error(request, message, hint, passing=had_no_memory(done) or is_outage(done.stderr))
     return done.stdout
 
 

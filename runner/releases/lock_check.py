@@ -130,6 +130,20 @@ def requirements_of(lock: LockFile) -> tuple[str, ...]:
     return tuple(match[1].split(", ")) if match else ()
 
 
+def is_of_release(path: Path, request: LockRequest) -> bool:
+    """Return whether a file is a lock that has the release of a request, which is its first requirement.
+
+    A lock that was cut off or replaced is none. What else was asked for may have been left out, see ``lock_release``.
+    """
+    required = Requirement(request.requirements[0])
+    try:
+        packages = read_lock(path)[1].packages
+    except ProvisionError:
+        return False
+    name = canonicalize_name(required.name)
+    return any(each.key == name and required.specifier.contains(each.version, prereleases=True) for each in packages)
+
+
 def _mismatches_of_header(lock: LockFile, request: LockRequest) -> Iterator[str]:
     """Yield where what a lock was made from differs from what its environment requires now."""
     match = _HEADER.fullmatch(lock.header[0]) if lock.header else None

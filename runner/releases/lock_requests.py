@@ -140,5 +140,8 @@ def target_problem(matrix: Path, request: LockRequest) -> Problem | None:
 
 def _is_lock(path: Path) -> bool:
     """Return True if a file is empty, or one that this program wrote."""
-    content = read_bounded(path, LOCK_BYTES)
+    try:
+        content = read_bounded(path, LOCK_BYTES)
+    except OSError:
+        return False
     return not content or content.startswith(OWN_HEADER.encode())

@@ -9,19 +9,30 @@ NamedRelease(framework='torch', version='2.9.1', packages=('transformers==4.57.0
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from types import MappingProxyType
 
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
+from runner.core.bounds import MAX_SHOWN
+from runner.core.errors import Problem, UsageError
+from runner.core.model import Device
+from runner.core.text import printable
 from runner.matrix import FRAMEWORK_ALIASES, Matrix
+from runner.matrix.fields import LONGEST_ID
 from runner.matrix.select import release_key
 from runner.releases.candidates import PACKAGES
 
-_VERSION = r"[0-9][0-9A-Za-z.!+_]{0,60}"
-_PACKAGE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}"
+_VERSION = r"[0-9][0-9A-Za-z.+_]{0,60}"
+_PACKAGE = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,60}[A-Za-z0-9])?"
 NAMED = re.compile(
-    rf"(?P<name>{_PACKAGE})==(?P<version>{_VERSION})(?P<packages>(,{_PACKAGE}=={_VERSION})*)(@py(?P<python>[23]\.[0-9]+))?"
+    rf"(?P<name>{_PACKAGE})==(?P<version>{_VERSION})(?P<packages>(,{_PACKAGE}=={_VERSION})*)"
+    r"(@py(?P<python>[23]\.[0-9]{1,2}))?"
 )
+_DIGITS = 12
+_SHORT = re.compile(r"^([0-9]+)(\.[0-9]+)?(?![0-9.])")
+"""A version of one or two numbers: torch==2.1 is 2.1.0, and the torch-2.1 of a matrix another release."""
 FRAMEWORK_OF = {package: framework for framework, packages in PACKAGES.items() for package in packages}
 """Package -> the framework that it holds."""
 
@@ -44,10 +55,21 @@ class NamedRelease:
 
     @property
     def id(self) -> str:
-        """The id of its environment, the same on every day and machine: ``torch-2.9.1-transformers-4.57.0-py3.10``."""
-        parts = [self.framework, self.version, *(text.replace("==", "-") for text in self.packages)]
+        """The id of its environment, the same on every day and machine: ``torch-2.9.1-transformers-4.57.0-py3.10``.
+
+        One that would be too long ends in digits that stand for the rest.
+        """
+        version = _SHORT.sub(lambda match: f"{match[1]}{match[2] or '.0'}.0", self.version)
+        parts = [self.framework, version]
+        for text in self.packages:
+            name, _, its_version = text.partition("==")
+            parts += [canonicalize_name(name), its_version]
         parts += [f"py{self.python}"] if self.python else []
-        return re.sub(r"[^a-z0-9.]+", "-", "-".join(parts).lower()).strip("-.")
+        words = re.sub(r"[^a-z0-9.]+", "-", "-".join(parts).lower()).strip("-.")
+        if len(words) <= LONGEST_ID:
+            return words
+        digest = sha256(words.encode()).hexdigest()[:_DIGITS]
+        return f"{words[: LONGEST_ID - _DIGITS - 1].rstrip('-.')}-{digest}"
 
     @property
     def text(self) -> str:
@@ -60,16 +82,53 @@ def parse_named(text: str) -> NamedRelease | None:
 
     ``tf`` and other aliases of frameworks count, and every package that holds a framework. A range, such as
     ``torch==2.*``, names environments of the matrix.
+
+    Raises:
+        UsageError: it names a package twice.
     """
     match = NAMED.fullmatch(text)
-    if match is None or release_key(match["version"]) is None:
+    if match is None:
         return None
     name = canonicalize_name(match["name"])
     framework = FRAMEWORK_OF.get(name) or FRAMEWORK_ALIASES.get(name)
     if framework is None:
         return None
     packages = tuple(match["packages"].strip(",").split(",")) if match["packages"] else ()
-    return NamedRelease(framework, match["version"], packages, match["python"] or "")
+    if not all(map(_is_version, (match["version"], *(each.partition("==")[2] for each in packages)))):
+        return None
+    named = NamedRelease(framework, match["version"], packages, match["python"] or "")
+    _refuse(named, text)
+    return named
+
+
+def _is_version(text: str) -> bool:
+    """Return whether a requirement can have a version."""
+    try:
+        Version(text)
+    except ValueError:  # InvalidVersion, or a number of more digits than int() takes
+        return False
+    return True
+
+
+def _refuse(named: NamedRelease, text: str) -> None:
+    """Raise UsageError where a named release has two versions of a package."""
+    names = [canonicalize_name(each.partition("==")[0]) for each in named.packages]
+    held = [named.framework, *(FRAMEWORK_OF.get(name, name) for name in names)]
+    if twice := next((name for name in held if held.count(name) > 1), None):
+        raise UsageError(Problem(f"{printable(text, MAX_SHOWN)!r} names {twice} twice", hint="name one version of it"))
+
+
+def refuse_taken(matrix: Matrix, named: NamedRelease, device: Device) -> None:
+    """Raise UsageError where the matrix has another environment under the id of a named release.
+
+    One that is the same release, and has no build for a device, is not another: what is named is its build.
+    """
+    environment = matrix.environments.get(named.id)
+    if environment is None or (declared_id(matrix, named) == named.id and environment.variant(device) is None):
+        return
+    message = f"{named.id} is an environment of the matrix with {environment.framework} {environment.release}"
+    hint = f"give it another name there, or name it: {named.id} is measured as it is"
+    raise UsageError(Problem(f"{message}, and not {named.text} alone", hint=hint))
 
 
 def declared_id(matrix: Matrix, named: NamedRelease) -> str | None:
@@ -96,7 +155,7 @@ def split_selector(selector: str) -> tuple[str, str, str]:
     ('!', 'torch==2.9.1', '@env:A=1/nn-lstm/*')
     """
     mark, rest = ("!", selector[1:]) if selector.startswith("!") else ("", selector)
-    match = re.match(r"[^/@]*(@py[23]\.[0-9]+(?=[/@]|$))?", rest)
+    match = re.match(r"[^/@]*(@py[23]\.[0-9]{1,2}(?=[/@]|$))?", rest)
     assert match is not None
     return mark, match[0], rest[match.end() :]
 

@@ -12,16 +12,23 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date, datetime, timedelta
+from functools import partial
 
 import msgspec
 import requests
-from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+import urllib3
+from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
+
+from runner.core.threads import within
 
 JSON = "application/vnd.pypi.simple.v1+json"
 INDEX = "https://pypi.org/simple"
 INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 SECONDS = 10.0
+"""How long a connection may be silent."""
+ALL_SECONDS = 60.0
+"""How long the whole answer may take."""
 MAX_BYTES = 64 << 20
 """The largest answer that is read; that of torch has 2 MB."""
 SETTLED = timedelta(weeks=6)
@@ -40,8 +47,7 @@ def as_of(package: str, version: str, today: date, environ: Mapping[str, str] = 
         environ: names the index.
     """
     uploaded = min(_uploads(package, Version(version), environ), default=None)
-    day = None if uploaded is None else uploaded + SETTLED
-    return None if day is None or day >= today else day
+    return None if uploaded is None or uploaded >= today - SETTLED else uploaded + SETTLED
 
 
 class IndexFile(msgspec.Struct):
@@ -60,19 +66,25 @@ class _Files(msgspec.Struct):
 def _uploads(package: str, version: Version, environ: Mapping[str, str]) -> Iterator[date]:
     """Yield when each wheel of a release was uploaded."""
     for file in files_of(package, environ):
-        with suppress(InvalidWheelFilename):
+        with suppress(ValueError):  # it is no wheel, or has a number of more digits than int() takes
             _, of_file, *_ = parse_wheel_filename(file.filename)
             if file.upload_time is not None and of_file.public == version.public:
                 yield file.upload_time.date()
 
 
 def files_of(package: str, environ: Mapping[str, str]) -> list[IndexFile]:
-    """Return the files of a package on the index; nothing where it does not answer, or in another form."""
+    """Return the files of a package on the index; nothing where it does not answer in time, or in another form."""
     index = next(filter(None, map(environ.get, INDEX_VARIABLES)), INDEX)
     address = f"{index.rstrip('/')}/{canonicalize_name(package)}/"
     try:
-        with requests.get(address, headers={"Accept": JSON}, timeout=SECONDS, stream=True) as answer:
-            answer.raise_for_status()
-            return msgspec.json.decode(answer.raw.read(MAX_BYTES, decode_content=True), type=_Files).files
-    except (requests.RequestException, OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        return msgspec.json.decode(within(partial(_content, address), ALL_SECONDS, "index"), type=_Files).files
+    except (OSError, ValueError, urllib3.exceptions.HTTPError, msgspec.MsgspecError, RecursionError):
         return []
+
+
+def _content(address: str) -> bytes:
+    """Return what an address answers; errors of requests are OSErrors, those of a body that breaks off urllib3's."""
+    with requests.get(address, headers={"Accept": JSON}, timeout=SECONDS, stream=True) as answer:
+        answer.raise_for_status()
+        content: bytes = answer.raw.read(MAX_BYTES, decode_content=True)
+        return content

@@ -16,8 +16,9 @@ from runner.releases import index
 from runner.releases.candidates import ReleaseCandidate, lock_request_of
 from runner.releases.index import Lister
 from runner.releases.lock import lock_release
+from runner.releases.lock_check import is_of_release
 from runner.releases.lock_requests import LockRequest
-from runner.releases.named import parse_named, split_selector
+from runner.releases.named import parse_named, refuse_taken, split_selector
 from runner.releases.named_environments import ReleaseFinder
 from runner.releases.upload_dates import as_of
 from runner.session.options import Options
@@ -59,6 +60,7 @@ def with_named_releases(
 
     Raises:
         NothingSelectedError: there is no such release.
+        UsageError: the matrix has another environment of that name.
         ProvisionError: the index does not answer, or the release cannot be resolved.
     """
     finder = ReleaseFinder(matrix=matrix, folder=options.matrix_file.parent, device=device, versions=versions)
@@ -71,7 +73,8 @@ def with_named_releases(
             words.append(selector)
             continue
         candidate = next(filter(locks.has, finder.possible(named)), None) or finder.find(named)
-        if candidate.source == "index" and candidate.name not in environments:
+        if candidate.source == "index" and candidate.name not in kept:
+            refuse_taken(matrix, named, device)
             notes += locks.add(candidate)
             environments[candidate.name], kept[candidate.name] = candidate.environment, locks.path(candidate)
         words.append(f"{mark}{candidate.name}{rest}")
@@ -101,7 +104,7 @@ class KeptLocks:
 
     def has(self, candidate: ReleaseCandidate) -> bool:
         """Return whether a candidate needs no lock to be made: it is of the matrix, or its lock is kept."""
-        return candidate.source == "matrix" or self.path(candidate).is_file()
+        return candidate.source == "matrix" or is_of_release(self.path(candidate), self._request(candidate))
 
     def add(self, candidate: ReleaseCandidate) -> list[str]:
         """Make the lock of a release, unless it is kept, and return what there is to say about it.
@@ -110,9 +113,9 @@ class KeptLocks:
             ProvisionError: the index does not answer, or the release cannot be resolved.
         """
         path = self.path(candidate)
-        if path.is_file():
-            return [f"{candidate.name}: like {candidate.template}, with the lock {path}"]
         request = self._request(candidate)
+        if is_of_release(path, request):
+            return [f"{candidate.name}: like {candidate.template}, with the lock {path}"]
         package, _, version = request.requirements[0].partition("==")
         day = None if request.index else as_of(Requirement(package).name, version, datetime.now(UTC).date())
         self.folder.mkdir(parents=True, exist_ok=True)

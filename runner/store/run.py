@@ -92,7 +92,7 @@ class Run:
             complete: called with the run when all is written, and its path; only then it gets that name.
         """
         path = reports / "runs" / (new_id(now) if isinstance(now, datetime) else now)
-        refuse_foreign_links(path.parent)
+        refuse_foreign_links(path.parent, reports, reports.parent)
         unfinished = hidden(path)
         run = cls(unfinished)
         try:
@@ -135,7 +135,13 @@ class Run:
         return self.path.parent.parent
 
     def hold(self) -> AbstractContextManager[None]:
-        """Lock this run against other runners for the length of a block; UsageError if one is running it."""
+        """Lock this run against other runners for the length of a block, in which it may be written.
+
+        Raises:
+            UsageError: a runner is running it, or another user has put a link into it.
+        """
+        with suppress(OSError):  # whoever reads it says why that is not possible
+            refuse_foreign_links(self.path, *self.path.iterdir())
         return hold(self.path / LOCK, f"run {self.id}")
 
     def is_held(self) -> bool:

@@ -14,6 +14,7 @@ from runner.history.location import sqlite_path
 from runner.report.formatting import counted
 from runner.report.page_templates import is_harmless, page_of_site
 from runner.report.run_summary import NAME, RunSummary, read_summary
+from runner.report.site import FOLDER as TRENDS
 from runner.report.site import site
 from runner.report.trends import Trend, changes_together, instant, trends_of
 from runner.session.remember import history_url
@@ -64,7 +65,8 @@ def write_site(
     if not stored and path and not path.exists():
         raise UsageError(Problem(f"{reports} holds no run with results", hint="start one with `runner run`"))
     summaries = []
-    sweep(folder)  # a killed process may have left an unfinished file in a folder that is published
+    for published in (folder, folder / TRENDS):
+        sweep(published)  # a killed process may have left an unfinished file in a folder that is published
     for run in stored:
         sweep(folder / "runs" / run.id)
         try:

@@ -62,11 +62,15 @@ SELECTORS = Words(
     (
         *("torch-2.x", "torch-*", "torch>=1.0,<2", "framework:tf", "!torch-1.0", "*/nn-lstm/*", "torch-2.x@env:A=1"),
         *("torch-2.x@env:A=1@env:B=", "torch-2.x@env:A=1/nn-lstm/rnn-step/*/forward/fp32", "torch-1.0@env:A=1"),
+        *("torch==2.9.1", "numpy==1.26.4@py3.11", "tf==2.18.0@env:A=1", "torch==1.0", "!jax==0.8.1"),
+        *("torch==2.9.1,numpy==1.26.4/nn-lstm/*", "torch==2.9.1+cu126,a_b.c==1.0rc1@py3.11@env:A=1"),
     ),
     (
         *("torch-2.x@env:A=1@env:A=2", "torch-*@env:A=1", "torch-2.x@env:", "torch-2.x@env:=1", "torch-2.x@threads:2"),
         *("torch-2.x@env:LD_PRELOAD=/x", "@env:A=1", "torch-2.x@", "torch-2.x@plain", "**", "[", "a/b", "torch==2.9"),
         *("torch==2.9@env:A=1", "torch>", "!", "!*"),
+        *("torch==" + "9" * 5000, "torch==2.9.1,Torch==2.8", "torch==2.9.1,a-==1", "torch==1!2", "torch==9.9"),
+        *("torch==2.9.1@py3.99", "torch==2.9.1," + "x" * 60 + "==1", "torch==" + "1." * 29 + "1", "torch==1.0,a==1..2"),
     ),
 )
 VARIABLES = Words(

@@ -74,7 +74,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("number", [0, 3, 7])
+@pytest.mark.parametrize("number", [0, 3, 7, 9])
 def test_a_killed_site_leaves_nothing_half_and_the_next_one_is_whole(folder: Path, number: int) -> None:
     words = ["report", "--site", "published"]
     assert killed_at(folder, words, number, "runner.core", "files", "_sync")

@@ -27,7 +27,7 @@ from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.question import LABELS, Ends, requested, with_other_settings
 from runner.search.bisect.rebuilt import rebuilt, rebuilt_name
 from runner.search.bisect.result import Bisection, entry, step_line
-from runner.search.bisect.state import SearchState, SearchStep, new_state, unfinished
+from runner.search.bisect.state import SearchState, SearchStep, new_state, states, unfinished
 from runner.search.bisect.walk import SearchResult, Walk
 from runner.session.context import Context
 from runner.session.options import Options
@@ -82,11 +82,12 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
 
 @contextmanager
 def _says_what_continues(state: SearchState, progress: Progress) -> Iterator[None]:
-    """Note what an interrupted search has stored, and that the same command continues it."""
+    """Note what an interrupted search has on disk, and that the same command continues it."""
     try:
         yield
     except KeyboardInterrupt:
-        progress.note(f"the same command continues bisect {state.id}: {counted(len(state.steps), 'step')} stored")
+        steps = next((len(each.steps) for each in states(state.path.parents[1]) if each.id == state.id), 0)
+        progress.note(f"the same command continues bisect {state.id}: {counted(steps, 'step')} stored")
         raise
 
 

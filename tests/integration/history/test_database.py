@@ -1,6 +1,7 @@
 """What a history keeps and gives back: the same on SQLite and on a real PostgreSQL server."""
 
 import math
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -196,6 +197,17 @@ def test_an_entry_that_no_database_holds_ends_nothing(history: History) -> None:
     many = [measured(f"a/b/c/d{number}/e/f", rounds=10**9) for number in range(5)]
     assert history.add(night(2, *many))
     assert not history.add(night(2, *many))
+
+
+def test_an_id_that_an_index_cannot_hold_keeps_no_other_run_out(history: History, url: str) -> None:
+    letters = random.Random(0).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=60_000)  # which no index can compress
+    entry = night(1, measured("".join(letters)))
+    if url.startswith("postgresql"):
+        with pytest.raises(EntryError, match=f"{entry.run} was not added to the history: .*index row"):
+            history.add(entry)
+    else:
+        assert history.add(entry)
+    assert history.add(night(2))
 
 
 def test_a_view_in_place_of_a_table_is_refused(url: str) -> None:

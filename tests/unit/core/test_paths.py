@@ -52,5 +52,25 @@ def test_a_link_of_another_user_is_refused(theirs: Path) -> None:
     assert not [*(theirs.parent / "elsewhere").iterdir()]
 
 
+def test_a_link_of_another_user_in_a_run_is_refused(theirs: Path) -> None:
+    run = make(theirs, rounds(cell(), [1.0]))
+    with run.hold():
+        pass
+    for name in ("journal.jsonl", "records"):
+        (run.path / name).rename(theirs / "away")
+        (run.path / name).symlink_to(theirs / "away")
+        with pytest.raises(UsageError, match=f"{name} is a link that another user has made"):
+            run.hold()
+        (run.path / name).unlink()
+        (theirs / "away").rename(run.path / name)
+
+
+def test_a_link_above_the_runs_of_a_step_is_refused(theirs: Path) -> None:
+    (theirs / "reproduce").symlink_to(theirs.parent / "elsewhere")
+    with pytest.raises(UsageError, match="reproduce is a link that another user has made"):
+        make(theirs / "reproduce" / "20261126-000000-aaaa", rounds(cell(), [1.0]))
+    assert not [*(theirs.parent / "elsewhere").iterdir()]
+
+
 def test_what_is_no_link_is_written(theirs: Path) -> None:
     assert Run.open(make(theirs, rounds(cell(), [1.0])).path).path.parent == theirs / "runs"

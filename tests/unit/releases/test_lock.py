@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.backends.lock_file import LOCK_BYTES
 from runner.core.errors import MatrixError, ProvisionError
 from runner.releases import lock
 from runner.releases.lock_requests import LockRequest
@@ -176,16 +177,17 @@ def test_a_lock_that_cannot_be_written_is_a_mistake_of_the_matrix_with_its_place
     assert sorted(each.name for each in tmp_path.iterdir()) == ["matrix"]
 
 
-def test_uv_reads_no_settings_beside_the_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = []
+def test_uv_is_asked_by_the_client_of_indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives uv no folder with settings, and limits its time and memory."""
+    texts = []
 
-    def run(_command: object, **options: object) -> subprocess.CompletedProcess[str]:
-        folders.append(options["cwd"])
+    def run(_command: object, text: str, _seconds: float) -> subprocess.CompletedProcess[str]:
+        texts.append(text)
         return subprocess.CompletedProcess([], 0, f"numpy==1.19.5 --hash=sha256:{'0' * 64}\n", "")
 
-    monkeypatch.setattr("runner.releases.lock.subprocess.run", run)
+    monkeypatch.setattr("runner.releases.lock.run_client", run)
     lock.lock(request(tmp_path / "lock.txt"), DAY)
-    assert folders == ["/"]
+    assert texts == ["torch==1.0.0\nnumpy\n"]
 
 
 def test_pins_are_names_and_versions() -> None:
@@ -205,6 +207,8 @@ def test_the_date_alone_is_no_change(tmp_path: Path) -> None:
     assert not lock.same(new, path)
     path.write_text(old)
     assert lock.same(new, path)
+    path.write_text(old + "#" * LOCK_BYTES)
+    assert not lock.same(new, path)
 
 
 def test_other_requirements_or_another_hash_are_a_change(tmp_path: Path) -> None:

@@ -1,15 +1,17 @@
 """Releases that are named on the command line: how they are read, and which environments they become."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from runner.core.errors import NothingSelectedError
+from runner.core.errors import NothingSelectedError, UsageError
 from runner.core.model import Device
 from runner.matrix import Matrix, parse
+from runner.matrix.fields import is_environment_id
 from runner.releases.candidates import ReleaseCandidate
-from runner.releases.named import NamedRelease, parse_named, split_selector, with_id
+from runner.releases.named import NamedRelease, parse_named, refuse_taken, split_selector, with_id
 from runner.releases.named_environments import ReleaseFinder
 
 MATRIX = """\
@@ -76,6 +78,18 @@ def test_a_release_is_a_package_with_its_version(text: str, named: NamedRelease)
         "torch==x",
         "torch==2.9.1,numpy",
         "torch==2.9.1@3.10",
+        "torch==2.9.1@py3.100",
+        "torch==1!2.9.1",
+        "torch==2..9",
+        "torch==0.1.12_2",
+        "torch==2.9.1,numpy-==1.26.4",
+        "torch==2.9.1,numpy==1..2",
+        "torch==2.9.1,numpy==1.26.4,",
+        "torch==" + "9" * 5000,
+        "torch==2.9.1\n",
+        "torch==\uff12.9.1",
+        "torch==2.9.1;touch x",
+        "torch==2.9.1,../x==1",
     ],
 )
 def test_other_words_are_selectors(text: str) -> None:
@@ -89,12 +103,47 @@ def test_other_words_are_selectors(text: str) -> None:
         ("tf==2.18.0", "tensorflow-2.18.0"),
         ("torch==2.9.1+cu126", "torch-2.9.1-cu126"),
         ("torch==2.9.1,numpy==1.26.4@py3.10", "torch-2.9.1-numpy-1.26.4-py3.10"),
+        ("torch==2.9.1,a..B_c==1.0", "torch-2.9.1-a-b-c-1.0"),
+        ("torch==2.1", "torch-2.1.0"),
+        ("torch==2rc1", "torch-2.0.0rc1"),
+        ("torch==2.10", "torch-2.10.0"),
     ],
 )
 def test_an_id_is_short_and_says_what_was_named(text: str, name: str) -> None:
     named = parse_named(text)
     assert named is not None
     assert named.id == name
+
+
+def test_an_id_that_would_be_too_long_has_digits_for_the_rest() -> None:
+    words = [f"torch==2.9.1,{'x' * 40}==1,{'y' * 40}=={number}" for number in (1, 2)]
+    ids = [named.id for named in map(parse_named, words) if named is not None]
+    assert [len(each) for each in ids] == [64, 64]
+    assert ids[0] != ids[1]
+    assert all(map(is_environment_id, ids))
+    assert ids[0].startswith("torch-2.9.1-xxxxxx")
+
+
+@pytest.mark.parametrize(
+    "text", ["torch==2.9.1,torch==2.8.0", "torch==2.9.1,a.b==1,A_b==2", "tf==2.18.0,tensorflow-cpu==2.18.0"]
+)
+def test_a_package_has_one_version(text: str) -> None:
+    with pytest.raises(UsageError, match="twice"):
+        parse_named(text)
+
+
+def test_an_environment_of_the_matrix_is_not_taken_for_a_release(matrix: Matrix) -> None:
+    """The matrix has its own names; ``torch-2.9.1`` may be anything."""
+    others = matrix.environments["torch-1.0"]
+    only_gpu = matrix.environments["torch-2.x"]
+    cuda = only_gpu.model_copy(update={"release": "2.9.1", "variants": {"cuda": only_gpu.variants["cuda"]}})
+    named = parse_named("torch==2.9.1")
+    assert named is not None
+    for environment, taken in ((others, True), (only_gpu, True), (cuda, False)):
+        other = matrix.with_environments({**matrix.environments, "torch-2.9.1": environment}, {}, {})
+        with pytest.raises(UsageError, match=r"torch-2\.9\.1 is an environment") if taken else nullcontext():
+            refuse_taken(other, named, "cpu")
+    refuse_taken(matrix, named, "cpu")
 
 
 def test_a_release_is_made_from_the_nearest_environment(matrix: Matrix) -> None:

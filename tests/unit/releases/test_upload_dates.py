@@ -2,8 +2,10 @@
 
 import io
 import json
+import threading
+from collections.abc import Callable
 from datetime import date
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import pytest
 import requests
@@ -20,6 +22,9 @@ FILES = [
     {"filename": "jax-0.10.2-py3-none-any.whl", "upload-time": "2026-11-01T10:00:00Z"},
     {"filename": "jax-0.5.0-py3-none-any.whl"},
     {"filename": "no wheel.whl", "upload-time": "2023-09-19T10:00:00Z"},
+    {"filename": f"jax-{'9' * 5000}-py3-none-any.whl", "upload-time": "2023-09-19T10:00:00Z"},
+    {"filename": f"jax-0.4.16-{'9' * 5000}-py3-none-any.whl", "upload-time": "2023-09-19T10:00:00Z"},
+    {"filename": "jax-0.6.0-py3-none-any.whl", "upload-time": "9999-12-31T23:59:59Z"},
 ]
 
 
@@ -58,7 +63,7 @@ def test_a_release_has_the_packages_of_six_weeks_after_its_first_wheel(addresses
     assert addresses == ["https://pypi.org/simple/jax/"]
 
 
-@pytest.mark.parametrize("version", ["0.10.2", "0.5.0", "0.4.13", "9.9"])
+@pytest.mark.parametrize("version", ["0.10.2", "0.5.0", "0.4.13", "9.9", "0.6.0"])
 def test_a_new_release_and_one_of_an_unknown_day_have_the_packages_of_today(version: str, addresses: list[str]) -> None:
     assert as_of("jax", version, TODAY, {}) is None
 
@@ -76,9 +81,30 @@ def test_an_answer_of_another_form_is_none(content: bytes, monkeypatch: pytest.M
     assert as_of("jax", "0.4.16", TODAY, {}) is None
 
 
-def test_an_index_that_does_not_answer_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    def get(*_: object, **__: object) -> None:
-        raise requests.ConnectTimeout
+def failing(error: BaseException) -> Callable[..., NoReturn]:
+    def get(*_: object, **__: object) -> NoReturn:
+        raise error
 
-    monkeypatch.setattr(requests, "get", get)
-    assert upload_dates.as_of("jax", "0.4.16", TODAY, {}) is None
+    return get
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        requests.ConnectTimeout(),
+        urllib3.exceptions.ProtocolError("it broke off"),
+        urllib3.exceptions.DecodeError("it is no gzip"),
+        UnicodeError("a label of a host is too long"),
+    ],
+)
+def test_an_index_that_does_not_answer_is_none(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "get", failing(error))
+    assert as_of("jax", "0.4.16", TODAY, {}) is None
+
+
+def test_an_index_that_answers_slowly_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(upload_dates, "ALL_SECONDS", 0.01)
+    monkeypatch.setattr(requests, "get", lambda *_, **__: ended.wait())
+    assert as_of("jax", "0.4.16", TODAY, {}) is None
+    ended.set()

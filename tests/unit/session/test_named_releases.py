@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import NothingSelectedError, Problem, ProvisionError
+from runner.core.files import write_whole
 from runner.matrix import Matrix, parse
 from runner.releases.lock import LockResult
 from runner.releases.lock_requests import LockRequest
@@ -24,7 +25,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[LockRequest]:
         resolved.append(request)
         if request.index:
             raise ProvisionError("lock", Problem("no answer"), passing=True)
-        request.out.write_text("# a lock\n")
+        write_whole(request.out, f"{request.requirements[0]} --hash=sha256:{'0' * 64}\n")
         return LockResult(path=request.out, changed=True, packages=())
 
     monkeypatch.setattr(named_releases, "lock_release", lock)
@@ -54,6 +55,22 @@ def test_a_release_joins_the_matrix_and_keeps_its_lock(
     assert len(requests) == 2
     assert second.locks == {"numpy-1.26.4": first.locks["numpy-1.26.4"]}
     assert second.notes == (f"numpy-1.26.4: like numpy, with the lock {first.locks['numpy-1.26.4']}",)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00", b"#" * (5 << 20), b"numpy==1.25.0 --hash=sha256:" + b"0" * 64, None])
+def test_a_kept_lock_that_is_not_of_the_release_is_made_again(
+    content: bytes | None, matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
+) -> None:
+    path = named(matrix, tmp_path, "numpy==1.26.4").locks["numpy-1.26.4"]
+    good = path.read_bytes()
+    path.unlink()
+    if content is None:
+        path.symlink_to(path)
+    else:
+        path.write_bytes(content)
+    assert named(matrix, tmp_path, "numpy==1.26.4").notes == (f"numpy-1.26.4: like numpy, locked in {path}",)
+    assert len(requests) == 2
+    assert path.read_bytes() == good
 
 
 def test_an_index_that_does_not_answer_is_left_out_and_named(
