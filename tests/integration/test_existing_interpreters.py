@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from runner.store.run import Run
 from tests.integration.conftest import Runner, journal_of
 
 TINY = ("--preset", "tiny", "--device", "cpu", "--threads", "1", "--rounds", "2", "--max-rounds", "2")
@@ -112,7 +113,7 @@ def test_an_image_is_measured_as_it_is_and_stays(runner: Runner) -> None:
             header = journal_of(run)[0]
             assert header["as_is"] == {"net-1": "image:as-it-is.test/net:1"}
             assert header["digests"]["net-1"] == built.id
-            facts = json.loads((run / "environments.json").read_text())["net-1"]
+            facts = Run.open(run).environments()["net-1"]
             assert (facts["image"], facts["pin"], facts["pulled"]) == ("as-it-is.test/net:1", "unpinned", True)
             done = runner("reproduce", f"{run.name}/net-1", "--busy-ok")
             assert done.returncode in {0, 1}, done.stderr
