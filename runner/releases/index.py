@@ -44,7 +44,7 @@ def versions(package: str, python: str, nightly: str = "") -> tuple[tuple[str, .
         nightly: list pre-releases, too: of the index with this address, or of the default one for ``default``.
 
     Raises:
-        ProvisionError: an index does not answer; which versions there are is not known. Class ``index``.
+        ProvisionError: an index does not answer, or as none does; which versions there are is unknown. Class ``index``.
     """
     arguments = ["index", "versions", package, "--python-version", f"{python}.{ANY_PATCH}"]
     arguments += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
@@ -65,8 +65,8 @@ def versions(package: str, python: str, nightly: str = "") -> tuple[tuple[str, .
             raise _outage(package, done.stderr.strip().splitlines()[-1])
         lines = done.stderr.strip().splitlines()
         last = next((line for line in reversed(lines) if "ERROR" in line), "pip lists none")
-        if last == "ERROR: Exception:":  # pip takes an answer of another form for one of an index
-            last = f"pip failed: {lines[-1]}"
+        if last == "ERROR: Exception:":  # an answer of another form, which says nothing of the package
+            raise _outage(package, f"pip failed: {lines[-1]}")
         return (), printable(without_credentials(last.removeprefix("ERROR: ")), REASON_LENGTH)
     return tuple(islice(filter(_VERSION.fullmatch, match[1].split(", ")), MAX_VERSIONS)), ""
 

@@ -217,11 +217,11 @@ def test_an_index_that_does_not_answer_is_no_index_without_releases(matrix: Matr
 def test_pip_lists_the_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[list[str]] = []
 
-    def run(command: list[str], **_: object) -> "subprocess.CompletedProcess[str]":
+    def run(command: list[str], *_: object) -> "subprocess.CompletedProcess[str]":
         commands.append(command)
         return subprocess.CompletedProcess(command, 0, "torch (1.4.0)\nAvailable versions: 1.4.0, 1.0.1.post2, x\n", "")
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(package_index, "run_client", run)
     assert package_index.versions("torch", "3.6") == (("1.4.0", "1.0.1.post2"), "")
     assert commands[0][commands[0].index("--python-version") + 1] == "3.6.99"
     assert "--pre" not in commands[0]
@@ -231,8 +231,18 @@ def test_a_problem_of_pip_is_returned_without_credentials(monkeypatch: pytest.Mo
     failed = subprocess.CompletedProcess[str](
         [], 1, "", "ERROR: no answer of https://ann:secret@index.example/simple\n"
     )
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    monkeypatch.setattr(package_index, "run_client", lambda *_: failed)
     assert package_index.versions("torch", "3.6") == ((), "no answer of https://****@index.example/simple")
+
+
+def test_an_answer_that_crashes_pip_says_nothing_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ("ERROR: Exception:\nTraceback\nAttributeError: no get\n", "MemoryError\n")
+    for text, reason in zip(texts, ("pip failed: AttributeError", "answers with too much"), strict=True):
+        failed = subprocess.CompletedProcess[str]([], 2, "", text)
+        monkeypatch.setattr(package_index, "run_client", lambda *_, failed=failed: failed)
+        with pytest.raises(ProvisionError, match=reason) as caught:
+            package_index.versions("numpy", "3.11")
+        assert caught.value.passing
 
 
 def test_a_pin_is_taken_off_and_a_limit_is_not() -> None:
