@@ -34,8 +34,16 @@ def lock(
         raise UsageError(Problem("there is nothing to lock", hint="name environments, or pin all images with --images"))
     if environments:
         from runner.releases.lock import lock_environments
+        from runner.releases.named import undeclared
+        from runner.session.named_releases import locked_again
 
-        for path, changed in lock_environments(matrix, environments, find_links):
+        named, others = undeclared(matrix, environments)
+        if named and find_links:
+            hint = "name the releases in a command of their own"
+            raise UsageError(Problem("--find-links is for environments of the matrix", hint=hint))
+        for note in locked_again(matrix, named) if named else ():
+            console.note(note)
+        for path, changed in lock_environments(matrix, others, find_links) if others else ():
             console.note(f"{path}: {'written' if changed else 'unchanged'}")
     if images:
         from runner.releases.image_pins import renew

@@ -256,6 +256,7 @@ class RunRecorder:
         if name not in self.environments and outcome.facts:
             self.environments[name] = {
                 **outcome.ready.facts,
+                **({"overrides": parse_lock(lock, name).overrides} if (lock := outcome.ready.lock) else {}),
                 **{key: value for key, value in outcome.facts.items() if key not in SERVER_FACTS},
                 "digest": outcome.ready.digest,
             }
