@@ -84,8 +84,8 @@ def _new_run(
         ExitStack() as lock,
         closing(connect(address, certificates, options.reports.absolute(), progress.note)) as executor,
     ):
-        packed = _packed(options, executor, progress)
-        devices = Devices(executor=executor, project=packed, options=sent, progress=progress)
+        files = packed(options, executor, progress)
+        devices = Devices(executor=executor, project=files, options=sent, progress=progress)
         controls, models = matrix.measure.controls, project.models(matrix)
         plan = plan_for_hosts(devices.first_offers(), controls=controls, models=models)
         run = _started(options, address, plan)
@@ -112,14 +112,14 @@ def _resumed_run(
         ):
             run.note("resumed", at=header.now(), digests={})
             _add_uncollected(run, executor, progress)
-            packed, sent = _packed(started, executor, progress), tasks.sent_options(started)
-            devices = Devices(executor=executor, project=packed, options=sent, progress=progress)
+            files, sent = packed(started, executor, progress), tasks.sent_options(started)
+            devices = Devices(executor=executor, project=files, options=sent, progress=progress)
             offers, controls = devices.first_offers(), matrix.measure.controls
             plan = _of_run(run, plan_for_hosts(offers, controls=controls, models=run.models()), head)
             yield _driver(devices, run, plan), matrix.measure.margin
 
 
-def _packed(options: Options, executor: Executor, progress: Progress) -> bytes:
+def packed(options: Options, executor: Executor, progress: Progress) -> bytes:
     """Return the files of a run for its hosts, with the locks of the releases that are named, so that all have the same.
 
     They are made for the kinds of devices that there are now; for both before there is one.

@@ -69,7 +69,7 @@ def perform(task: bytes, device: str, say: Callable[[str], None] = print) -> byt
 
 
 def _offer(inquiry: Inquiry, device: str, folder: Path) -> Offer:
-    context = _context(inquiry, device, folder / "project", folder / "reports")
+    context = context_of(inquiry, device, folder / "project", folder / "reports")
     prepared = prepare(context.matrix, context.request, context.backend, context.settings, context.gpu)
     plan, fields = prepared.plan, header.device_fields(context.gpus)
     announced = announcements(context.gpus, context.settings.clocks)
@@ -87,7 +87,7 @@ def _offer(inquiry: Inquiry, device: str, folder: Path) -> Offer:
     )
 
 
-def _context(task: Inquiry | BlockTask, device: str, folder: Path, reports: Path) -> Context:
+def context_of(task: Inquiry | BlockTask, device: str, folder: Path, reports: Path) -> Context:
     """Return the context of a task, with the matrix and the locks that came with it, which are written to a folder."""
     options = received_options(task.options, project.unpack(task.project, folder), reports, device)
     return setup(options, received=folder / project.RELEASES)
@@ -95,7 +95,7 @@ def _context(task: Inquiry | BlockTask, device: str, folder: Path, reports: Path
 
 def _measured(job: BlockTask, device: str, folder: Path, progress: Progress) -> bytes:
     """Measure a block as a run below ``folder``, and return that run's folder; its lock is held meanwhile."""
-    context = _context(job, device, folder / "project", folder / "reports")
+    context = context_of(job, device, folder / "project", folder / "reports")
     plan = read_plan(job.plan, job.cases, Measurement(**job.measurement), Past(), models(context.matrix))
     context = context.step_of(f"the driver of run {job.run}", context.settings.reports)
     stored = header.start_run(plan, context.settings, context.origin, context.gpus, {})

@@ -7,12 +7,11 @@ import pytest
 
 from runner.core.errors import NothingSelectedError, UsageError
 from runner.matrix import Matrix, parse
-from runner.releases import release_locks
+from runner.releases import release_files, release_locks
 from runner.releases.lock_requests import LockRequest
-from runner.releases.named_environments import ReleaseFinder
 from runner.session.named_releases import NamedReleases, with_named_releases
 from runner.session.options import Options
-from tests.unit.releases.test_named import MATRIX, listed, wheels
+from tests.unit.releases.test_named import MATRIX, listed
 
 
 @pytest.fixture
@@ -102,7 +101,7 @@ def test_what_names_no_release_stays_as_it_is(matrix: Matrix, tmp_path: Path, re
 def test_a_release_that_there_is_not_leaves_no_lock(
     matrix: Matrix, tmp_path: Path, requests: list[LockRequest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ReleaseFinder, "pythons", staticmethod(wheels))
+    monkeypatch.setattr(release_files, "_files", lambda *_: [])
     with pytest.raises(NothingSelectedError, match=r"no wheel of numpy 9\.9"):
         named(matrix, tmp_path, "numpy==9.9")
     assert (requests, list(tmp_path.rglob("*.txt"))) == ([], [])

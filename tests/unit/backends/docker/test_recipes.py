@@ -53,3 +53,13 @@ def test_a_project_without_the_dockerfile_builds_it_from_python(project: Path) -
     (project / EXTENDED).unlink()
     recipe = Recipes(project).named(extended(project.parent))
     assert (recipe.base, recipe.added) == ("python:3.11", ())
+
+
+def test_a_lock_with_overrides_is_installed_as_it_is(project: Path) -> None:
+    spec = Spec(environment="np", framework="numpy", release="2", base="python:3.11", lock=project.parent / "np.txt")
+    before = Recipes(project).named(spec)
+    (project.parent / "np.txt").write_text(f"# made\n# overrides: numpy==2.0\nnumpy==2.0 {HASH}\n")
+    recipe = Recipes(project).named(spec)
+    assert b"-m pip install --require-hashes --no-deps " in recipe.dockerfile
+    assert b"--no-deps" not in before.dockerfile
+    assert recipe.tag != before.tag
