@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from runner.cli import console
+from runner.cli import completion, console
 from runner.cli.commands import CommandGroup
-from runner.cli.params import Environments, MatrixFile, Output, Traceback
+from runner.cli.params import MatrixFile, Output, Traceback
 from runner.core.errors import Problem, UsageError
 from runner.core.paths import DEFAULT_MATRIX
 
@@ -17,7 +17,13 @@ app = CommandGroup()
 
 @app.command(short_help="Write the locks of environments, or pin the images; or check both")
 def lock(
-    environments: Environments = None,
+    environments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="environments of the matrix, or releases such as torch==2.9.1; with --check all by default",
+            autocompletion=completion.environments,
+        ),
+    ] = None,
     matrix: MatrixFile = DEFAULT_MATRIX,
     find_links: Annotated[str | None, typer.Option("--find-links", help="a folder of wheels to look in first")] = None,
     images: Annotated[bool, typer.Option("--images", help="pin all images to their registries' digests")] = False,

@@ -18,6 +18,7 @@ from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Device
 from runner.matrix import Environment, Matrix, Variant
 from runner.matrix.select import release_key
+from runner.plan.specs import OLDEST_PYTHON
 from runner.releases import nightly_builds
 from runner.releases.candidates import (
     PACKAGES,
@@ -163,13 +164,22 @@ class ReleaseFinder:
         package = next(iter(self._listed))[0]
         others = [each for each in self.pythons(package, named.version) if each not in pythons] if named.version else []
         if others:
-            hint = f"it has wheels for Python {', '.join(others)}: {named.framework}=={named.version}@py{others[-1]}"
-            return NothingSelectedError(Problem(message, hint=hint))
+            return NothingSelectedError(Problem(message, hint=_with_another_python(named, others)))
         if not listed:
             reason = next((f": {problem}" for _, problem in self._listed.values() if problem), "")
             kind = {"release": "release", "candidate": "release", "nightly": "nightly build"}[named.kind]
             return NothingSelectedError(Problem(f"the index lists no {kind} of {named.framework}{reason}"))
         return NothingSelectedError(Problem(message, hint=f"did you mean {' or '.join(_nearest(named, listed))}?"))
+
+
+def _with_another_python(named: NamedRelease, pythons: Sequence[str]) -> str:
+    """Return for which Pythons a release has wheels, the oldest first, and the word that names it with the newest."""
+    newest = pythons[-1]
+    if tuple(map(int, newest.split("."))) >= OLDEST_PYTHON:
+        rest = f": {named.framework}=={named.version}@py{newest}"
+    else:
+        rest = f", and the harness needs Python {'.'.join(map(str, OLDEST_PYTHON))} or newer"
+    return f"it has wheels for Python {', '.join(pythons)}{rest}"
 
 
 def _nearest(named: NamedRelease, listed: Sequence[str]) -> list[str]:
