@@ -120,9 +120,9 @@ def _resumed_run(
 
 
 def packed(options: Options, executor: Executor, progress: Progress) -> bytes:
-    """Return the files of a run for its hosts, with the locks of the releases that are named, so that all have the same.
+    """Return the files of a run for its hosts, with the locks of named releases, so that all hosts have the same.
 
-    They are made for the kinds of devices that there are now; for both before there is one.
+    The locks are for the kinds of devices that there are now, and for both before there is one.
     """
     locks: dict[str, Path] = {}
     matrix, folder = load(options.matrix_file), cache_folder(os.environ) / FOLDER

@@ -29,7 +29,7 @@ CUDNN = "nvidia-cudnn-cu12"
 
 @pytest.fixture
 def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
-    """An index that uv, pip and the program ask, and no other; it has a release that pins cuDNN, and a nightly build."""
+    """The only index that uv, pip and the program ask: it has a release that pins cuDNN, and nightly builds."""
     for name in [name for name in os.environ if name.startswith(("UV_", "PIP_"))]:
         monkeypatch.delenv(name)
     with package_index() as server:

@@ -30,12 +30,12 @@ def wheel(version: str, code: str, name: str = NAME, requires: Iterable[str] = (
         f"{info}/METADATA": metadata + "".join(f"Requires-Dist: {each}\n" for each in requires),
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
-    lines = [f"{name},sha256={_digest(text)},{len(text)}" for name, text in files.items()]
+    lines = [f"{path},sha256={_digest(text)},{len(text)}" for path, text in files.items()]
     files[f"{info}/RECORD"] = "\n".join([*lines, f"{info}/RECORD,,"]) + "\n"
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for name, text in files.items():
-            archive.writestr(zipfile.ZipInfo(name), text)  # the same bytes each time
+        for path, text in files.items():
+            archive.writestr(zipfile.ZipInfo(path), text)  # the same bytes each time
     return buffer.getvalue()
 
 

@@ -143,7 +143,7 @@ class Axes:
         same = [each for each in known if key is not None and release_key(each.release) == key]
         if same:
             return same[0]
-        hint = "name an environment of the matrix, or a release that the package index has, such as torch==1.4.0 or 1.4.0"
+        hint = "name an environment of the matrix, or a release of the package index, such as torch==1.4.0 or 1.4.0"
         raise UsageError(Problem(f"there is no environment and no release {name!r}", hint=hint))
 
     def _of_index(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.backends import harness_archive
+from runner.backends.lock_file import parse_lock
 from runner.core.errors import ProvisionError
 from runner.core.model import (
     Canary,

@@ -68,7 +68,7 @@ def test_what_was_named_counts_instead_of_what_another_package_requires(locks: L
 
 def test_without_a_solution_the_first_reason_is_given(locks: Locks) -> None:
     tried = locks(lambda _: False)
-    with pytest.raises(ProvisionError, match="no solution 1$"):
+    with pytest.raises(ProvisionError, match=r"no solution 1$"):
         lock_release(request(CUDNN))
     assert len(tried) == 4
 
@@ -81,7 +81,7 @@ def test_an_outage_is_no_contradiction(locks: Locks) -> None:
 
 
 @pytest.mark.parametrize("reached", [False, True])
-def test_an_index_that_does_not_answer_is_left_out_and_named(reached: bool, locks: Locks) -> None:
+def test_an_index_that_does_not_answer_is_left_out_and_named(*, reached: bool, locks: Locks) -> None:
     tried = locks(lambda _: True, silent=True, reached=reached)
     notes = [*lock_of_its_time(request(index="https://torch.test/cpu"))]
     asked = ["https://torch.test/cpu"] if reached else []

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import requests
@@ -17,7 +17,7 @@ INDEX = "https://index.test/cpu"
 class Answer(SimpleNamespace):
     """What ``requests.head`` returns."""
 
-    def __enter__(self) -> "Answer":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
