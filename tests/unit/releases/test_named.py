@@ -161,7 +161,7 @@ def test_another_python_has_its_own_base_images(matrix: Matrix, monkeypatch: pyt
     [
         ("torch==2.9.2", "no wheel of torch 2.9.2 for Python 3.11, 3.6", "torch==2.9.1"),
         ("torch==2.9.1@py3.13", "lists no release of torch: no torch", ""),
-        ("torch==1.5.0", "no wheel of torch 1.5.0 for Python 3.11, 3.6", "for Python 2.7, 3.7: torch==1.5.0@py3.7"),
+        ("torch==1.5.0", "no wheel of torch 1.5.0 for Python 3.6, 3.11", "for Python 2.7, 3.7: torch==1.5.0@py3.7"),
         ("torch==1.5.0@py3.12", "no wheel of torch 1.5.0 for Python 3.12", "torch==1.5.0@py3.7"),
         ("torch@nightly-20261120", "no wheel of torch nightly-20261120", "torch@nightly-20261102 or torch@nightly-202"),
     ],
