@@ -126,8 +126,9 @@ def packed(options: Options, executor: Executor, progress: Progress) -> bytes:
     """
     locks: dict[str, Path] = {}
     matrix, folder = load(options.matrix_file), cache_folder(os.environ) / FOLDER
-    present: set[Device] = {"cpu" if device == "cpu" else "cuda" for device in executor.devices().values()}
-    for device in sorted(present or {"cpu", "cuda"}):
+    kinds: tuple[Device, ...] = ("cpu", "cuda")
+    present = {"cpu" if device == "cpu" else "cuda" for device in executor.devices().values()} or {*kinds}
+    for device in (kind for kind in kinds if kind in present):
         named = with_named_releases(matrix, options, device, folder)
         locks |= {lock.name: lock for lock in named.locks.values()}
         for note in named.notes:

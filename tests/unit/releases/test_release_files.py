@@ -2,6 +2,7 @@
 
 import io
 import json
+import platform
 from datetime import date
 from typing import Any, Self
 
@@ -71,7 +72,7 @@ def test_a_new_release_and_one_of_an_unknown_day_have_the_packages_of_today(vers
 def test_a_release_has_the_pythons_of_its_wheels_for_this_platform(
     addresses: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(release_files.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     assert pythons_of("jax", "0.1", {}) == ("2.7", "3.6", "3.10")
     assert pythons_of("jax", "0.4.16", {}) == ()
     assert len(addresses) == 2

@@ -8,7 +8,6 @@ from typing import Any, Self
 import pytest
 import requests
 
-from runner.releases import silent_indexes
 from runner.releases.silent_indexes import ASKED_AGAIN_SECONDS, answers
 
 INDEX = "https://index.test/cpu"
@@ -36,7 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             return Answer(status_code=status)
         raise status
 
-    monkeypatch.setattr(silent_indexes.requests, "head", head)
+    monkeypatch.setattr(requests, "head", head)
     return addresses
 
 
