@@ -68,14 +68,14 @@ def pythons_of(package: str, version: str, environ: Mapping[str, str] = os.envir
         environ: names the index.
     """
     machine = platform.machine()
-    found = {
+    minors = {
         (int(match[1]), int(match[2]))
         for _, tags in _wheels(package, Version(version), environ)
         for tag in tags
         if tag.platform == "any" or ("linux" in tag.platform and tag.platform.endswith(machine))
         if (match := re.fullmatch(r"cp([23])([0-9]+)", tag.interpreter))
     }
-    return tuple(f"{major}.{minor}" for major, minor in sorted(found))
+    return tuple(f"{major}.{minor}" for major, minor in sorted(minors))
 
 
 def _uploads(package: str, version: Version, environ: Mapping[str, str]) -> Iterator[date]:

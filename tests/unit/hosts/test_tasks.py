@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.backends.venv import VenvBackend
 from runner.core.errors import RecordError, UsageError
 from runner.core.progress import Progress
 from runner.hosts import project, run_on_hosts, tasks, work
@@ -124,7 +125,9 @@ def test_the_locks_of_named_releases_arrive_and_count(tmp_path: Path, monkeypatc
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "worker"))
     sent = tasks.sent_options(options)
     task = Inquiry(project=packed, options=sent, token="ab" * 16)
-    (lock,) = work.context_of(task, "cpu", tmp_path / "unpacked", tmp_path).settings.locks.values()
+    context = work.context_of(task, "cpu", tmp_path / "unpacked", tmp_path)
+    assert isinstance(context.backend, VenvBackend)
+    (lock,) = context.settings.locks.values()
     assert lock.parent == tmp_path / "unpacked" / "releases"
     assert len(made) == 2
 

@@ -44,8 +44,8 @@ NIGHTLY: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 def listed(package: str, python: str, nightly: str) -> tuple[tuple[str, ...], str]:
     """Return what the index has; see ``releases.index.versions``."""
-    found = NIGHTLY.get((package, nightly), ()) if nightly else WHEELS.get((package, python), ())
-    return found, "" if found else f"no {package}"
+    names = NIGHTLY.get((package, nightly), ()) if nightly else WHEELS.get((package, python), ())
+    return names, "" if names else f"no {package}"
 
 
 def wheels(_package: str, version: str) -> tuple[str, ...]:

@@ -84,8 +84,8 @@ def test_an_outage_is_no_contradiction(locks: Locks) -> None:
 def test_an_index_that_does_not_answer_is_left_out_and_named(*, reached: bool, locks: Locks) -> None:
     tried = locks(lambda _: True, silent=True, reached=reached)
     notes = [*lock_of_its_time(request(index="https://torch.test/cpu"))]
-    asked = ["https://torch.test/cpu"] if reached else []
-    assert [each.index for each in tried] == [*asked, None]
+    addresses = ["https://torch.test/cpu"] if reached else []
+    assert [each.index for each in tried] == [*addresses, None]
     assert tried[-1].as_of == date(2025, 8, 1)
     assert notes[0].startswith("torch-2.9.1: https://torch.test/cpu does not answer")
 

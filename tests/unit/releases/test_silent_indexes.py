@@ -24,7 +24,7 @@ class Answer(SimpleNamespace):
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def requested(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The addresses that were asked; what they answer is appended to the list as a status, or an exception."""
     addresses: list[Any] = []
 
@@ -40,23 +40,23 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.mark.parametrize("status", [200, 404])
-def test_an_index_that_answers_is_asked_each_time(status: int, asked: list[Any], tmp_path: Path) -> None:
+def test_an_index_that_answers_is_asked_each_time(status: int, requested: list[Any], tmp_path: Path) -> None:
     for _ in range(2):
-        asked.append(status)
+        requested.append(status)
         assert answers(INDEX, tmp_path)
-    assert asked == [INDEX, INDEX]
+    assert requested == [INDEX, INDEX]
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("status", [503, requests.ConnectionError(), requests.Timeout()])
-def test_one_that_does_not_is_left_alone_for_a_while(status: Any, asked: list[Any], tmp_path: Path) -> None:
-    asked.append(status)
+def test_one_that_does_not_is_left_alone_for_a_while(status: Any, requested: list[Any], tmp_path: Path) -> None:
+    requested.append(status)
     assert not answers(INDEX, tmp_path / "new")
     assert not answers(INDEX, tmp_path / "new")
-    assert asked == [INDEX]
+    assert requested == [INDEX]
     (note,) = (tmp_path / "new").iterdir()
     old = note.stat().st_mtime - ASKED_AGAIN_SECONDS - 1
     os.utime(note, (old, old))
-    asked.append(200)
+    requested.append(200)
     assert answers(INDEX, tmp_path / "new")
     assert not note.exists()

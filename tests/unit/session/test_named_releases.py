@@ -84,11 +84,11 @@ def test_a_nightly_build_keeps_the_version_of_its_lock(
 
 def test_a_lock_that_was_received_counts(matrix: Matrix, tmp_path: Path, requests: list[LockRequest]) -> None:
     sent = named(matrix, tmp_path / "driver", "numpy==1.26.4").locks["numpy-1.26.4"]
-    own = named(matrix, tmp_path / "worker", "numpy==1.26.4").locks["numpy-1.26.4"]
+    kept = named(matrix, tmp_path / "worker", "numpy==1.26.4").locks["numpy-1.26.4"]
     made = with_named_releases(
         matrix, options("numpy==1.26.4"), "cpu", tmp_path / "worker", unreachable, received=sent.parent
     )
-    assert (made.locks["numpy-1.26.4"], own.name) == (sent, sent.name)
+    assert (made.locks["numpy-1.26.4"], kept.name) == (sent, sent.name)
     assert len(requests) == 2
 
 
