@@ -16,6 +16,7 @@ from benchmarks import (
     large_run,
     long_run,
     minutes,
+    named_releases,
     report_size,
     rounds,
     settling,
@@ -27,6 +28,7 @@ from benchmarks.table import Row, UnmeasurableError, circumstances, load, table
 FIGURES: Mapping[str, Callable[[], Iterable[Row]]] = {
     "startup": costs.start_up,
     "planning": costs.planning,
+    "named-releases": named_releases.rows,
     "rounds": rounds.rows,
     "long-run": long_run.rows,
     "minutes": minutes.rows,

@@ -16,6 +16,8 @@ from runner.core.outages import is_passing_error
 
 LOCK_BYTES = 4 << 20  # the largest of the shipped locks has 76 KB
 LOCK_AGAIN = "write it again with `runner lock`"
+OVERRIDES = "# overrides: "
+"""Begins the line of the header that names the packages whose versions count instead of what others require."""
 
 _PACKAGE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[A-Za-z0-9._, -]*\])?==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
 _HASH = re.compile(r"--hash=(sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128})")
@@ -59,6 +61,15 @@ class LockFile:
     header: tuple[str, ...]
     indexes: tuple[str, ...]
     packages: tuple[LockedPackage, ...]
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """The packages whose versions count instead of what others require, ``nvidia-cudnn-cu12==9.15.1.9``.
+
+        Such a lock is complete, and pip refuses it unless it is told to ignore what packages require (``--no-deps``).
+        """
+        lines = [line.removeprefix(OVERRIDES) for line in self.header if line.startswith(OVERRIDES)]
+        return tuple(package for line in lines for package in line.split(", "))
 
 
 def read_lock(path: Path) -> tuple[bytes, LockFile]:

@@ -192,8 +192,9 @@ class VenvBackend(Backend):
             "--progress-bar",
             "off",
         ]
-        pip += ["--require-hashes", "--no-input", *PIP_PATIENCE, "-r"]
-        content, _ = read_lock(spec.lock)
+        content, locked = read_lock(spec.lock)
+        no_deps = ["--no-deps"] if locked.overrides else []
+        pip += ["--require-hashes", *no_deps, "--no-input", *PIP_PATIENCE, "-r"]
         try:
             self._run([str(interpreters.find(spec.python)), "-I", "-m", "venv", str(home)], say)
             if spec.python in OLD_PIP:

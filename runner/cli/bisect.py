@@ -19,7 +19,10 @@ app = CommandGroup()
 
 
 @app.command(short_help="Search the release in which a cell became slower or faster")
-@partial(planning, without=("selectors", "workload", "preset", "precision", "budget", "python", "framework", "name"))
+@partial(
+    planning,
+    without=("selectors", "workload", "preset", "precision", "budget", "python", "framework", "name", "upgrade"),
+)
 def bisect(
     options: "Options",
     cell: Annotated[
@@ -34,7 +37,7 @@ def bisect(
         str,
         typer.Option(
             "--good",
-            help="the first release: an environment, or a version such as 1.4.0",
+            help="the first release: an environment, a release such as torch==1.4.0, or its version",
             autocompletion=completion.environments,
         ),
     ] = "",

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from runner.cli import console
+from runner.cli import completion, console
 from runner.cli.commands import CommandGroup
-from runner.cli.params import Environments, MatrixFile, Output, Traceback
+from runner.cli.params import MatrixFile, Output, Traceback
 from runner.core.errors import Problem, UsageError
 from runner.core.paths import DEFAULT_MATRIX
 
@@ -17,7 +17,13 @@ app = CommandGroup()
 
 @app.command(short_help="Write the locks of environments, or pin the images; or check both")
 def lock(
-    environments: Environments = None,
+    environments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="environments of the matrix, or releases such as torch==2.9.1; with --check all by default",
+            autocompletion=completion.environments,
+        ),
+    ] = None,
     matrix: MatrixFile = DEFAULT_MATRIX,
     find_links: Annotated[str | None, typer.Option("--find-links", help="a folder of wheels to look in first")] = None,
     images: Annotated[bool, typer.Option("--images", help="pin all images to their registries' digests")] = False,
@@ -33,16 +39,29 @@ def lock(
     if not environments and not images:
         raise UsageError(Problem("there is nothing to lock", hint="name environments, or pin all images with --images"))
     if environments:
-        from runner.releases.lock import lock_environments
-
-        for path, changed in lock_environments(matrix, environments, find_links):
-            console.note(f"{path}: {'written' if changed else 'unchanged'}")
+        _lock(environments, matrix, find_links)
     if images:
         from runner.releases.image_pins import renew
 
         for line in renew(matrix):
             console.note(line)
     return 0
+
+
+def _lock(environments: Sequence[str], matrix: Path, find_links: str | None) -> None:
+    """Write the locks of environments of the matrix file, and renew those that are kept for other releases."""
+    from runner.releases.lock import lock_environments
+    from runner.releases.named import undeclared
+    from runner.session.named_releases import locked_again
+
+    named, others = undeclared(matrix, environments)
+    if named and find_links:
+        hint = "name the releases in a command of their own"
+        raise UsageError(Problem("--find-links is for environments of the matrix", hint=hint))
+    for note in locked_again(matrix, named) if named else ():
+        console.note(note)
+    for path, changed in lock_environments(matrix, others, find_links) if others else ():
+        console.note(f"{path}: {'written' if changed else 'unchanged'}")
 
 
 def _check(environments: Sequence[str], matrix: Path, *, images: bool) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -178,7 +179,7 @@ def _print_answer(measured: "RunSession") -> None:
 
 
 @app.command(short_help="Measure, and confirm what changed since the last run")
-@planning
+@partial(planning, without=("upgrade",))
 def nightly(
     options: "Options",
     base: Annotated[

@@ -63,16 +63,18 @@ def _check_nightly_options(words: tuple[str, ...]) -> None:
     """
     from typer.main import get_command
 
+    from runner.core.paths import find_matrix
     from runner.core.units import parse_duration
     from runner.history.location import database_url
     from runner.matrix import load
 
     command = vars(get_command(measure.app))["commands"]["nightly"]
     params = command.make_context("runner nightly", list(words)).params
-    matrix = load(Path(params["matrix"]))
+    file = find_matrix(Path(params["matrix"]))
+    matrix = load(file)
     database_url(Path(params["reports"]), params["history"], {})
     if params["budget"]:
         parse_duration(params["budget"])
     if params["preset"] and params["preset"] not in matrix.presets:
         hint = f"presets are {', '.join(matrix.presets)}"
-        raise UsageError(Problem(f"there is no preset {params['preset']!r} in {params['matrix']}", hint=hint))
+        raise UsageError(Problem(f"there is no preset {params['preset']!r} in {file}", hint=hint))

@@ -114,6 +114,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("huge_pages", "machine", "transparent huge pages"),
     Fact("kernel", "machine", "kernel"),
     Fact("base", "environment", "base image"),
+    Fact("overrides", "environment", "overridden packages"),
     Fact("device_uuid", "runner", column="text"),
     Fact("host", "runner", column="text"),
     Fact("kind", "runner", type="text"),

@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from runner.core.errors import Problem, RecordError, UsageError
@@ -11,16 +11,22 @@ from runner.core.model import ModelFiles
 from runner.matrix import Matrix, load
 
 MATRIX = "matrix.yaml"
+RELEASES = "releases"
+"""The folder with the locks of the releases that the command line names."""
 MAX_FILES = 2_000
 MAX_BYTES = 64 << 20
 """Of all files together, unpacked."""
 _DATE = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip archive holds: equal files give equal archives
 
 
-def pack(matrix_file: Path) -> bytes:
+def pack(matrix_file: Path, locks: Sequence[Path] = ()) -> bytes:
     """Return a zip archive with a matrix file and the files that it names or that its environments are built from.
 
     The archive depends on nothing but the names and the contents of the files.
+
+    Args:
+        matrix_file: the matrix file.
+        locks: those of named releases.
 
     Raises:
         MatrixError: the matrix is not valid.
@@ -28,7 +34,8 @@ def pack(matrix_file: Path) -> bytes:
     """
     folder, out, total = matrix_file.parent, io.BytesIO(), 0
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, path in sorted({MATRIX: matrix_file, **dict(_files(load(matrix_file), folder))}.items()):
+        files = {MATRIX: matrix_file, **{f"{RELEASES}/{lock.name}": lock for lock in locks}}
+        for name, path in sorted({**files, **dict(_files(load(matrix_file), folder))}.items()):
             try:
                 content = read_bounded(path, MAX_BYTES)
             except OSError as error:

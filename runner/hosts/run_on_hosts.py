@@ -1,6 +1,7 @@
 """``runner run --executor``: plan by what the hosts offer, measure on them, and keep one run of all."""
 
 import functools
+import os
 import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -8,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.core.errors import NothingSelectedError, Problem, RecordError, UsageError
-from runner.core.model import Cell, Past, Plan
+from runner.core.model import Cell, Device, Past, Plan
 from runner.core.model.cells import environment_of
+from runner.core.paths import cache_folder
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
 from runner.hosts import collector, project, tasks
@@ -20,11 +22,13 @@ from runner.hosts.host_devices import Devices
 from runner.hosts.planning import HostPlan, plan_for_hosts, split_by_case, waiting
 from runner.matrix import load
 from runner.plan.document import read_plan
+from runner.releases.release_locks import FOLDER
 from runner.session.execution import header
 from runner.session.execution.failures import recorded_ending
 from runner.session.execution.recorder import totals_of
 from runner.session.execution.resume import check_options, locked_run
 from runner.session.flow import RunSession, finish
+from runner.session.named_releases import with_named_releases
 from runner.session.options import Options
 from runner.session.preparation import RunOrigin, RunSettings
 from runner.session.remember import history_url
@@ -80,7 +84,8 @@ def _new_run(
         ExitStack() as lock,
         closing(connect(address, certificates, options.reports.absolute(), progress.note)) as executor,
     ):
-        devices = Devices(executor=executor, project=project.pack(options.matrix_file), options=sent, progress=progress)
+        files = packed(options, executor, progress)
+        devices = Devices(executor=executor, project=files, options=sent, progress=progress)
         controls, models = matrix.measure.controls, project.models(matrix)
         plan = plan_for_hosts(devices.first_offers(), controls=controls, models=models)
         run = _started(options, address, plan)
@@ -100,18 +105,35 @@ def _resumed_run(
         names = dict.fromkeys(environment_of(each["id"]) for each in run.plan()["cells"])
         require_trust(run, head, tuple(names), progress.note, trust=trust)
         file = options.matrix if options.matrix != Options().matrix else Path(head.matrix)
-        matrix, packed = load(file), project.pack(file)
+        matrix, started = load(file), replace(typed(head.event(), ()), matrix=file, busy_ok=options.busy_ok)
         with (
             closing(connect(address, certificates, run.reports.absolute(), progress.note)) as executor,
             recorded_ending(run, progress, options=_options(address, certificates)),
         ):
             run.note("resumed", at=header.now(), digests={})
             _add_uncollected(run, executor, progress)
-            sent = tasks.sent_options(replace(typed(head.event(), ()), busy_ok=options.busy_ok))
-            devices = Devices(executor=executor, project=packed, options=sent, progress=progress)
+            files, sent = packed(started, executor, progress), tasks.sent_options(started)
+            devices = Devices(executor=executor, project=files, options=sent, progress=progress)
             offers, controls = devices.first_offers(), matrix.measure.controls
             plan = _of_run(run, plan_for_hosts(offers, controls=controls, models=run.models()), head)
             yield _driver(devices, run, plan), matrix.measure.margin
+
+
+def packed(options: Options, executor: Executor, progress: Progress) -> bytes:
+    """Return the files of a run for its hosts, with the locks of named releases, so that all hosts have the same.
+
+    The locks are for the kinds of devices that there are now, and for both before there is one.
+    """
+    locks: dict[str, Path] = {}
+    matrix, folder = load(options.matrix_file), cache_folder(os.environ) / FOLDER
+    kinds: tuple[Device, ...] = ("cpu", "cuda")
+    present = {"cpu" if device == "cpu" else "cuda" for device in executor.devices().values()} or {*kinds}
+    for device in (kind for kind in kinds if kind in present):
+        named = with_named_releases(matrix, options, device, folder)
+        locks |= {lock.name: lock for lock in named.locks.values()}
+        for note in named.notes:
+            progress.note(note)
+    return project.pack(options.matrix_file, list(locks.values()))
 
 
 def _driver(devices: Devices, run: Run, plan: HostPlan) -> BlockDriver:

@@ -26,7 +26,8 @@ from runner.store.document_shapes import PLAN
 from runner.store.shapes import checked
 
 VERSION = 1
-HOSTS_DECIDE = ("matrix", "reports", "device", "python", "corpus", "model", "traceback")  # options that are not sent
+NOT_SENT = ("matrix", "reports", "device", "python", "corpus", "model", "upgrade", "traceback")
+"""Options that each host decides, or that the driver has carried out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +118,7 @@ def sent_options(options: Options) -> dict[str, Any]:
         message = f"{word.word} is of this host, and other hosts do not have it"
         raise UsageError(Problem(message, hint="write it as an environment of the matrix file"))
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
-    return {name: value for name, value in values.items() if name not in HOSTS_DECIDE}
+    return {name: value for name, value in values.items() if name not in NOT_SENT}
 
 
 def received_options(values: Mapping[str, Any], matrix: Path, reports: Path, device: str) -> Options:
@@ -126,7 +127,7 @@ def received_options(values: Mapping[str, Any], matrix: Path, reports: Path, dev
     Raises:
         RecordError: there is an unknown option.
     """
-    known = {field.name for field in dataclasses.fields(Options)} - set(HOSTS_DECIDE)
+    known = {field.name for field in dataclasses.fields(Options)} - set(NOT_SENT)
     unknown = sorted(set(values) - known)
     if unknown:
         raise RecordError(Problem(f"the driver sent unknown options: {', '.join(unknown)}"))

@@ -19,7 +19,7 @@ from runner.hosts.project import models
 from runner.hosts.tasks import BlockTask, Inquiry, Offer, decode, encode, received_options, refusal, reply, token_of
 from runner.machine.clocks import announcements
 from runner.plan.document import plan_document, read_plan
-from runner.session.context import PlannedRun, cache_in_use, setup
+from runner.session.context import Context, PlannedRun, cache_in_use, setup
 from runner.session.execution import header
 from runner.session.execution.resume import remaining_work
 from runner.session.flow import execute
@@ -69,8 +69,7 @@ def perform(task: bytes, device: str, say: Callable[[str], None] = print) -> byt
 
 
 def _offer(inquiry: Inquiry, device: str, folder: Path) -> Offer:
-    options = received_options(inquiry.options, project.unpack(inquiry.project, folder), folder / "reports", device)
-    context = setup(options)
+    context = context_of(inquiry, device, folder / "project", folder / "reports")
     prepared = prepare(context.matrix, context.request, context.backend, context.settings, context.gpu)
     plan, fields = prepared.plan, header.device_fields(context.gpus)
     announced = announcements(context.gpus, context.settings.clocks)
@@ -88,14 +87,19 @@ def _offer(inquiry: Inquiry, device: str, folder: Path) -> Offer:
     )
 
 
+def context_of(task: Inquiry | BlockTask, device: str, folder: Path, reports: Path) -> Context:
+    """Return the context of a task, with the matrix and the locks that came with it, which are written to a folder."""
+    options = received_options(task.options, project.unpack(task.project, folder), reports, device)
+    return setup(options, received=folder / project.RELEASES)
+
+
 def _measured(job: BlockTask, device: str, folder: Path, progress: Progress) -> bytes:
     """Measure a block as a run below ``folder``, and return that run's folder; its lock is held meanwhile."""
-    options = received_options(job.options, project.unpack(job.project, folder / "project"), folder / "reports", device)
-    context = setup(options)
+    context = context_of(job, device, folder / "project", folder / "reports")
     plan = read_plan(job.plan, job.cases, Measurement(**job.measurement), Past(), models(context.matrix))
     context = context.step_of(f"the driver of run {job.run}", context.settings.reports)
     stored = header.start_run(plan, context.settings, context.origin, context.gpus, {})
-    prepared = remaining_work(plan, context, {})
+    prepared = remaining_work(plan, context, context.settings.locks)
     with stored.hold():
         execute(PlannedRun(context, prepared, stored), progress)
     return archive(stored)

@@ -56,6 +56,7 @@ class ReleaseCandidate:
         source: whether the matrix has it, or it is made from a template.
         environment: how it is built; a candidate of the index has no lock until it is locked.
         template: the environment of the matrix that it is made from; empty for one of the matrix.
+        exact: its requirements that were named with it, whose versions are never given up.
     """
 
     name: str
@@ -63,6 +64,7 @@ class ReleaseCandidate:
     source: Source
     environment: Environment
     template: str = ""
+    exact: tuple[str, ...] = ()
 
 
 def version_key(release: str) -> tuple[int, ...] | object:
@@ -215,7 +217,7 @@ def lock_request_of(candidate: ReleaseCandidate, device: Device, out: Path) -> L
     environment = candidate.environment
     request = lock_request(out.parent, candidate.name, environment, device if environment.variants else "cpu")
     assert request is not None  # it is made from a template, which has packages and a Python
-    return replace(request, out=out, variant="")
+    return replace(request, out=out, variant="", exact=candidate.exact)
 
 
 def in_between(

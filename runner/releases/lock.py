@@ -5,17 +5,18 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 from uv import find_uv_bin
 
-from runner.backends.lock_file import LOCK_BYTES, parse_lock, read_lock
+from runner.backends.lock_file import LOCK_BYTES, OVERRIDES, parse_lock, read_lock
 from runner.core.errors import MatrixError, Problem, ProvisionError
 from runner.core.files import read_bounded, write_whole
 from runner.core.outages import is_outage
-from runner.releases.candidates import COMPANIONS, without_pin
+from runner.matrix.environments import package_name
+from runner.releases.candidates import COMPANIONS
 from runner.releases.index_client import had_no_memory, run_client
 from runner.releases.lock_requests import OWN_HEADER, LockRequest, kept_versions, lock_requests, target_problem
 
@@ -62,22 +63,6 @@ def lock(request: LockRequest, today: date | None = None) -> LockResult:
     return LockResult(path=request.out, changed=changed, packages=pins(text))
 
 
-def lock_release(request: LockRequest) -> LockResult:
-    """Lock an environment whose first requirement is one release of a package.
-
-    Where the exact versions of its other requirements contradict that release, it is locked without them. Raises as
-    ``lock`` does.
-    """
-    try:
-        return lock(request)
-    except ProvisionError as error:
-        release, *others = request.requirements
-        requirements = (release, *map(without_pin, others))
-        if error.passing or requirements == request.requirements:
-            raise
-        return lock(replace(request, requirements=requirements))
-
-
 def resolved(request: LockRequest, today: date | None = None) -> str:
     """Return the lock of an environment's requirements; see ``lock``. Nothing is written."""
     if request.index is not None and _USER.search(request.index):
@@ -86,7 +71,8 @@ def resolved(request: LockRequest, today: date | None = None) -> str:
     header = header_of(request, today or datetime.now(UTC).date())
     index = [f"--extra-index-url {request.index}"] if request.index else []
     of_day = f"# the packages of {request.as_of}" if request.as_of else ""
-    text = "\n".join([header, *filter(None, [of_day, kept_versions(request)]), *index, body])
+    overrides = OVERRIDES + ", ".join(request.overrides) if request.overrides else ""
+    text = "\n".join([header, *filter(None, [of_day, overrides, kept_versions(request)]), *index, body])
     parse_lock(text.encode(), str(request.out))
     return text
 
@@ -110,7 +96,8 @@ def command_of(uv: str, request: LockRequest) -> list[str]:
     if request.as_of is not None:
         command += ["--exclude-newer", request.as_of.isoformat()]
         # wheels of jaxlib before 0.4.18 came to PyPI in December 2025 only, which their upload times say
-        for name in sorted({name for names in COMPANIONS.values() for name in names}):
+        always = {name for names in COMPANIONS.values() for name in names} | set(map(package_name, request.exact))
+        for name in sorted(always):
             command += ["--exclude-newer-package", f"{name}={ALWAYS}"]
     if request.upgrade:
         command += ["--upgrade-package", request.upgrade]
@@ -181,9 +168,13 @@ def _resolve(request: LockRequest) -> str:
     except FileNotFoundError as error:
         raise _error(request, "uv is not installed beside the runner", "python -m pip install uv") from error
     command = command_of(uv, request)
-    if request.versions is None or not request.versions.is_file():
-        return _output_of(command, request)
     with tempfile.TemporaryDirectory(prefix="matrix-runner-lock-") as folder:
+        if request.overrides:
+            overrides = Path(folder, "overrides.txt")
+            overrides.write_text("\n".join(request.overrides) + "\n")
+            command += ["--overrides", str(overrides)]
+        if request.versions is None or not request.versions.is_file():
+            return _output_of(command, request)
         copy = Path(folder, "lock.txt")  # uv reads the versions that it keeps from the file that it writes
         copy.write_bytes(read_lock(request.versions)[0])
         _output_of([*command, "--output-file", str(copy)], request)

@@ -33,6 +33,8 @@ class LockRequest:
         upgrade: the package that is resolved to its newest version although ``versions`` has it.
         extends: the environment whose lock ``versions`` is, which the lock then names; empty if it extends none.
         as_of: the day whose packages are taken, which the lock then names; None takes those of today.
+        exact: those of the requirements that were named on the command line; they are taken from any day.
+        overrides: those of ``exact`` that count instead of what other packages require of theirs; the lock names them.
     """
 
     name: str
@@ -48,6 +50,8 @@ class LockRequest:
     upgrade: str = ""
     extends: str = ""
     as_of: date | None = None
+    exact: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
 
 
 def lock_requests(path: Path, names: Sequence[str], find_links: str | None = None) -> list[LockRequest]:

@@ -1,15 +1,16 @@
 """Releases as they are named on the command line, ``torch==2.9.1``: how they are read, and their ids.
 
-``named_environments`` finds the environments that they stand for, and ``session.named_releases`` their locks.
+``named_environments`` finds the environments that they stand for, and ``named_locks`` has their locks.
 
 >>> parse_named("torch==2.9.1,transformers==4.57.0@py3.10")
-NamedRelease(framework='torch', version='2.9.1', packages=('transformers==4.57.0',), python='3.10')
+NamedRelease(framework='torch', version='2.9.1', packages=('transformers==4.57.0',), python='3.10', day='')
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from types import MappingProxyType
 
 from packaging.utils import canonicalize_name
@@ -19,22 +20,29 @@ from runner.core.bounds import MAX_SHOWN
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Device
 from runner.core.text import printable
-from runner.matrix import FRAMEWORK_ALIASES, Matrix
+from runner.matrix import FRAMEWORK_ALIASES, Matrix, load
 from runner.matrix.fields import LONGEST_ID
 from runner.matrix.select import release_key
+from runner.releases import nightly_builds
 from runner.releases.candidates import PACKAGES
+from runner.releases.nightly_builds import Kind, kind_of
 
 _VERSION = r"[0-9][0-9A-Za-z.+_]{0,60}"
 _PACKAGE = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,60}[A-Za-z0-9])?"
 NAMED = re.compile(
-    rf"(?P<name>{_PACKAGE})==(?P<version>{_VERSION})(?P<packages>(,{_PACKAGE}=={_VERSION})*)"
-    r"(@py(?P<python>[23]\.[0-9]{1,2}))?"
+    rf"(?P<name>{_PACKAGE})(==(?P<version>{_VERSION})|@nightly-(?P<day>[0-9]{{8}}))"
+    rf"(?P<packages>(,{_PACKAGE}=={_VERSION})*)(@py(?P<python>[23]\.[0-9]{{1,2}}))?"
 )
 _DIGITS = 12
 _SHORT = re.compile(r"^([0-9]+)(\.[0-9]+)?(?![0-9.])")
 """A version of one or two numbers: torch==2.1 is 2.1.0, and the torch-2.1 of a matrix another release."""
-FRAMEWORK_OF = {package: framework for framework, packages in PACKAGES.items() for package in packages}
-"""Package -> the framework that it holds."""
+FRAMEWORK_OF = {
+    name: framework
+    for framework, packages in PACKAGES.items()
+    for package in packages
+    for name in (package, *nightly_builds.PACKAGES.get(package, ()))
+}
+"""Package -> the framework that it holds, in a release or in a nightly build."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +51,22 @@ class NamedRelease:
 
     Attributes:
         framework: its framework.
-        version: as pip writes it, ``2.9.1`` or ``2.9.1+cu126``.
+        version: as pip writes it, ``2.9.1`` or ``2.9.1+cu126``; empty for a nightly build until the index was asked.
         packages: requirements beside it, each with its exact version.
         python: the minor version of Python that was asked for; empty for the one of the template.
+        day: that of a nightly build that was named by it, ``20261101``; empty for others.
     """
 
     framework: str
     version: str
     packages: tuple[str, ...] = ()
     python: str = ""
+    day: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """Whether it is a release, a release candidate or a nightly build."""
+        return "nightly" if self.day else kind_of(self.version)
 
     @property
     def id(self) -> str:
@@ -59,8 +74,8 @@ class NamedRelease:
 
         One that would be too long ends in digits that stand for the rest.
         """
-        version = _SHORT.sub(lambda match: f"{match[1]}{match[2] or '.0'}.0", self.version)
-        parts = [self.framework, version]
+        build = _SHORT.sub(lambda match: f"{match[1]}{match[2] or '.0'}.0", self._build)
+        parts = [self.framework, build]
         for text in self.packages:
             name, _, its_version = text.partition("==")
             parts += [canonicalize_name(name), its_version]
@@ -74,14 +89,18 @@ class NamedRelease:
     @property
     def text(self) -> str:
         """How a message names it."""
-        return f"{self.framework} {self.version}"
+        return f"{self.framework} {self._build}"
+
+    @property
+    def _build(self) -> str:
+        return f"nightly-{self.day}" if self.day else self.version
 
 
 def parse_named(text: str) -> NamedRelease | None:
     """Return the release that a word of the command line names; None where it is no release of a framework.
 
-    ``tf`` and other aliases of frameworks count, and every package that holds a framework. A range, such as
-    ``torch==2.*``, names environments of the matrix.
+    ``tf`` and other aliases of frameworks count, and every package that holds a framework. ``torch@nightly-20261101``
+    names the nightly build of a day. A range, such as ``torch==2.*``, names environments of the matrix.
 
     Raises:
         UsageError: it names a package twice.
@@ -94,9 +113,10 @@ def parse_named(text: str) -> NamedRelease | None:
     if framework is None:
         return None
     packages = tuple(match["packages"].strip(",").split(",")) if match["packages"] else ()
-    if not all(map(_is_version, (match["version"], *(each.partition("==")[2] for each in packages)))):
+    versions = (match["version"] or "0", *(each.partition("==")[2] for each in packages))
+    if not all(map(_is_version, versions)):
         return None
-    named = NamedRelease(framework, match["version"], packages, match["python"] or "")
+    named = NamedRelease(framework, match["version"] or "", packages, match["python"] or "", match["day"] or "")
     _refuse(named, text)
     return named
 
@@ -133,7 +153,7 @@ def refuse_taken(matrix: Matrix, named: NamedRelease, device: Device) -> None:
 
 def declared_id(matrix: Matrix, named: NamedRelease) -> str | None:
     """Return the environment of the matrix that has a named release alone, and does not float; None without one."""
-    if named.packages or named.python or "+" in named.version:
+    if named.packages or named.python or named.day or "+" in named.version:
         return None
     key = release_key(named.version)
     return next(
@@ -155,7 +175,7 @@ def split_selector(selector: str) -> tuple[str, str, str]:
     ('!', 'torch==2.9.1', '@env:A=1/nn-lstm/*')
     """
     mark, rest = ("!", selector[1:]) if selector.startswith("!") else ("", selector)
-    match = re.match(r"[^/@]*(@py[23]\.[0-9]{1,2}(?=[/@]|$))?", rest)
+    match = re.match(r"[^/@]*(@nightly-[0-9]{8}(,[^/@]*)?(?=[/@]|$))?(@py[23]\.[0-9]{1,2}(?=[/@]|$))?", rest)
     assert match is not None
     return mark, match[0], rest[match.end() :]
 
@@ -171,6 +191,20 @@ def with_id(selector: str, matrix: Matrix | None) -> str:
     if named is None:
         return selector
     return f"{mark}{(matrix and declared_id(matrix, named)) or named.id}{rest}"
+
+
+def undeclared(matrix_file: Path, selectors: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the selectors that name releases that a matrix file does not have, and the others, with ids for releases.
+
+    Raises:
+        MatrixError: the matrix is not valid.
+    """
+    if not any(map(parse_named, selectors)):
+        return [], [*selectors]
+    matrix = load(matrix_file, networks=False)
+    words = [(selector, with_id(selector, matrix)) for selector in selectors]
+    named = [selector for selector, name in words if selector != name and name not in matrix.environments]
+    return named, [name for selector, name in words if selector not in named]
 
 
 def as_typed(

@@ -6,7 +6,7 @@ does not float, is taken as it is. Python is the template's, or the newest of th
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,13 +14,25 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from runner.core.errors import NothingSelectedError, Problem
+from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Device
-from runner.matrix import Environment, Matrix
+from runner.matrix import Environment, Matrix, Variant
 from runner.matrix.select import release_key
-from runner.releases.candidates import PACKAGES, ReleaseCandidate, made_from, of_matrix, package_of, templates
+from runner.plan.specs import OLDEST_PYTHON
+from runner.releases import nightly_builds
+from runner.releases.candidates import (
+    PACKAGES,
+    ReleaseCandidate,
+    made_from,
+    of_matrix,
+    package_of,
+    templates,
+    version_key,
+)
 from runner.releases.index import Lister
 from runner.releases.named import NamedRelease, declared_id
+from runner.releases.nightly_builds import DEFAULT, day_of
+from runner.releases.release_files import pythons_of
 
 USUAL_PYTHON = "3.11"
 """Of a framework that the matrix has no environment of."""
@@ -35,41 +47,75 @@ class ReleaseFinder:
         folder: what the paths of its locks are relative to.
         device: ``cpu`` or ``cuda``.
         versions: lists the versions of a package, see ``releases.index.versions``.
+        pythons: returns the Pythons that a release of a package has wheels for, see ``release_files.pythons_of``.
     """
 
     matrix: Matrix
     folder: Path
     device: Device
     versions: Lister
-    _listed: dict[tuple[str, str], tuple[tuple[str, ...], str]] = field(default_factory=dict)
+    pythons: Callable[[str, str], tuple[str, ...]] = pythons_of
+    _listed: dict[tuple[str, str, str], tuple[tuple[str, ...], str]] = field(default_factory=dict)
 
     def possible(self, named: NamedRelease) -> Iterator[ReleaseCandidate]:
         """Yield the environments that a named release may become, the first choice first; no index is asked.
 
-        It is one of the matrix where that has this very release, or else one for each template and Python.
+        It is one of the matrix where that has this very release, or else one for each template and Python; none for a
+        nightly build whose version is not known yet, see ``dated``.
         """
-        known = [*of_matrix(self.matrix, named.framework, self.device, self.folder)]
         declared = declared_id(self.matrix, named)
-        of_file = [candidate for candidate in known if candidate.name == declared]
+        of_file = [candidate for candidate in self._known(named) if candidate.name == declared]
         if of_file:
             yield from of_file
-            return
-        nearest = sorted(templates(known, self.device), key=lambda each: _distance(each.release, named.version))
-        for template in nearest or [_usual(named.framework)]:
-            for python in self._pythons(named, template):
-                yield self._made(named, template, python)
+        elif named.version:
+            for template, python, pin in self._choices(named):
+                yield self._made(named, template, python, pin)
 
     def find(self, named: NamedRelease) -> ReleaseCandidate:
         """Return the first choice that there is: of the matrix, or with a wheel on the index.
 
         Raises:
             NothingSelectedError: the index has no such release, or none for a Python that the matrix has.
+            UsageError: the framework has no nightly builds that are named by their day.
             ProvisionError: the index does not answer.
         """
+        named = self.dated(named)
         for candidate in self.possible(named):
             if candidate.source == "matrix" or self._has_wheel(candidate, named):
                 return candidate
         raise self._missing(named)
+
+    def dated(self, named: NamedRelease) -> NamedRelease:
+        """Return a nightly build with the version of its day on the index; others as they are. Raises as ``find``."""
+        if named.version:
+            return named
+        if named.framework not in nightly_builds.FRAMEWORKS:
+            message = f"the nightly builds of {named.framework} are not named by their day"
+            hint = f"{', '.join(nightly_builds.FRAMEWORKS)} have such builds"
+            raise UsageError(Problem(message, hint=hint))
+        for template, python, pin in self._choices(named):
+            names = self._list(pin.name, python, self._index(named, template))
+            of_day = [name for name in names if day_of(name) == named.day]
+            if of_day:
+                newest = max(of_day, key=version_key)  # type: ignore[arg-type]  # pip lists versions
+                return replace(named, version=newest.partition("+")[0])
+        raise self._missing(named)
+
+    def _known(self, named: NamedRelease) -> list[ReleaseCandidate]:
+        return [*of_matrix(self.matrix, named.framework, self.device, self.folder)]
+
+    def _choices(self, named: NamedRelease) -> Iterator[tuple[ReleaseCandidate, str, Requirement]]:
+        """Yield templates with the Pythons and packages to try, the nearest template first; of a day, the newest."""
+        usable = [*templates(self._known(named), self.device)]
+        if named.version:
+            nearest = sorted(usable, key=lambda each: _distance(each.release, named.version))
+        else:
+            nearest = sorted(usable, key=lambda each: version_key(each.release), reverse=True)  # type: ignore[arg-type,return-value]  # of_matrix has versions
+        for template in nearest or [_usual(named.framework)]:
+            pin = package_of(self._variant(template), template.environment.framework)
+            for python in self._pythons(named, template):
+                for each in nightly_builds.packages_of(pin, named.kind):
+                    yield template, python, each
 
     def _pythons(self, named: NamedRelease, template: ReleaseCandidate) -> Iterator[str]:
         """Yield the Pythons to try: the one that was asked for, or else the template's, and those of the matrix."""
@@ -80,41 +126,69 @@ class ReleaseFinder:
         first = template.environment.python or USUAL_PYTHON
         yield from dict.fromkeys((first, *sorted(of_matrix, key=Version, reverse=True)))
 
-    def _list(self, package: str, python: str) -> tuple[str, ...]:
-        """Return the versions of a package that have a wheel for a Python."""
-        if (package, python) not in self._listed:
-            self._listed[package, python] = self.versions(package, python, "")
-        return self._listed[package, python][0]
+    def _list(self, package: str, python: str, nightly: str) -> tuple[str, ...]:
+        """Return the versions of a package that have a wheel for a Python; see ``releases.index.versions``."""
+        if (package, python, nightly) not in self._listed:
+            self._listed[package, python, nightly] = self.versions(package, python, nightly)
+        return self._listed[package, python, nightly][0]
 
     def _has_wheel(self, candidate: ReleaseCandidate, named: NamedRelease) -> bool:
-        key, package = release_key(named.version), self._pin(candidate).name
-        return any(release_key(each) == key for each in self._list(package, candidate.environment.python or ""))
+        key, (text, *_) = release_key(named.version), self._variant(candidate).requirements
+        listed = self._list(Requirement(text).name, candidate.environment.python or "", self._index(named, candidate))
+        return any(release_key(each) == key for each in listed)
 
-    def _pin(self, candidate: ReleaseCandidate) -> Requirement:
-        """Return the requirement of a candidate that names its framework."""
+    def _variant(self, candidate: ReleaseCandidate) -> Variant:
         variant = candidate.environment.variant(self.device)
         assert variant is not None
-        return package_of(variant, candidate.environment.framework)
+        return variant
 
-    def _made(self, named: NamedRelease, template: ReleaseCandidate, python: str) -> ReleaseCandidate:
+    def _index(self, named: NamedRelease, candidate: ReleaseCandidate) -> str:
+        """Return what lists the builds of a kind: see ``releases.index.versions``."""
+        variant, kind = self._variant(candidate), named.kind
+        index = nightly_builds.index_of(named.framework, variant, self.device, kind)
+        return index or ("" if kind == "release" else DEFAULT)
+
+    def _made(self, named: NamedRelease, template: ReleaseCandidate, python: str, pin: Requirement) -> ReleaseCandidate:
         replaced = {str(canonicalize_name(Requirement(text).name)) for text in named.packages}
         bare = replace(template, environment=_without(template.environment, replaced))
-        made = made_from(bare, self._pin(template), named.version, self.device, packages=named.packages)
+        index = nightly_builds.index_of(named.framework, self._variant(template), self.device, named.kind)
+        made = made_from(bare, pin, named.version, self.device, index, named.packages)
         environment = _with_python(made.environment, python)
-        return replace(made, name=named.id, environment=environment)
+        return replace(made, name=named.id, environment=environment, exact=named.packages)
 
     def _missing(self, named: NamedRelease) -> NothingSelectedError:
         """Return the error of a release that no Python has a wheel of, with the nearest ones that exist."""
-        listed = {version: python for (_, python), (versions, _) in self._listed.items() for version in versions}
-        problems = [problem for _, problem in self._listed.values() if problem]
+        listed = list(dict.fromkeys(version for versions, _ in self._listed.values() for version in versions))
+        pythons = list(dict.fromkeys(python for _, python, _ in self._listed))
+        message = f"the index has no wheel of {named.text} for Python {', '.join(pythons)}"
+        package = next(iter(self._listed))[0]
+        others = [each for each in self.pythons(package, named.version) if each not in pythons] if named.version else []
+        if others:
+            return NothingSelectedError(Problem(message, hint=_with_another_python(named, others)))
         if not listed:
-            reason = f": {problems[0]}" if problems else ""
-            return NothingSelectedError(Problem(f"the index lists no release of {named.framework}{reason}"))
-        pythons = ", ".join(dict.fromkeys(python for _, python in self._listed))
-        near = difflib.get_close_matches(named.version, listed, 2, 0.3) or list(listed)[:1]
-        hint = f"did you mean {' or '.join(f'{named.framework}=={version}' for version in near)}?"
-        message = f"the index has no wheel of {named.text} for Python {pythons}"
-        return NothingSelectedError(Problem(message, hint=hint))
+            reason = next((f": {problem}" for _, problem in self._listed.values() if problem), "")
+            kind = {"release": "release", "candidate": "release", "nightly": "nightly build"}[named.kind]
+            return NothingSelectedError(Problem(f"the index lists no {kind} of {named.framework}{reason}"))
+        return NothingSelectedError(Problem(message, hint=f"did you mean {' or '.join(_nearest(named, listed))}?"))
+
+
+def _with_another_python(named: NamedRelease, pythons: Sequence[str]) -> str:
+    """Return for which Pythons a release has wheels, the oldest first, and the word that names it with the newest."""
+    newest = pythons[-1]
+    if tuple(map(int, newest.split("."))) >= OLDEST_PYTHON:
+        rest = f": {named.framework}=={named.version}@py{newest}"
+    else:
+        rest = f", and the harness needs Python {'.'.join(map(str, OLDEST_PYTHON))} or newer"
+    return f"it has wheels for Python {', '.join(pythons)}{rest}"
+
+
+def _nearest(named: NamedRelease, listed: Sequence[str]) -> list[str]:
+    """Return what names the nearest ones of some versions: two at most, and the first of the list if none is near."""
+    if named.day:
+        days = sorted({*map(day_of, listed)} - {""}, key=lambda day: abs(int(day) - int(named.day)))
+        return [f"{named.framework}@nightly-{day}" for day in days[:2]] or [f"{named.framework}=={listed[0]}"]
+    near = difflib.get_close_matches(named.version, listed, 2, 0.3) or listed[:1]
+    return [f"{named.framework}=={version}" for version in near]
 
 
 def _usual(framework: str) -> ReleaseCandidate:

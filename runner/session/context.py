@@ -1,46 +1,38 @@
 """From the options that the user typed to the values that a workflow takes."""
 
-import difflib
 import os
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import get_args
 
 from runner.backends import Backend, Resources, choose_backend
-from runner.core.errors import GpuError, NothingSelectedError, Problem, UsageError
+from runner.core.errors import GpuError, Problem
 from runner.core.locks import shared
 from runner.core.machine import Capacity, is_wsl
 from runner.core.machine import capacity as machine_capacity
-from runner.core.model import Device, Gpu, Precision, Request
+from runner.core.model import Gpu, Request
 from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.core.paths import cache_folder
-from runner.core.units import MAX_SECONDS, parse_duration
 from runner.gpu.detect import present
 from runner.gpu.locality import cores_near
 from runner.gpu.selection import choose_devices
-from runner.matrix import Matrix, choose_cells, load, select_environments
+from runner.matrix import Matrix, load
 from runner.matrix.models import GpuSettings
-from runner.matrix.select import environments_named
-from runner.plan import corpus
 from runner.plan.compatibility.variants import choose_variants
 from runner.releases.outdated import outdated_notes
+from runner.releases.release_locks import FOLDER
 from runner.session.existing import backend_for, existing_words, with_existing
 from runner.session.first_locks import first_locks
 from runner.session.named_releases import NamedReleases, with_named_releases
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
+from runner.session.plan_request import plan_request
 from runner.session.preparation import QUIET_SECONDS, Prepared, RunOrigin, RunSettings, prepare
-from runner.session.typed_variants import typed_threads, with_typed_variants
+from runner.session.typed_variants import with_typed_variants
 from runner.store.run import Run
 
 IN_USE = "in-use.lock"  # in the cache folder: shared by those that use it, exclusive for `runner clean`
-
-
-CLOSE = 0.8
-"""The similarity, from 0 to 1, from which a name that does not exist is taken for a typing mistake."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,13 +118,19 @@ def prepared(options: Options, say: Callable[[str], None]) -> tuple[Context, Pre
     return context, preparation
 
 
-def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequence[str] = ()) -> Context:
+def setup(
+    options: Options,
+    environ: Mapping[str, str] = os.environ,
+    cells: Sequence[str] = (),
+    received: Path | None = None,
+) -> Context:
     """Read the matrix, choose backend and devices, and resolve the selection.
 
     Args:
         options: what the user typed.
         environ: of this process.
         cells: cells that are selected later, beside the selectors; they may name phases of networks.
+        received: a folder with locks of named releases that count instead of those that are kept here; None for none.
 
     Raises:
         MatrixError, UsageError, NothingSelectedError: the matrix, the corpus or the selection is wrong.
@@ -152,7 +150,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
     if backend.name == "host":
         named = NamedReleases(matrix=matrix, options=options)
     else:
-        named = with_named_releases(matrix, options, device, cache)
+        named = with_named_releases(matrix, options, device, cache / FOLDER, received=received)
     made, reasons_of_locks = first_locks(named.matrix, named.options.selectors or (), device, cache)
     notes += [*named.notes, *reasons_of_locks]
     matrix, options = with_typed_variants(named.matrix, named.options)
@@ -227,72 +225,3 @@ def clocks(settings: GpuSettings, *, pin: bool | None) -> ClockPolicy:
         return LEAVE
     memory = settings.memory or ("leave" if settings.clocks == "leave" else "max")
     return ClockPolicy(settings.clocks, memory, force=pin is True)
-
-
-def plan_request(
-    options: Options, matrix: Matrix, backend: str, device: tuple[Device, Sequence[Gpu]], capacity: Capacity
-) -> Request:
-    """Return the request to the planner, with the selection resolved.
-
-    Args:
-        options: what the user typed.
-        matrix: the checked matrix.
-        backend: the name of the chosen backend.
-        device: ``cpu`` or ``cuda``, and the GPUs.
-        capacity: cores, memory and C library of the machine.
-
-    Raises:
-        UsageError, NothingSelectedError: the corpus, the preset, the seconds or the selection are wrong.
-    """
-    for kind, name, known in (
-        *(("preset", name, tuple(matrix.presets)) for name in (options.preset,) if name),
-        *(("workload", name, tuple(matrix.workloads)) for name in options.workload or ()),
-        *(("precision", name, get_args(Precision)) for name in options.precision or ()),
-    ):
-        if name not in known:
-            close = difflib.get_close_matches(name, known, 1, CLOSE)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-            raise UsageError(Problem(f"there is no {kind} {name!r}", hint=hint))
-    if options.seconds is not None and not options.seconds <= MAX_SECONDS:  # typer's limits let NaN pass
-        raise UsageError(Problem(f"--seconds {options.seconds} is not a time", hint="write --seconds 2"))
-    gpus = device[1]
-    return Request(
-        environments=_environments(matrix, options.selectors or ()),
-        chosen=choose_cells(matrix, options.selectors) if options.selectors else None,
-        cell_selectors=tuple(selector for selector in options.selectors or () if "/" in selector),
-        workloads=tuple(options.workload or ()),
-        preset=options.preset,
-        precisions=tuple(dict.fromkeys(options.precision or ())),
-        device=device[0],
-        backend=backend,
-        rounds=options.rounds,
-        max_rounds=options.max_rounds,
-        budget=parse_duration(options.budget) if options.budget else None,
-        seconds=options.seconds,
-        threads=next(iter(typed_threads(options)), None) or matrix.measure.threads or capacity.each(len(gpus)),
-        devices=max(1, len(gpus)),
-        seed=random.randrange(1 << 31) if options.seed is None else options.seed,
-        process=options.process,
-        protocol=options.protocol,
-        memory=gpus[0].memory if gpus else capacity.memory,
-        corpus=corpus.read(options.corpus) if options.corpus else None,
-        allow_jit=options.allow_jit,
-        glibc=capacity.glibc,
-    )
-
-
-def _environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
-    """Return the selected environments in the order of the selectors, and in that of the file within each of them.
-
-    The first of a framework is what others are compared with.
-    """
-    if not matrix.environments:
-        raise NothingSelectedError("the matrix names no environment")
-    names = select_environments(matrix, selectors)
-    included = [environments_named(matrix, each) for each in selectors if not each.startswith("!")]
-
-    def position(name: str) -> int:
-        followed = matrix.follows.get(name, name)
-        return next((index for index, named in enumerate(included) if followed in named), len(included))
-
-    return tuple(sorted(names, key=position))

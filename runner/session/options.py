@@ -128,6 +128,10 @@ class Options:
             help="after the rounds, also keep the framework's profile of a step of each cell, for the report",
         ),
     ] = False
+    upgrade: Annotated[
+        bool,
+        typer.Option("--upgrade", help="resolve the releases that are named again, and keep these locks from now on"),
+    ] = False
     traceback: Annotated[bool, typer.Option("--traceback", help="show the traceback of an error")] = False
 
     @property

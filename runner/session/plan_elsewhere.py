@@ -17,11 +17,13 @@ from runner.plan.machine_file import MachineDescription
 from runner.plan.missing_modules import missing_modules
 from runner.plan.planner import plan
 from runner.plan.specs import of_all, specs, with_locks
-from runner.session.context import clocks, plan_request
+from runner.releases.release_locks import FOLDER
+from runner.session.context import clocks
 from runner.session.existing import existing_words
 from runner.session.named_releases import with_named_releases
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
+from runner.session.plan_request import plan_request
 from runner.session.typed_variants import with_typed_variants
 
 
@@ -47,7 +49,7 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
     device, gpus = pick_devices(options.device, machine.gpus, str(machine.file))
     gpu = gpus[0] if gpus else None
     capacity = Capacity(cores=machine.cores, memory=machine.memory, glibc=machine.glibc)
-    named = with_named_releases(matrix, options, device, cache_folder(os.environ))
+    named = with_named_releases(matrix, options, device, cache_folder(os.environ) / FOLDER)
     matrix, options = named.matrix, named.options
     reasons: Mapping[str, str] = {}
     if gpu:

@@ -44,7 +44,8 @@ def typed(header: Mapping[str, Any], environments: Sequence[str]) -> Options:
     """
     if header.get("program") or header.get("command"):
         with suppress(ValueError):  # another version of the program had other options
-            return Options.of_argv(map(expanded, header.get("command") or ()))
+            stored = Options.of_argv(map(expanded, header.get("command") or ()))
+            return replace(stored, upgrade=False)  # a run keeps the locks that it was started with
     return _by_facts(header, environments)
 
 

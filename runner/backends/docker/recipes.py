@@ -15,6 +15,10 @@ from runner.core.paths import packaged_folder
 MAX_FILE = 4 << 20  # bytes of a Dockerfile; the largest of this project has 4 KiB
 EXTENDED = "extended.Dockerfile"
 """Builds an environment on the image of the one that it adds packages to."""
+WITH_HASHES = b"pip install --require-hashes"
+"""How a Dockerfile installs a lock."""
+NO_DEPS = b" --no-deps"
+"""Has pip install a lock whose versions are not those that its packages require, see ``LockFile.overrides``."""
 
 
 class Recipes:
@@ -84,10 +88,12 @@ class Recipes:
         assert spec.base is not None
         if spec.extends is not None:
             return self._extended(spec, spec.extends, base_id)
+        content, lock = read_lock(spec.lock)
+        dockerfile = _content(self._dockerfile(spec))
         return Recipe(
             environment=spec.environment,
-            dockerfile=_content(self._dockerfile(spec)),
-            lock=read_lock(spec.lock)[0],
+            dockerfile=dockerfile.replace(WITH_HASHES, WITH_HASHES + NO_DEPS) if lock.overrides else dockerfile,
+            lock=content,
             base=pinned(spec.base, self._pins),
             base_id=base_id,
         )

@@ -18,18 +18,15 @@ from runner.matrix import Matrix
 from runner.matrix.environments import cuda_key
 from runner.matrix.select import release_key
 from runner.releases import candidates as of
+from runner.releases import nightly_builds
 from runner.releases.candidates import ReleaseCandidate, in_between, made_from, package_of
 from runner.releases.index import Lister
+from runner.releases.named import parse_named
+from runner.releases.nightly_builds import DEFAULT
 from runner.search.bisect.state import CandidateEntry, Question
 
-DEFAULT = "default"
-"""Stands for the default package index."""
 MOST_CANDIDATES = 500
 """Candidates beyond which a search is refused: 500 releases take nine halvings."""
-NIGHTLY_PACKAGES = {"tensorflow-cpu": "tf-nightly-cpu", "tensorflow": "tf-nightly"}
-"""Package -> the name of its nightly builds on the same index."""
-NIGHTLY_INDEXES = {"torch": "https://download.pytorch.org/whl/nightly/{}"}
-"""Package -> the index of its nightly builds for ``cpu``, ``cu126``, ...; https://pytorch.org/get-started/locally/."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +122,8 @@ class Axes:
         for name in (question.good, question.bad, question.environment):
             if name in self.matrix.environments:
                 return self.matrix.environments[name].framework
+            if (named := parse_named(name)) is not None:
+                return named.framework
         network = self.matrix.networks.get(question.cell.split("/")[1])
         if network is not None and len(network.classes) == 1:
             return next(iter(network.classes))
@@ -139,11 +138,12 @@ class Axes:
         """
         if name in self.matrix.environments:
             return self._candidate(name)
-        key = release_key(name)
+        named = parse_named(name)
+        key = release_key(named.version if named else name)
         same = [each for each in known if key is not None and release_key(each.release) == key]
         if same:
             return same[0]
-        hint = "name an environment of the matrix, or a version that the package index has, such as 1.4.0"
+        hint = "name an environment of the matrix, or a release of the package index, such as torch==1.4.0 or 1.4.0"
         raise UsageError(Problem(f"there is no environment and no release {name!r}", hint=hint))
 
     def _of_index(
@@ -198,15 +198,12 @@ class Axes:
         variant = template.environment.variant(self.device)
         assert variant is not None
         pin = package_of(variant, template.environment.framework)
-        if axis == "nightly" and pin.name in NIGHTLY_PACKAGES:
-            pin = Requirement(NIGHTLY_PACKAGES[pin.name])
-        return pin
+        return nightly_builds.packages_of(pin, "nightly" if axis == "nightly" else "release")[0]
 
     def _nightly_index(self, template: ReleaseCandidate) -> str:
         variant = template.environment.variant(self.device)
-        address = NIGHTLY_INDEXES.get(template.environment.framework, "")
-        cuda = (variant.cuda or "").replace(".", "") if variant and self.device == "cuda" else ""
-        return address.format(f"cu{cuda}" if cuda else "cpu") if address else ""
+        assert variant is not None
+        return nightly_builds.index_of(template.environment.framework, variant, self.device, "nightly")
 
     # --- CUDA and cuDNN ---
 

@@ -14,7 +14,7 @@ from runner.core.progress import Progress
 from runner.measure.round_plan import OUTAGE
 from runner.plan.specs import specs
 from runner.releases.candidates import ReleaseCandidate, lock_request_of
-from runner.releases.lock import lock_release
+from runner.releases.release_locks import lock_release
 from runner.report import differences
 from runner.search.bisect.rebuilt import is_rebuilt, lock_again
 from runner.search.bisect.state import SearchState, SearchStep

@@ -8,6 +8,7 @@ from runner.core.errors import Problem, RunnerError, UsageError
 from runner.core.model import Cell, device_id
 from runner.core.model.cells import without_environment
 from runner.releases.candidates import Axis
+from runner.releases.named import parse_named
 from runner.search.bisect.state import Question, states
 from runner.session.context import Context, setup
 from runner.session.options import Options
@@ -55,6 +56,7 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
     if not ends.good or not bad:
         hint = "name two environments or versions, such as --good torch-2.1 --bad torch-2.x"
         raise UsageError(Problem(f"bisect needs {'--bad' if ends.good else '--good'}", hint=hint))
+    _check_named(good=ends.good, bad=bad)
     if ends.axis in LABELS and not environment:
         raise UsageError(
             Problem(f"the axis {ends.axis} needs the environment of the cell", hint="write ENVIRONMENT/CELL")
@@ -74,6 +76,20 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
         backend=context.backend.name,
         settings={**settings_of(context), **({"env": sorted(options.env)} if options.env else {})},
     )
+
+
+def _check_named(**ends: str) -> None:
+    """Refuse ends that name more than a release: what lies between them has the packages of the matrix.
+
+    Raises:
+        UsageError: an end has packages or a Python with it.
+    """
+    for name, end in ends.items():
+        named = parse_named(end)
+        if named is not None and (named.packages or named.python or named.day):
+            message = f"--{name} {end} names more than a release, which those between the ends do not have"
+            hint = f"write --{name} {named.framework}==VERSION, and what it needs into an environment of the matrix"
+            raise UsageError(Problem(message, hint=hint))
 
 
 def settings_of(context: Context) -> dict[str, Any]:

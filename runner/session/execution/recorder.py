@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.backends import harness_archive
+from runner.backends.lock_file import parse_lock
 from runner.core.errors import ProvisionError
 from runner.core.model import (
     Canary,
@@ -254,6 +255,7 @@ class RunRecorder:
         if name not in self.environments and outcome.facts:
             self.environments[name] = {
                 **outcome.ready.facts,
+                **({"overrides": parse_lock(lock, name).overrides} if (lock := outcome.ready.lock) else {}),
                 **{key: value for key, value in outcome.facts.items() if key not in SERVER_FACTS},
                 "digest": outcome.ready.digest,
             }

@@ -33,6 +33,12 @@ def refusal(text: str | bytes) -> tuple[str, int]:
     return problem.message, problem.where.line
 
 
+def test_a_lock_names_the_packages_that_override_what_others_require() -> None:
+    text = GOOD.replace("\n", "\n# overrides: six==1.17.0, numpy==2.4.6+cpu\n", 1)
+    assert parse_lock(text.encode(), "lock.txt").overrides == ("six==1.17.0", "numpy==2.4.6+cpu")
+    assert parse_lock(GOOD.encode(), "lock.txt").overrides == ()
+
+
 def test_packages_are_read_with_their_hashes_and_markers() -> None:
     for text in (GOOD, GOOD.replace("\n", "\r\n")):
         lock = parse_lock(text.encode(), "lock.txt")

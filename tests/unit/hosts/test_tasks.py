@@ -1,18 +1,27 @@
 """What travels between driver and workers is checked where it arrives."""
 
 import json
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from runner.backends.venv import VenvBackend
 from runner.core.errors import RecordError, UsageError
-from runner.hosts import project, tasks
+from runner.core.progress import Progress
+from runner.hosts import project, run_on_hosts, tasks, work
 from runner.hosts.executors.addresses import connect
 from runner.hosts.executors.dask import scheduler_address
 from runner.hosts.executors.slurm import SlurmExecutor
 from runner.hosts.tasks import Inquiry
 from runner.hosts.work import perform_guarded
+from runner.releases import release_locks
+from runner.releases.lock_requests import LockRequest
+from runner.session.named_releases import with_named_releases
 from runner.session.options import Options
+from tests.support.fake_hosts import FakeHosts
+from tests.unit.releases.test_named import listed
 
 MATRIX = """
 version: 1
@@ -97,6 +106,33 @@ def test_the_files_of_a_matrix_arrive_as_they_are(tmp_path: Path) -> None:
     assert sent.keys() == {"matrix.yaml", "docker/Dockerfile.numpy", "docker/locks/np.txt"}
     assert sent["matrix.yaml"] == MATRIX
     assert project.pack(here / "matrix.yaml") == project.pack(here / "matrix.yaml")
+
+
+def test_the_locks_of_named_releases_arrive_and_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker asks no index, and has the lock of the driver although it keeps another one."""
+    (tmp_path / "matrix.yaml").write_text(MATRIX)
+    made: list[str] = []
+
+    def lock_of_its_time(request: LockRequest) -> Iterator[str]:
+        made.append(request.name)
+        request.out.write_text(f"numpy==1.26.4 --hash=sha256:{len(made):064x}\n")
+        yield from ()
+
+    monkeypatch.setattr(release_locks, "lock_of_its_time", lock_of_its_time)
+    monkeypatch.setattr(run_on_hosts, "with_named_releases", partial(with_named_releases, versions=listed))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "driver"))
+    options = Options(selectors=["numpy==1.26.4"], backend="venv", matrix=tmp_path / "matrix.yaml", upgrade=True)
+    packed = run_on_hosts.packed(options, FakeHosts({}, tmp_path), Progress(lambda _: None))
+    assert made == ["numpy-1.26.4"] * 2  # no device is there yet: for a CPU, and for a GPU
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "worker"))
+    sent = tasks.sent_options(options)
+    task = Inquiry(project=packed, options=sent, token="ab" * 16)
+    context = work.context_of(task, "cpu", tmp_path / "unpacked", tmp_path)
+    assert isinstance(context.backend, VenvBackend)
+    (lock,) = context.settings.locks.values()
+    assert lock.parent == tmp_path / "unpacked" / "releases"
+    assert len(made) == 2
 
 
 @pytest.mark.parametrize("name", ["../out", "/etc/passwd", "a/../../out"])

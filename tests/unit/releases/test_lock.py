@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.backends.lock_file import LOCK_BYTES
+from runner.backends.lock_file import LOCK_BYTES, parse_lock
 from runner.core.errors import MatrixError, ProvisionError
 from runner.releases import lock
 from runner.releases.lock_requests import LockRequest
@@ -77,6 +77,24 @@ def test_the_packages_of_a_day_are_taken_and_the_lock_names_it(monkeypatch: pyte
     monkeypatch.setattr(lock, "_resolve", lambda _: f"numpy==1.26.4 --hash=sha256:{'0' * 64}\n")
     assert lock.resolved(of_day, date(2026, 11, 26)).splitlines()[1] == "# the packages of 2023-08-04"
     assert "--exclude-newer" not in lock.command_of("uv", request())
+
+
+def test_packages_that_were_named_are_of_any_day() -> None:
+    command = lock.command_of("uv", replace(request(), as_of=date(2023, 8, 4), exact=("Numpy==1.19.5",)))
+    assert "numpy=2100-01-01" in command
+
+
+def test_overrides_are_given_to_uv_and_named_by_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[str] = []
+
+    def output_of(command: list[str], _: LockRequest) -> str:
+        given.append(Path(command[command.index("--overrides") + 1]).read_text())
+        return f"numpy==1.26.4 --hash=sha256:{'0' * 64}\n"
+
+    monkeypatch.setattr(lock, "_output_of", output_of)
+    text = lock.resolved(replace(request(), overrides=("numpy==1.26.4", "six==1.17.0")), DAY)
+    assert given == ["numpy==1.26.4\nsix==1.17.0\n"]
+    assert parse_lock(text.encode(), "lock").overrides == ("numpy==1.26.4", "six==1.17.0")
 
 
 def test_nothing_of_this_machine_stays() -> None:

@@ -11,7 +11,7 @@ from runner.core.model import Device
 from runner.matrix import Matrix, parse
 from runner.matrix.fields import is_environment_id
 from runner.releases.candidates import ReleaseCandidate
-from runner.releases.named import NamedRelease, parse_named, refuse_taken, split_selector, with_id
+from runner.releases.named import NamedRelease, parse_named, refuse_taken, split_selector, undeclared, with_id
 from runner.releases.named_environments import ReleaseFinder
 
 MATRIX = """\
@@ -28,17 +28,31 @@ environments:
   tf-2.x: {framework: tensorflow, release: "2.21.0", python: "3.11", requirements: [tensorflow-cpu==2.21.0]}
 workloads: {rnn-step: {}}
 """
+TORCH_NIGHTLY = "https://download.pytorch.org/whl/nightly/cpu"
 WHEELS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("torch", "3.11"): ("2.14.1", "2.9.1", "2.9.0"),
     ("torch", "3.6"): ("1.10.2", "1.0.0"),
     ("tensorflow-cpu", "3.11"): ("2.21.0", "2.18.0"),
     ("numpy", "3.11"): ("2.3.0", "1.26.4"),
 }
+NIGHTLY: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("torch", TORCH_NIGHTLY): ("2.16.0.dev20261102+cpu", "2.16.0.dev20261101+cpu", "2.15.0"),
+    ("torch", "https://download.pytorch.org/whl/test/cpu"): ("2.15.0rc1+cpu",),
+    ("tf-nightly", "default"): ("2.22.0.dev20261101", "2.22.0.dev20261031"),
+    ("tensorflow-cpu", "default"): ("2.22.0rc0", "2.21.0"),
+    ("jax", "https://us-python.pkg.dev/ml-oss-artifacts-published/jax/simple/"): ("0.11.0.dev20261101",),
+}
 
 
-def listed(package: str, python: str, _nightly: str) -> tuple[tuple[str, ...], str]:
+def listed(package: str, python: str, nightly: str) -> tuple[tuple[str, ...], str]:
     """Return what the index has; see ``releases.index.versions``."""
-    return WHEELS.get((package, python), ()), ""
+    names = NIGHTLY.get((package, nightly), ()) if nightly else WHEELS.get((package, python), ())
+    return names, "" if names else f"no {package}"
+
+
+def wheels(_package: str, version: str) -> tuple[str, ...]:
+    """Return the Pythons of a release; see ``releases.release_files.pythons_of``."""
+    return ("2.7", "3.7") if version == "1.5.0" else ()
 
 
 @pytest.fixture
@@ -49,7 +63,8 @@ def matrix() -> Matrix:
 def find(matrix: Matrix, text: str, device: Device = "cpu") -> ReleaseCandidate:
     named = parse_named(text)
     assert named is not None
-    return ReleaseFinder(matrix=matrix, folder=Path("/nowhere"), device=device, versions=listed).find(named)
+    finder = ReleaseFinder(matrix=matrix, folder=Path("/nowhere"), device=device, versions=listed, pythons=wheels)
+    return finder.find(named)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +76,9 @@ def find(matrix: Matrix, text: str, device: Device = "cpu") -> ReleaseCandidate:
         ("Torch==2.9.1+cu126", NamedRelease("torch", "2.9.1+cu126")),
         ("jax==0.8.1@py3.12", NamedRelease("jax", "0.8.1", (), "3.12")),
         ("torch==2.9.1,numpy==1.26.4", NamedRelease("torch", "2.9.1", ("numpy==1.26.4",))),
+        ("torch@nightly-20261101", NamedRelease("torch", "", day="20261101")),
+        ("tf-nightly==2.22.0.dev20261101", NamedRelease("tensorflow", "2.22.0.dev20261101")),
+        ("jax@nightly-20261101,optax==0.2.4@py3.12", NamedRelease("jax", "", ("optax==0.2.4",), "3.12", "20261101")),
     ],
 )
 def test_a_release_is_a_package_with_its_version(text: str, named: NamedRelease) -> None:
@@ -90,6 +108,9 @@ def test_a_release_is_a_package_with_its_version(text: str, named: NamedRelease)
         "torch==\uff12.9.1",
         "torch==2.9.1;touch x",
         "torch==2.9.1,../x==1",
+        "torch@nightly",
+        "torch@nightly-2026110",
+        "flax@nightly-20261101",
     ],
 )
 def test_other_words_are_selectors(text: str) -> None:
@@ -107,6 +128,8 @@ def test_other_words_are_selectors(text: str) -> None:
         ("torch==2.1", "torch-2.1.0"),
         ("torch==2rc1", "torch-2.0.0rc1"),
         ("torch==2.10", "torch-2.10.0"),
+        ("torch@nightly-20261101", "torch-nightly-20261101"),
+        ("tf-nightly==2.22.0.dev20261101", "tensorflow-2.22.0.dev20261101"),
     ],
 )
 def test_an_id_is_short_and_says_what_was_named(text: str, name: str) -> None:
@@ -186,7 +209,10 @@ def test_another_python_has_its_own_base_images(matrix: Matrix, monkeypatch: pyt
     ("text", "message", "hint"),
     [
         ("torch==2.9.2", "no wheel of torch 2.9.2 for Python 3.11, 3.6", "torch==2.9.1"),
-        ("torch==2.9.1@py3.13", "lists no release of torch", ""),
+        ("torch==2.9.1@py3.13", "lists no release of torch: no torch", ""),
+        ("torch==1.5.0", "no wheel of torch 1.5.0 for Python 3.6, 3.11", "for Python 2.7, 3.7: torch==1.5.0@py3.7"),
+        ("torch==1.5.0@py3.12", "no wheel of torch 1.5.0 for Python 3.12", "torch==1.5.0@py3.7"),
+        ("torch@nightly-20261120", "no wheel of torch nightly-20261120", "torch@nightly-20261102 or torch@nightly-202"),
     ],
 )
 def test_a_release_that_there_is_not_has_its_neighbours_in_the_hint(
@@ -204,3 +230,53 @@ def test_selectors_keep_what_stands_beside_a_release(matrix: Matrix) -> None:
     assert with_id("torch==1.0.0@20261120-104500-aaaa", matrix) == "torch-1.0@20261120-104500-aaaa"
     assert with_id("torch==2.9.1/nn-lstm/*", matrix) == "torch-2.9.1/nn-lstm/*"
     assert with_id("torch>=2", matrix) == "torch>=2"
+    assert split_selector("torch@nightly-20261101,a==1@py3.12@env:A=1/x") == (
+        "",
+        "torch@nightly-20261101,a==1@py3.12",
+        "@env:A=1/x",
+    )
+    assert with_id("torch@nightly-20261101/nn-lstm/*", matrix) == "torch-nightly-20261101/nn-lstm/*"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "requirement", "index"),
+    [
+        ("torch@nightly-20261101", "torch-nightly-20261101", "torch==2.16.0.dev20261101", TORCH_NIGHTLY),
+        ("torch==2.16.0.dev20261102", "torch-2.16.0.dev20261102", "torch==2.16.0.dev20261102", TORCH_NIGHTLY),
+        ("torch==2.15.0rc1", "torch-2.15.0rc1", "torch==2.15.0rc1", "https://download.pytorch.org/whl/test/cpu"),
+        ("tf@nightly-20261031", "tensorflow-nightly-20261031", "tf-nightly==2.22.0.dev20261031", None),
+        ("tf-nightly==2.22.0.dev20261101", "tensorflow-2.22.0.dev20261101", "tf-nightly==2.22.0.dev20261101", None),
+        ("tf==2.22.0rc0", "tensorflow-2.22.0rc0", "tensorflow-cpu==2.22.0rc0", None),
+    ],
+)
+def test_a_build_that_is_no_release_is_of_the_index_that_has_it(
+    text: str, name: str, requirement: str, index: str | None, matrix: Matrix
+) -> None:
+    made = find(matrix, text)
+    variant = made.environment.variant("cpu")
+    assert variant is not None
+    assert (made.name, variant.requirements[0], variant.index) == (name, requirement, index)
+
+
+def test_a_nightly_build_of_jax_has_the_jaxlib_of_its_day(matrix: Matrix) -> None:
+    assert find(matrix, "jax@nightly-20261101").environment.requirements == (
+        "jax==0.11.0.dev20261101",
+        "jaxlib<=0.11.0.dev20261101",
+    )
+
+
+def test_builds_of_a_framework_that_are_not_named_by_their_day_are_refused(matrix: Matrix) -> None:
+    with pytest.raises(UsageError, match="nightly builds of numpy"):
+        find(matrix, "numpy@nightly-20261101")
+
+
+def test_what_is_named_with_a_release_is_exact(matrix: Matrix) -> None:
+    assert find(matrix, "torch==2.9.1,optax==0.2.4").exact == ("optax==0.2.4",)
+
+
+def test_releases_that_the_matrix_has_are_told_from_others(tmp_path: Path) -> None:
+    file = tmp_path / "matrix.yaml"
+    file.write_text(MATRIX)
+    words = ["torch==2.9.1", "torch==1.0.0", "tf-2.x", "torch@nightly-20261101"]
+    assert undeclared(file, words) == (["torch==2.9.1", "torch@nightly-20261101"], ["torch-1.0", "tf-2.x"])
+    assert undeclared(Path("/nowhere"), ["torch-*"]) == ([], ["torch-*"])

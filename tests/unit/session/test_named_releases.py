@@ -1,16 +1,15 @@
 """Releases that are named become environments, each with a lock that is kept."""
 
-from datetime import date
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from runner.core.errors import NothingSelectedError, Problem, ProvisionError
+from runner.core.errors import NothingSelectedError, UsageError
 from runner.core.files import write_whole
 from runner.matrix import Matrix, parse
-from runner.releases.lock import LockResult
+from runner.releases import release_files, release_locks
 from runner.releases.lock_requests import LockRequest
-from runner.session import named_releases
 from runner.session.named_releases import NamedReleases, with_named_releases
 from runner.session.options import Options
 from tests.unit.releases.test_named import MATRIX, listed
@@ -18,18 +17,15 @@ from tests.unit.releases.test_named import MATRIX, listed
 
 @pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[LockRequest]:
-    """What is resolved; an extra index does not answer."""
+    """What is resolved."""
     resolved: list[LockRequest] = []
 
-    def lock(request: LockRequest) -> LockResult:
+    def lock(request: LockRequest) -> Iterator[str]:
         resolved.append(request)
-        if request.index:
-            raise ProvisionError("lock", Problem("no answer"), passing=True)
         write_whole(request.out, f"{request.requirements[0]} --hash=sha256:{'0' * 64}\n")
-        return LockResult(path=request.out, changed=True, packages=())
+        yield from ()
 
-    monkeypatch.setattr(named_releases, "lock_release", lock)
-    monkeypatch.setattr(named_releases, "as_of", lambda *_: None)
+    monkeypatch.setattr(release_locks, "lock_of_its_time", lock)
     return resolved
 
 
@@ -38,9 +34,17 @@ def matrix() -> Matrix:
     return parse(MATRIX.encode(), "matrix.yaml")
 
 
-def named(matrix: Matrix, cache: Path, *selectors: str) -> NamedReleases:
-    options = Options(matrix=Path("/nowhere/matrix.yaml"), selectors=[*selectors])
-    return with_named_releases(matrix, options, "cpu", cache, listed)
+def options(*selectors: str, upgrade: bool = False) -> Options:
+    return Options(matrix=Path("/nowhere/matrix.yaml"), selectors=[*selectors], upgrade=upgrade)
+
+
+def named(matrix: Matrix, folder: Path, *selectors: str, upgrade: bool = False) -> NamedReleases:
+    return with_named_releases(matrix, options(*selectors, upgrade=upgrade), "cpu", folder, listed)
+
+
+def unreachable(*_: str) -> tuple[tuple[str, ...], str]:
+    """Fail where the index is asked."""
+    raise AssertionError
 
 
 def test_a_release_joins_the_matrix_and_keeps_its_lock(
@@ -73,32 +77,36 @@ def test_a_kept_lock_that_is_not_of_the_release_is_made_again(
     assert path.read_bytes() == good
 
 
-def test_an_index_that_does_not_answer_is_left_out_and_named(
+def test_upgrade_makes_the_locks_again_and_needs_a_release(
     matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
 ) -> None:
-    made = named(matrix, tmp_path, "torch==2.9.1")
-    assert [request.index for request in requests] == ["https://torch.test/cpu", None]
-    assert made.notes[0].startswith("torch-2.9.1: https://torch.test/cpu does not answer")
-    assert made.locks["torch-2.9.1"].is_file()
+    first = named(matrix, tmp_path, "numpy==1.26.4")
+    renewed = named(matrix, tmp_path, "numpy==1.26.4", "torch-1.0", upgrade=True)
+    assert len(requests) == 2
+    assert renewed.locks == first.locks
+    assert "its lock is as before" in renewed.notes[0]
+    with pytest.raises(UsageError, match="--upgrade renews the locks of releases"):
+        named(matrix, tmp_path, "torch-1.0", upgrade=True)
 
 
-def test_an_old_release_has_the_packages_of_its_time_or_those_of_today(
-    matrix: Matrix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_nightly_build_keeps_the_version_of_its_lock(
+    matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
 ) -> None:
-    days: list[date | None] = []
+    first = named(matrix, tmp_path, "torch@nightly-20261101")
+    lock = first.locks["torch-nightly-20261101"]
+    lock.write_text(f"torch==2.16.0.dev20261101+cpu --hash=sha256:{'0' * 64}\n")
+    again = with_named_releases(matrix, options("torch@nightly-20261101"), "cpu", tmp_path, unreachable)
+    assert (again.locks, len(requests)) == (first.locks, 1)
 
-    def lock(request: LockRequest) -> LockResult:
-        days.append(request.as_of)
-        if request.as_of and "1.26.4" in request.requirements[0]:
-            raise ProvisionError("lock", Problem("no solution"))
-        return LockResult(path=request.out, changed=True, packages=())
 
-    monkeypatch.setattr(named_releases, "lock_release", lock)
-    monkeypatch.setattr(named_releases, "as_of", lambda *_: date(2025, 8, 1))
-    assert len(named(matrix, tmp_path, "numpy==2.3.0").notes) == 1
-    note = named(matrix, tmp_path, "numpy==1.26.4").notes[0]
-    assert days == [date(2025, 8, 1), date(2025, 8, 1), None]
-    assert note == "numpy-1.26.4: cannot be resolved with the packages of 2025-08-01, and has those of today"
+def test_a_lock_that_was_received_counts(matrix: Matrix, tmp_path: Path, requests: list[LockRequest]) -> None:
+    sent = named(matrix, tmp_path / "driver", "numpy==1.26.4").locks["numpy-1.26.4"]
+    kept = named(matrix, tmp_path / "worker", "numpy==1.26.4").locks["numpy-1.26.4"]
+    made = with_named_releases(
+        matrix, options("numpy==1.26.4"), "cpu", tmp_path / "worker", unreachable, received=sent.parent
+    )
+    assert (made.locks["numpy-1.26.4"], kept.name) == (sent, sent.name)
+    assert len(requests) == 2
 
 
 def test_what_names_no_release_stays_as_it_is(matrix: Matrix, tmp_path: Path, requests: list[LockRequest]) -> None:
@@ -107,16 +115,10 @@ def test_what_names_no_release_stays_as_it_is(matrix: Matrix, tmp_path: Path, re
     assert (made.matrix, made.locks, made.notes, requests) == (matrix, {}, (), [])
 
 
-def test_a_release_that_cannot_be_resolved_leaves_no_lock(
-    matrix: Matrix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_release_that_there_is_not_leaves_no_lock(
+    matrix: Matrix, tmp_path: Path, requests: list[LockRequest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lock(_request: LockRequest) -> LockResult:
-        raise ProvisionError("lock", Problem("no solution"))
-
-    monkeypatch.setattr(named_releases, "lock_release", lock)
-    monkeypatch.setattr(named_releases, "as_of", lambda *_: None)
-    with pytest.raises(ProvisionError, match="no solution"):
-        named(matrix, tmp_path, "torch==2.9.1")
-    assert not list(tmp_path.rglob("*.txt"))
+    monkeypatch.setattr(release_files, "_files", lambda *_: [])
     with pytest.raises(NothingSelectedError, match=r"no wheel of numpy 9\.9"):
         named(matrix, tmp_path, "numpy==9.9")
+    assert (requests, list(tmp_path.rglob("*.txt"))) == ([], [])

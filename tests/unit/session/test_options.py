@@ -38,6 +38,7 @@ VALUES: dict[str, Any] = {
     "pin": False,
     "busy_ok": True,
     "profile": True,
+    "upgrade": True,
     "traceback": True,
 }
 

@@ -83,11 +83,12 @@ def test_options_are_read_back_from_arguments(options: Options) -> None:
 def test_what_is_proposed_after_a_run_repeats_all_that_was_typed(options: Options) -> None:
     again = proposed(options, header(options))
     for field in dataclasses.fields(Options):
-        if field.name not in PROPOSED:
+        if field.name not in {*PROPOSED, "upgrade"}:
             before, after = getattr(options, field.name), getattr(again, field.name)
             assert after == before or field.name == "matrix", field.name
     assert again.matrix.absolute() == options.matrix.absolute()
     assert (again.rounds, again.seconds, again.selectors) == (9, 0.5, [CELL])
+    assert not again.upgrade  # the cell is that of the locks of the run
 
 
 @pytest.mark.parametrize(
@@ -175,6 +176,7 @@ def test_a_stored_plan_is_measured_without_the_files_and_the_selection_that_it_h
     first = options.threads and options.threads.partition(",")[0]  # further counts are environments of the plan
     assert (again.threads, again.allow_jit, again.pin) == (first, options.allow_jit, options.pin)
     assert (again.reports, again.busy_ok, again.matrix) == (Path("here"), True, options.matrix.absolute())
+    assert not again.upgrade
 
 
 def test_what_exists_is_named_again_by_what_it_is() -> None:

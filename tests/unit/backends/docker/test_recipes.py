@@ -67,3 +67,13 @@ def test_an_image_as_it_is_is_not_the_one_that_the_project_pins(project: Path) -
     spec = Spec(environment="net", framework="numpy", release="2", image="team/net:1")
     assert Recipes(project).source(spec).endswith(f"@{digest}")
     assert Recipes(project).source(replace(spec, interpreter="python3")) == "team/net:1"
+
+
+def test_a_lock_with_overrides_is_installed_as_it_is(project: Path) -> None:
+    spec = Spec(environment="np", framework="numpy", release="2", base="python:3.11", lock=project.parent / "np.txt")
+    before = Recipes(project).named(spec)
+    (project.parent / "np.txt").write_text(f"# made\n# overrides: numpy==2.0\nnumpy==2.0 {HASH}\n")
+    recipe = Recipes(project).named(spec)
+    assert b"-m pip install --require-hashes --no-deps " in recipe.dockerfile
+    assert b"--no-deps" not in before.dockerfile
+    assert recipe.tag != before.tag

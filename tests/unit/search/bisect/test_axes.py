@@ -110,6 +110,11 @@ def test_ends_may_be_versions_and_the_search_may_go_back(matrix: Matrix, tmp_pat
     assert [candidate.release for candidate in chosen] == ["1.12.1", "1.11.0", "1.4.0", "1.3.1"]
 
 
+def test_ends_may_be_named_as_releases_are_on_the_command_line(matrix: Matrix, tmp_path: Path) -> None:
+    chosen = axes(matrix, tmp_path).candidates(question("torch==1.3.1", "pytorch==1.11.0"))
+    assert [candidate.release for candidate in chosen] == ["1.3.1", "1.4.0", "1.11.0"]
+
+
 def test_the_library_that_belongs_to_a_release_is_not_newer(matrix: Matrix, tmp_path: Path) -> None:
     (_, candidate, _) = axes(matrix, tmp_path).candidates(question("0.4.34", "jax"))
     assert candidate.environment.requirements == ("jax==0.4.35", "jaxlib<=0.4.35")

@@ -414,6 +414,12 @@ def test_a_search_has_one_thread_count() -> None:
         requested(options, Ends(good="1.0", bad="2.0"))
 
 
+def test_an_end_names_a_release_alone() -> None:
+    options = Options(selectors=[QUESTION.cell])
+    with pytest.raises(UsageError, match=r"--bad torch==2\.0@py3\.9 names more than a release"):
+        requested(options, Ends(good="torch==1.0", bad="torch==2.0@py3.9"))
+
+
 def test_a_search_with_other_settings_is_another_and_is_named(tmp_path: Path) -> None:
     state = state_in(tmp_path, 3)
     changed = replace(QUESTION, settings={"threads": 2, "clocks": {"sm": "base"}})

@@ -1,7 +1,8 @@
-"""When a release was uploaded, as the index tells it."""
+"""When a release was uploaded, and for which Pythons it is, as the index tells it."""
 
 import io
 import json
+import platform
 import threading
 from collections.abc import Callable
 from datetime import date
@@ -11,8 +12,8 @@ import pytest
 import requests
 import urllib3
 
-from runner.releases import upload_dates
-from runner.releases.upload_dates import as_of
+from runner.releases import release_files
+from runner.releases.release_files import as_of, pythons_of
 
 TODAY = date(2026, 11, 26)
 FILES = [
@@ -21,6 +22,11 @@ FILES = [
     {"filename": "jax-0.4.16-1-py3-none-any.whl", "upload-time": "2023-09-18T10:00:00Z"},
     {"filename": "jax-0.10.2-py3-none-any.whl", "upload-time": "2026-11-01T10:00:00Z"},
     {"filename": "jax-0.5.0-py3-none-any.whl"},
+    {"filename": "jax-0.1-cp27-cp27mu-manylinux1_x86_64.whl"},
+    {"filename": "jax-0.1-cp36-cp36m-manylinux1_x86_64.whl"},
+    {"filename": "jax-0.1-cp310-cp310-manylinux1_x86_64.whl"},
+    {"filename": "jax-0.1-cp39-cp39-macosx_11_0_x86_64.whl"},
+    {"filename": "jax-0.1-cp38-cp38-manylinux2014_aarch64.whl"},
     {"filename": "no wheel.whl", "upload-time": "2023-09-19T10:00:00Z"},
     {"filename": f"jax-{'9' * 5000}-py3-none-any.whl", "upload-time": "2023-09-19T10:00:00Z"},
     {"filename": f"jax-0.4.16-{'9' * 5000}-py3-none-any.whl", "upload-time": "2023-09-19T10:00:00Z"},
@@ -68,6 +74,15 @@ def test_a_new_release_and_one_of_an_unknown_day_have_the_packages_of_today(vers
     assert as_of("jax", version, TODAY, {}) is None
 
 
+def test_a_release_has_the_pythons_of_its_wheels_for_this_platform(
+    addresses: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    assert pythons_of("jax", "0.1", {}) == ("2.7", "3.6", "3.10")
+    assert pythons_of("jax", "0.4.16", {}) == ()
+    assert len(addresses) == 2
+
+
 def test_the_index_of_the_user_is_asked(addresses: list[str]) -> None:
     as_of("JAX_x", "1", TODAY, {"PIP_INDEX_URL": "https://a.test/simple/", "UV_DEFAULT_INDEX": "https://b.test"})
     assert addresses == ["https://b.test/jax-x/"]
@@ -99,12 +114,12 @@ def failing(error: BaseException) -> Callable[..., NoReturn]:
 )
 def test_an_index_that_does_not_answer_is_none(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "get", failing(error))
-    assert as_of("jax", "0.4.16", TODAY, {}) is None
+    assert release_files.as_of("jax", "0.4.16", TODAY, {}) is None
 
 
 def test_an_index_that_answers_slowly_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = threading.Event()
-    monkeypatch.setattr(upload_dates, "ALL_SECONDS", 0.01)
+    monkeypatch.setattr(release_files, "ALL_SECONDS", 0.01)
     monkeypatch.setattr(requests, "get", lambda *_, **__: ended.wait())
-    assert as_of("jax", "0.4.16", TODAY, {}) is None
+    assert release_files.as_of("jax", "0.4.16", TODAY, {}) is None
     ended.set()

@@ -1,14 +1,17 @@
-"""When a release was uploaded to the package index, so that it is resolved with the packages of its time.
+"""The files of a release on the package index: when they were uploaded, and for which Pythons they are.
 
-Today's packages break old releases: jax 0.4.13 gets a SciPy that it cannot import, TensorFlow 2.16 a newer Keras. uv's
-``--exclude-newer`` takes the packages as they were at a date.
+A release is resolved with the packages of its time, because today's break old releases: jax 0.4.13 gets a SciPy that it
+cannot import, TensorFlow 2.16 a newer Keras. uv's ``--exclude-newer`` takes the packages as they were at a date.
 
 References:
     https://packaging.python.org/en/latest/specifications/simple-repository-api/, "upload-time";
+    https://packaging.python.org/en/latest/specifications/platform-compatibility-tags/;
     https://docs.astral.sh/uv/concepts/resolution/#reproducible-resolutions.
 """
 
 import os
+import platform
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date, datetime, timedelta
@@ -17,6 +20,7 @@ from functools import partial
 import msgspec
 import requests
 import urllib3
+from packaging.tags import Tag
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
@@ -63,13 +67,41 @@ class _Files(msgspec.Struct):
     files: list[IndexFile]
 
 
+def pythons_of(package: str, version: str, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Return the minor versions of Python that a release has wheels for on this platform, the oldest first.
+
+    Nothing where the index does not say so, and none of a wheel for every Python 3.
+
+    Args:
+        package: its name on the index.
+        version: of the release.
+        environ: names the index.
+    """
+    machine = platform.machine()
+    minors = {
+        (int(match[1]), int(match[2]))
+        for _, tags in _wheels(package, Version(version), environ)
+        for tag in tags
+        if tag.platform == "any" or ("linux" in tag.platform and tag.platform.endswith(machine))
+        if (match := re.fullmatch(r"cp([23])([0-9]+)", tag.interpreter))
+    }
+    return tuple(f"{major}.{minor}" for major, minor in sorted(minors))
+
+
 def _uploads(package: str, version: Version, environ: Mapping[str, str]) -> Iterator[date]:
     """Yield when each wheel of a release was uploaded."""
+    for file, _ in _wheels(package, version, environ):
+        if file.upload_time is not None:
+            yield file.upload_time.date()
+
+
+def _wheels(package: str, version: Version, environ: Mapping[str, str]) -> Iterator[tuple[IndexFile, frozenset[Tag]]]:
+    """Yield each wheel of a release, with what it is for."""
     for file in files_of(package, environ):
         with suppress(ValueError):  # it is no wheel, or has a number of more digits than int() takes
-            _, of_file, *_ = parse_wheel_filename(file.filename)
-            if file.upload_time is not None and of_file.public == version.public:
-                yield file.upload_time.date()
+            _, of_file, _, tags = parse_wheel_filename(file.filename)
+            if of_file.public == version.public:
+                yield file, tags
 
 
 def files_of(package: str, environ: Mapping[str, str]) -> list[IndexFile]:
