@@ -11,7 +11,7 @@ from runner.core.model import Device
 from runner.matrix import Environment, Matrix
 from runner.releases.candidates import ReleaseCandidate
 from runner.releases.named import split_selector
-from runner.session.named_releases import FOLDER, KeptLocks
+from runner.releases.release_locks import FOLDER, KeptLocks
 
 
 def first_locks(

@@ -22,7 +22,7 @@ from runner.core.errors import RunnerError
 from runner.matrix import Matrix, choose_cells, parse, select_environments, split_selectors
 from runner.matrix.model_file import read_network
 from runner.matrix.wrapper import parse_model, read_model
-from runner.releases import lock, upload_dates
+from runner.releases import lock, release_files
 from runner.releases.lock_requests import LockRequest
 from runner.session.named_releases import with_named_releases
 from runner.session.networks import with_models
@@ -121,7 +121,7 @@ def run_typed(value: Mapping[str, Any]) -> None:
         options = Options(matrix=_workplace() / "matrix.yaml", **typed)
         typed_threads(options)
         matrix, _ = with_models(_matrix(), options)
-        with patch.object(lock, "_output_of", _resolved), patch.object(upload_dates, "_files", lambda *_: []):
+        with patch.object(lock, "_output_of", _resolved), patch.object(release_files, "files_of", lambda *_: []):
             named = with_named_releases(matrix, options, "cpu", _workplace() / "cache", _listed)
         matrix, options = with_typed_variants(named.matrix, named.options)
         environments, cells = split_selectors(options.selectors or ())

@@ -11,7 +11,7 @@ import pytest
 from runner.matrix import Matrix, parse
 from runner.releases import outdated
 from runner.releases.outdated import FILE, outdated_notes
-from runner.releases.upload_dates import IndexFile
+from runner.releases.release_files import IndexFile
 
 MATRIX = """\
 version: 1

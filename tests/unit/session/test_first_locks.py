@@ -7,9 +7,9 @@ import pytest
 from runner.core.errors import Problem, ProvisionError
 from runner.matrix import Matrix, parse
 from runner.plan.specs import specs
+from runner.releases import release_locks
 from runner.releases.lock import LockResult
 from runner.releases.lock_requests import LockRequest
-from runner.session import named_releases
 from runner.session.first_locks import first_locks
 
 MATRIX = """\
@@ -44,11 +44,13 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[LockRequest]:
         resolved.append(request)
         if request.index:
             raise ProvisionError("lock", Problem("no answer"), passing=True)
-        request.out.write_text("# a lock\n")
+        release = request.requirements[0] if "==" in request.requirements[0] else f"{request.requirements[0]}==0.1"
+        request.out.write_text(f"{release} --hash=sha256:{'0' * 64}\n")
         return LockResult(path=request.out, changed=True, packages=())
 
-    monkeypatch.setattr(named_releases, "lock_release", lock)
-    monkeypatch.setattr(named_releases, "as_of", lambda *_: None)
+    monkeypatch.setattr(release_locks, "lock_release", lock)
+    monkeypatch.setattr(release_locks, "as_of", lambda *_: None)
+    monkeypatch.setattr(release_locks, "answers", lambda *_: True)
     return resolved
 
 

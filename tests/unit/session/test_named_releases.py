@@ -118,7 +118,7 @@ def test_what_names_no_release_stays_as_it_is(matrix: Matrix, tmp_path: Path, re
 def test_a_release_that_there_is_not_leaves_no_lock(
     matrix: Matrix, tmp_path: Path, requests: list[LockRequest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(release_files, "_files", lambda *_: [])
+    monkeypatch.setattr(release_files, "files_of", lambda *_: [])
     with pytest.raises(NothingSelectedError, match=r"no wheel of numpy 9\.9"):
         named(matrix, tmp_path, "numpy==9.9")
     assert (requests, list(tmp_path.rglob("*.txt"))) == ([], [])

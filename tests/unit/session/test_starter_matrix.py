@@ -10,10 +10,10 @@ from runner.core.errors import NothingSelectedError, UsageError
 from runner.core.paths import packaged_folder
 from runner.matrix import Matrix, load
 from runner.plan.specs import specs
+from runner.releases import release_locks
 from runner.releases.lock import LockResult, header_of
 from runner.releases.lock_check import check_locks
 from runner.releases.lock_requests import LockRequest
-from runner.session import named_releases
 from runner.session.starter_matrix import StarterMatrix, starter_matrix
 
 WHEELS = {
@@ -40,8 +40,9 @@ def lock(request: LockRequest) -> LockResult:
 
 @pytest.fixture(autouse=True)
 def _made_up_locks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(named_releases, "lock_release", lock)
-    monkeypatch.setattr(named_releases, "as_of", lambda *_: None)
+    monkeypatch.setattr(release_locks, "lock_release", lock)
+    monkeypatch.setattr(release_locks, "as_of", lambda *_: None)
+    monkeypatch.setattr(release_locks, "answers", lambda *_: True)
 
 
 def made(folder: Path, *releases: str, model: str | None = None) -> StarterMatrix:
@@ -104,7 +105,7 @@ def test_the_matrix_has_what_the_lock_was_made_from(tmp_path: Path, monkeypatch:
             LockRequest(name=request.name, requirements=request.requirements[:1], python="3.11", out=request.out)
         )
 
-    monkeypatch.setattr(named_releases, "lock_release", without_pins)
+    monkeypatch.setattr(release_locks, "lock_release", without_pins)
     matrix = written(tmp_path, made(tmp_path, "jax==0.8.1"))
     assert matrix.environments["jax-0.8.1"].variants["cpu"].requirements == ("jax==0.8.1",)
     assert check_locks(tmp_path / "matrix.yaml", ()) == 1
