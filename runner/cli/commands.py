@@ -1,6 +1,11 @@
-"""How every command reads its options: one that takes a single value is refused where it is given twice."""
+"""How every command reads its options: one that takes a single value is refused where it is given twice.
 
-from collections.abc import Callable, Mapping
+The name of a file says in which format a result is written into it.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -14,6 +19,19 @@ SEVERAL: Mapping[str, str] = {
     "python": "each interpreter is a run of its own: name it with --name, then `runner compare` the names",
 }
 """Option -> what to do for several values, where that is not to repeat the option."""
+FORMATS: Mapping[str, str] = {
+    ".json": "json",
+    ".csv": "csv",
+    ".html": "html",
+    ".htm": "html",
+    ".md": "md",
+    **{f".{name}": name for name in ("svg", "png", "jpg", "pdf", "xlsx", "parquet", "tsv", "yaml", "yml", "tex")},
+}
+"""Suffix of a file -> its format; a file with another suffix, or none, gets what ``--format`` says."""
+FURTHER: Mapping[str, Collection[str]] = {"compare": (".svg", ".png")}
+"""Command -> the suffixes of files that it writes without a format."""
+WRITTEN: Mapping[str, str] = {"coverage": ".md"}
+"""Format -> a suffix of its files, which alone does not choose it."""
 
 
 class Command(TyperCommand):
@@ -21,9 +39,16 @@ class Command(TyperCommand):
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words of the command line; raises UsageError as ``refuse_repeated`` does."""
-        refuse_repeated(self, ctx, args)
-        return super().parse_args(ctx, args)
+        """Read the words of the command line; raises UsageError as ``refuse_repeated`` and ``format_of`` do."""
+        with _named(ctx):
+            refuse_repeated(self, ctx, args)
+            rest: list[str] = super().parse_args(ctx, args)
+        choices = next((each.type.choices for each in self.params if each.name == "format"), ())
+        output = ctx.params.get("output")
+        if output is not None and "table" in choices and not ctx.resilient_parsing:
+            further = FURTHER.get(str(self.name), ())
+            ctx.params["format"] = format_of(Path(output), ctx.params["format"], choices, further)
+        return rest
 
 
 class CommandsBelow(TyperGroup):
@@ -32,8 +57,20 @@ class CommandsBelow(TyperGroup):
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the command line; raises UsageError as ``refuse_repeated`` does."""
-        refuse_repeated(self, ctx, args)
-        return super().parse_args(ctx, args)
+        with _named(ctx):
+            refuse_repeated(self, ctx, args)
+            return super().parse_args(ctx, args)
+
+
+@contextmanager
+def _named(ctx: Any) -> Iterator[None]:  # noqa: ANN401
+    """Let an error of the parser name the command whose help explains it: it names none for an option without value."""
+    try:
+        yield
+    except Exception as error:
+        if getattr(error, "ctx", ctx) is None:
+            vars(error)["ctx"] = ctx
+        raise
 
 
 class CommandGroup(typer.Typer):
@@ -47,6 +84,35 @@ class CommandGroup(typer.Typer):
     def command(self, name: str | None = None, **settings: Any) -> Callable[..., Any]:
         """Declare a function as a command."""
         return super().command(name, cls=Command, **settings)
+
+
+def format_of(output: Path, chosen: str, choices: Collection[str], further: Collection[str] = ()) -> str:
+    """Return the format of a file: the one that its suffix names, or else the chosen one.
+
+    Args:
+        output: the file.
+        chosen: the value of ``--format``; ``table`` is the default.
+        choices: its values.
+        further: suffixes that the command writes whatever the format.
+
+    Raises:
+        UsageError: the command writes no such files, or another format was chosen.
+
+    >>> format_of(Path("a.json"), "table", ("table", "json")), format_of(Path("a.log"), "json", ("table", "json"))
+    ('json', 'json')
+    """
+    suffix = output.suffix.lower()
+    named = FORMATS.get(suffix, chosen)
+    if named == chosen or suffix in further or suffix == WRITTEN.get(chosen):
+        return chosen
+    if named in choices and chosen == "table":
+        return named
+    if named in choices:
+        raise UsageError(Problem(f"{output} is not a file for --format {chosen}", hint="leave --format out"))
+    others = [name for name in choices if name in FORMATS.values()]
+    names = ", ".join([*(f"{output.stem}.{name}" for name in others), *(f"{output.stem}{each}" for each in further)])
+    hint = f"name it {names}, or {output.stem}.txt for text"
+    raise UsageError(Problem(f"{output}: this command writes no {named.upper()}", hint=hint))
 
 
 def refuse_repeated(command: TyperCommand | TyperGroup, ctx: Any, args: list[str]) -> None:  # noqa: ANN401

@@ -2,6 +2,8 @@
 
 import sys
 import textwrap
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -36,6 +38,8 @@ def plan(
     output: Output = None,
 ) -> int:
     """Show which cells would run, and why the others would not; nothing is downloaded or built."""
+    if format == "coverage":
+        options = replace(options, all=True)
     colour = output is None and console.colour()
     console.emit(_plan_text(_planned(options, machine), format, why=why, colour=colour), output)
     return 0
@@ -46,12 +50,15 @@ def _planned(options: "Options", machine: Path | None) -> "Plan":
     if machine is None:
         from runner.machine.clocks import announcements
         from runner.session.context import prepared
+        from runner.session.quick_cells import refusal, too_long
 
-        context, preparation = prepared(options, console.note)
+        context, preparation = prepared(options, console.note, quick=True)
         for announcement in announcements(context.gpus, context.settings.clocks):
             console.note(announcement.text)
         if context.settings.controls:
             _announce_controls(preparation.plan)
+        if problem := too_long(preparation.plan, context.matrix, options):
+            console.note(refusal(problem))
         return preparation.plan
     from runner.plan.machine_file import read_machine_file
     from runner.session.plan_elsewhere import planned
@@ -99,7 +106,7 @@ def wrap(
 
 
 @app.command(short_help="Build the environments without measuring")
-@planning
+@partial(planning, without=("all",))
 def build(
     options: "Options",
     push: Annotated[
@@ -153,6 +160,8 @@ def run(
     good, bad = measured.totals.good, measured.totals.bad
     console.note(f"{counted(good, 'cell')} measured, {len(bad)} failed")
     _print_answer(measured)
+    if not good:
+        console.note("next: remove the causes that stand above, then give the same command again")
     console.emit_path(measured.page)
     return 1 if bad or not good else 0
 
@@ -171,7 +180,7 @@ def _print_answer(measured: "RunSession") -> None:
 
 
 @app.command(short_help="Measure, and confirm what changed since the last run")
-@planning
+@partial(planning, without=("all",))
 def nightly(
     options: "Options",
     base: Annotated[

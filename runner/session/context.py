@@ -22,6 +22,7 @@ from runner.gpu.detect import present
 from runner.gpu.locality import cores_near
 from runner.gpu.selection import choose_devices
 from runner.matrix import Matrix, choose_cells, load, select_environments
+from runner.matrix.cell_globs import refuse_impossible
 from runner.matrix.models import GpuSettings
 from runner.matrix.select import environments_named
 from runner.plan import corpus
@@ -31,6 +32,7 @@ from runner.session.named_releases import NamedReleases, with_named_releases
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
 from runner.session.preparation import QUIET_SECONDS, Prepared, RunOrigin, RunSettings, prepare
+from runner.session.quick_cells import quick_cells, with_all_in_presets
 from runner.session.typed_variants import typed_threads, with_typed_variants
 from runner.store.run import Run
 
@@ -106,9 +108,9 @@ def cache_in_use(say: Callable[[str], None], environ: Mapping[str, str] = os.env
         yield
 
 
-def prepared(options: Options, say: Callable[[str], None]) -> tuple[Context, Prepared]:
+def prepared(options: Options, say: Callable[[str], None], *, quick: bool = False) -> tuple[Context, Prepared]:
     """Return the context of the options, and the plan; ``say`` takes what the user should read first."""
-    context = setup(options)
+    context = setup(options, quick=quick)
     for note in context.notes:
         say(note)
     preparation = prepare(context.matrix, context.request, context.backend, context.settings, context.gpu)
@@ -117,21 +119,24 @@ def prepared(options: Options, say: Callable[[str], None]) -> tuple[Context, Pre
     return context, preparation
 
 
-def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequence[str] = ()) -> Context:
+def setup(
+    options: Options, environ: Mapping[str, str] = os.environ, cells: Sequence[str] = (), *, quick: bool = False
+) -> Context:
     """Read the matrix, choose backend and devices, and resolve the selection.
 
     Args:
         options: what the user typed.
         environ: of this process.
         cells: cells that are selected later, beside the selectors; they may name phases of networks.
+        quick: take the quick cells where the options name none, see ``session.quick_cells``.
 
     Raises:
         MatrixError, UsageError, NothingSelectedError: the matrix, the corpus or the selection is wrong.
         EngineError: docker was chosen and no engine answers.
         GpuError: the chosen GPU is not there.
     """
-    matrix, selected = with_models(load(options.matrix_file), options, cells)
-    typed, options = options, replace(options, workload=selected)
+    declared, selected = with_models(load(options.matrix_file), options, cells)
+    matrix, typed, options = declared, options, replace(options, workload=selected)
     cache = cache_folder(environ)
     backend, note = _backend(options, cache, matrix.registry)
     installed = backend.installed()
@@ -146,21 +151,26 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ, cells: Sequ
     else:
         named = NamedReleases(matrix=matrix, options=options)
     notes += named.notes
-    matrix, options = with_typed_variants(named.matrix, named.options)
+    matrix = with_all_in_presets(named.matrix, declared)
+    matrix, options = with_typed_variants(matrix, named.options)
     capacity = _capacity(options, gpus)
     reasons: Mapping[str, str] = {}
     if gpus and installed is None:
         matrix, reasons = choose_variants(matrix, gpus[0], backend.name, capacity.glibc)
     request = plan_request(options, matrix, backend.name, (device, gpus), capacity)
+    if quick:
+        matrix, request, said = quick_cells(matrix, request, options)
+        notes += said
     notes += [reason for name, reason in reasons.items() if name in request.environments]
     notes += network_notes(matrix, request)
+    preset = request.preset if request.preset in declared.presets else None
     return Context(
         matrix=matrix,
         request=request,
         backend=backend,
         settings=replace(_settings(options, matrix, cache, installed), locks=named.locks),
         gpus=gpus,
-        origin=RunOrigin(command=tuple(typed.to_argv())),
+        origin=RunOrigin(command=tuple(replace(typed, preset=preset).to_argv())),
         notes=tuple(notes),
     )
 
@@ -247,9 +257,10 @@ def plan_request(
             raise UsageError(Problem(f"there is no {kind} {name!r}", hint=hint))
     if options.seconds is not None and not options.seconds <= MAX_SECONDS:  # typer's limits let NaN pass
         raise UsageError(Problem(f"--seconds {options.seconds} is not a time", hint="write --seconds 2"))
-    gpus = device[1]
+    gpus, environments = device[1], _environments(matrix, options.selectors or ())
+    refuse_impossible(matrix, options.selectors or ())
     return Request(
-        environments=_environments(matrix, options.selectors or ()),
+        environments=environments,
         chosen=choose_cells(matrix, options.selectors) if options.selectors else None,
         cell_selectors=tuple(selector for selector in options.selectors or () if "/" in selector),
         workloads=tuple(options.workload or ()),

@@ -100,6 +100,7 @@ def prepare(
     backend: Backend,
     settings: RunSettings,
     gpu: Gpu | None,
+    survey: Survey | None = None,
 ) -> Prepared:
     """Survey this machine and plan by it; nothing is downloaded or built.
 
@@ -109,6 +110,7 @@ def prepare(
         backend: builds environments.
         settings: the folder of the matrix and the locks count.
         gpu: stands for all GPUs; None on a CPU.
+        survey: an earlier one of the same environments; None makes one.
 
     Raises:
         MatrixError: a lock of the matrix was made from other requirements than it has now.
@@ -117,7 +119,7 @@ def prepare(
     refuse_old_locks(settings.file, matrix, of_file, request.device)
     complete, incomplete = specs(matrix, request.environments, request.device, settings.matrix)
     complete = with_locks(complete, settings.locks)
-    survey = backend.survey(complete)
+    survey = survey or backend.survey(complete)
     unavailable = {**of_all(matrix, request.environments, survey.skips), **incomplete}
     locked = locked_packages(complete)
     planned = plan(matrix, request, unavailable, gpu, locked=locked)
