@@ -110,4 +110,11 @@ def _explanation(matrix: Matrix, glob: str) -> tuple[str, str]:
         matched = (*matched, matches)
         if "*" in part and len(parts) < len(PARTS):
             break  # the * may match several parts, so what follows it can be any part
+    every: Names = ()
+    for _ in PARTS:
+        every = (*every, _names(matrix, every))
+    known = [name for names in every for name in names]
+    for word in parts:
+        if word not in known and not set(word) & set("*?["):
+            return f"no part of a cell id is {word!r}", nearest_name(word, known)
     return f"no cell id matches {glob!r}", f"write {'/'.join(PARTS)}; a * also matches several parts"

@@ -48,10 +48,8 @@ class Examination:
         auto = self.outlooks[0]
         other = next((outlook for outlook in self.outlooks[1:] if outlook.ready), None)
         if auto.ready:
-            first, all_of = f"`{command}` takes {auto.name} and measures {_cells(auto.quick or auto.plan)}", ""
-            if auto.quick:
-                all_of = f", the quick ones; `{command} --all` measures {_cells(auto.plan)}"
-            return first + all_of
+            first = f"`{command}` takes {auto.name} and measures {_cells(auto.quick or auto.plan)}"
+            return f"{first}, the quick ones; `{command} --all` measures {_cells(auto.plan)}" if auto.quick else first
         if other:
             return f"`{command}` takes {auto.name}, with which nothing runs: use `--backend {other.name}`"
         return f"nothing runs here: `{command}` takes {auto.name}"

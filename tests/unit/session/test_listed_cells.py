@@ -40,6 +40,7 @@ def test_variants_are_selected_by_what_was_typed() -> None:
         ),
         (CELL.replace("forward", "foward"), "no phase of lstm-b32-h128 matches 'foward'", "did you mean 'forward'?"),
         (CELL.replace("fp32", "fp23"), "no precision matches 'fp23'", "did you mean 'fp32'?"),
+        ("torch-2.x/*/rnn-stp/*", "no part of a cell id is 'rnn-stp'", "did you mean 'rnn-step'?"),
         ("torch-2.x/zzzz/*", "no implementation of torch-2.x matches 'zzzz'", "there are "),
     ],
 )
