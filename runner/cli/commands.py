@@ -6,7 +6,7 @@ The name of a file says in which format a result is written into it.
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -43,8 +43,7 @@ class Command(TyperCommand):
         with _named(ctx):
             refuse_repeated(self, ctx, args)
             rest: list[str] = super().parse_args(ctx, args)
-        choices = next((each.type.choices for each in self.params if each.name == "format"), ())
-        output = ctx.params.get("output")
+        output, choices = ctx.params.get("output"), _formats(self.callback)
         if output is not None and "table" in choices and not ctx.resilient_parsing:
             further = FURTHER.get(str(self.name), ())
             ctx.params["format"] = format_of(Path(output), ctx.params["format"], choices, further)
@@ -60,6 +59,12 @@ class CommandsBelow(TyperGroup):
         with _named(ctx):
             refuse_repeated(self, ctx, args)
             return super().parse_args(ctx, args)
+
+
+def _formats(function: Callable[..., Any] | None) -> tuple[str, ...]:
+    """Return the values of the option ``--format`` of a command; none without it."""
+    annotation = getattr(function, "__annotations__", {}).get("format")
+    return get_args(get_args(annotation)[0]) if annotation else ()
 
 
 @contextmanager

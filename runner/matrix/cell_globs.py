@@ -116,5 +116,5 @@ def _explanation(matrix: Matrix, glob: str) -> tuple[str, str]:
     known = [name for names in every for name in names]
     for word in parts:
         if word not in known and not set(word) & set("*?["):
-            return f"no part of a cell id is {word!r}", nearest_name(word, known)
+            return f"no part of a cell id matches {word!r}", nearest_name(word, known)
     return f"no cell id matches {glob!r}", f"write {'/'.join(PARTS)}; a * also matches several parts"

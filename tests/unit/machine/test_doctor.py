@@ -277,11 +277,11 @@ def test_machine_is_ready_if_one_backend_is(outlooks: tuple[Outlook, ...], ready
 
 def test_the_verdict_says_how_long_it_takes() -> None:
     first = outlook()
-    assert examined(first).verdict.startswith("`runner run` takes docker and measures 8 cells in about ")
+    assert examined(first).verdict.startswith("`runner run` takes docker and measures 9 cells in about ")
     quick = replace(first, quick=replace(first.plan, cells=first.plan.cells[:3]))
     assert re.fullmatch(
         r"`runner run` takes docker and measures 3 cells in about \d+ s, the quick ones; "
-        r"`runner run --all` measures 8 cells in about [^;]+",
+        r"`runner run --all` measures 9 cells in about [^;]+",
         examined(quick).verdict,
     )
 

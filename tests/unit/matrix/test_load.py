@@ -358,7 +358,7 @@ hint: write environment/implementation/workload/case/phase/precision; a * also m
     "an unknown word behind a * of an exclusion": (
         f"{GOOD}exclude: [{{select: '*/trian/fp32', reason: x}}]\n",
         """\
-m.yaml:8:20: error: no part of a cell id is 'trian'
+m.yaml:8:20: error: no part of a cell id matches 'trian'
     8 | exclude: [{select: '*/trian/fp32', reason: x}]
       |                    ^^^^^^^^^^^^^^
 hint: did you mean 'train'?""",

@@ -34,13 +34,13 @@ def test_variants_are_selected_by_what_was_typed() -> None:
         ("torch-2.x/nn-lsmt/*", "no implementation of torch-2.x matches 'nn-lsmt'", "did you mean 'nn-lstm'?"),
         ("torch-2.x/nn-lstm/rnn-stp/*", "no workload matches 'rnn-stp'", "did you mean 'rnn-step'?"),
         (
-            "torch-2.x/nn-lstm/rnn-step/lstm-b32-h129/forward/fp32",
-            "no case of rnn-step matches 'lstm-b32-h129'",
+            "torch-2.x/nn-lstm/rnn-step/lstm-b32h128/forward/fp32",
+            "no case of rnn-step matches 'lstm-b32h128'",
             "did you mean 'lstm-b32-h128'?",
         ),
         (CELL.replace("forward", "foward"), "no phase of lstm-b32-h128 matches 'foward'", "did you mean 'forward'?"),
         (CELL.replace("fp32", "fp23"), "no precision matches 'fp23'", "did you mean 'fp32'?"),
-        ("torch-2.x/*/rnn-stp/*", "no part of a cell id is 'rnn-stp'", "did you mean 'rnn-step'?"),
+        ("torch-2.x/*/rnn-stp/*", "no part of a cell id matches 'rnn-stp'", "did you mean 'rnn-step'?"),
         ("torch-2.x/zzzz/*", "no implementation of torch-2.x matches 'zzzz'", "there are "),
     ],
 )
