@@ -19,7 +19,9 @@ app = CommandGroup()
 
 
 @app.command(short_help="Search the release in which a cell became slower or faster")
-@partial(planning, without=("selectors", "workload", "preset", "precision", "all", "budget", "python", "framework", "name"))
+@partial(
+    planning, without=("selectors", "workload", "preset", "precision", "all", "budget", "python", "framework", "name")
+)
 def bisect(
     options: "Options",
     cell: Annotated[

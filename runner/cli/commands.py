@@ -28,7 +28,7 @@ FORMATS: Mapping[str, str] = {
     **{f".{name}": name for name in ("svg", "png", "jpg", "pdf", "xlsx", "parquet", "tsv", "yaml", "yml", "tex")},
 }
 """Suffix of a file -> its format; a file with another suffix, or none, gets what ``--format`` says."""
-FURTHER: Mapping[str, Collection[str]] = {"compare": (".svg", ".png")}
+ALSO: Mapping[str, Collection[str]] = {"compare": (".svg", ".png")}
 """Command -> the suffixes of files that it writes without a format."""
 WRITTEN: Mapping[str, str] = {"coverage": ".md"}
 """Format -> a suffix of its files, which alone does not choose it."""
@@ -45,8 +45,8 @@ class Command(TyperCommand):
             rest: list[str] = super().parse_args(ctx, args)
         output, choices = ctx.params.get("output"), _formats(self.callback)
         if output is not None and "table" in choices and not ctx.resilient_parsing:
-            further = FURTHER.get(str(self.name), ())
-            ctx.params["format"] = format_of(Path(output), ctx.params["format"], choices, further)
+            also = ALSO.get(str(self.name), ())
+            ctx.params["format"] = format_of(Path(output), ctx.params["format"], choices, also)
         return rest
 
 
@@ -91,14 +91,14 @@ class CommandGroup(typer.Typer):
         return super().command(name, cls=Command, **settings)
 
 
-def format_of(output: Path, chosen: str, choices: Collection[str], further: Collection[str] = ()) -> str:
+def format_of(output: Path, chosen: str, choices: Collection[str], also: Collection[str] = ()) -> str:
     """Return the format of a file: the one that its suffix names, or else the chosen one.
 
     Args:
         output: the file.
         chosen: the value of ``--format``; ``table`` is the default.
         choices: its values.
-        further: suffixes that the command writes whatever the format.
+        also: suffixes that the command writes whatever the format.
 
     Raises:
         UsageError: the command writes no such files, or another format was chosen.
@@ -108,14 +108,14 @@ def format_of(output: Path, chosen: str, choices: Collection[str], further: Coll
     """
     suffix = output.suffix.lower()
     named = FORMATS.get(suffix, chosen)
-    if named == chosen or suffix in further or suffix == WRITTEN.get(chosen):
+    if named == chosen or suffix in also or suffix == WRITTEN.get(chosen):
         return chosen
     if named in choices and chosen == "table":
         return named
     if named in choices:
         raise UsageError(Problem(f"{output} is not a file for --format {chosen}", hint="leave --format out"))
     others = [name for name in choices if name in FORMATS.values()]
-    names = ", ".join([*(f"{output.stem}.{name}" for name in others), *(f"{output.stem}{each}" for each in further)])
+    names = ", ".join([*(f"{output.stem}.{name}" for name in others), *(f"{output.stem}{each}" for each in also)])
     hint = f"name it {names}, or {output.stem}.txt for text"
     raise UsageError(Problem(f"{output}: this command writes no {named.upper()}", hint=hint))
 

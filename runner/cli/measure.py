@@ -50,15 +50,15 @@ def _planned(options: "Options", machine: Path | None) -> "Plan":
     if machine is None:
         from runner.machine.clocks import announcements
         from runner.session.context import prepared
-        from runner.session.quick_cells import refusal, too_long
+        from runner.session.quick_cells import refusals
 
         context, preparation = prepared(options, console.note, quick=True)
         for announcement in announcements(context.gpus, context.settings.clocks):
             console.note(announcement.text)
         if context.settings.controls:
             _announce_controls(preparation.plan)
-        if problem := too_long(preparation.plan, context.matrix, options):
-            console.note(refusal(problem))
+        for sentence in refusals(preparation.plan, context.matrix, options):
+            console.note(sentence)
         return preparation.plan
     from runner.plan.machine_file import read_machine_file
     from runner.session.plan_elsewhere import planned

@@ -159,8 +159,8 @@ def setup(
         matrix, reasons = choose_variants(matrix, gpus[0], backend.name, capacity.glibc)
     request = plan_request(options, matrix, backend.name, (device, gpus), capacity)
     if quick:
-        matrix, request, said = quick_cells(matrix, request, options)
-        notes += said
+        matrix, request, quick_notes = quick_cells(matrix, request, options)
+        notes += quick_notes
     notes += [reason for name, reason in reasons.items() if name in request.environments]
     notes += network_notes(matrix, request)
     preset = request.preset if request.preset in declared.presets else None

@@ -21,7 +21,7 @@ from runner.session.context import clocks, plan_request
 from runner.session.named_releases import with_named_releases
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
-from runner.session.quick_cells import quick_cells, refusal, too_long, with_all_in_presets
+from runner.session.quick_cells import quick_cells, refusals, with_all_in_presets
 from runner.session.typed_variants import with_typed_variants
 
 
@@ -54,8 +54,8 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
         matrix, reasons = choose_variants(matrix, gpu, backend, machine.glibc)
     matrix, options = with_typed_variants(matrix, options)
     request = plan_request(options, matrix, backend, (device, gpus), capacity)
-    matrix, request, said = quick_cells(matrix, request, options)
-    for note in (*named.notes, *said, *network_notes(matrix, request)):
+    matrix, request, quick_notes = quick_cells(matrix, request, options)
+    for note in (*named.notes, *quick_notes, *network_notes(matrix, request)):
         say(note)
     where = f"{gpu.name} with driver {gpu.driver}" if gpu else machine.cpu
     say(f"planning for {where}, as {machine.file} describes it")
@@ -71,10 +71,8 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
     missing = of_all(matrix, request.environments, unavailable(complete, machine, backend))
     locked = locked_packages(complete)
     of_machine = plan(matrix, request, {**missing, **incomplete}, gpu, locked=locked)
-    for note in missing_modules(matrix, of_machine, locked):
+    for note in (*missing_modules(matrix, of_machine, locked), *refusals(of_machine, matrix, options)):
         say(note)
-    if problem := too_long(of_machine, matrix, options):
-        say(refusal(problem))
     return of_machine
 
 

@@ -49,10 +49,10 @@ def quick_cells(matrix: Matrix, request: Request, options: Options) -> tuple[Mat
     if QUICK not in matrix.presets or names_cells(options):
         return matrix, request, ()
     quick = replace(request, preset=QUICK)
-    found = {cell.environment for cell in selected_cells(matrix, quick)}
-    others = [name for name in request.environments if name not in found]
+    with_cells = {cell.environment for cell in selected_cells(matrix, quick)}
+    others = [name for name in request.environments if name not in with_cells]
     all_of = f"the preset {QUICK} has no cell of {', '.join(others)}: all of their cells are taken"
-    if not found:
+    if not with_cells:
         return matrix, request, (all_of,)
     if not others:
         return matrix, quick, (NOTE,)
@@ -95,8 +95,8 @@ def with_all_in_presets(matrix: Matrix, declared: Matrix) -> Matrix:
         if all(pattern.startswith("!") for pattern in selector.environments):
             return selector  # it selects whatever it does not exclude
         of = {each.framework for name, each in declared.environments.items() if fits(selector.environments, name)}
-        further = [name for name, framework in added.items() if framework in of]
-        return selector.model_copy(update={"environments": (*selector.environments, *further)})
+        matching = [name for name, framework in added.items() if framework in of]
+        return selector.model_copy(update={"environments": (*selector.environments, *matching)})
 
     presets = {
         name: preset.model_copy(update={"select": tuple(map(extended, preset.select))})
@@ -135,9 +135,10 @@ def too_long(plan: Plan, matrix: Matrix, options: Options) -> Problem | None:
     return Problem(f"it takes about {long_duration(seconds)} to measure {cells} in {rounds}", hint=hint)
 
 
-def refusal(problem: Problem) -> str:
-    """Return what a plan says of a run that is too long."""
-    return f"`runner run` refuses this: {problem.message}; {problem.hint}"
+def refusals(plan: Plan, matrix: Matrix, options: Options) -> tuple[str, ...]:
+    """Return what to say of a plan that is too long to be run, see ``too_long``; nothing about any other."""
+    problem = too_long(plan, matrix, options)
+    return () if problem is None else (f"`runner run` refuses this: {problem.message}; {problem.hint}",)
 
 
 def refuse_long(plan: Plan, matrix: Matrix, options: Options) -> None:

@@ -26,7 +26,7 @@ from runner.session.quick_cells import too_long
 from runner.session.suggest import RunAgain
 
 ROOT = Path(__file__).parents[2]
-PYTHONS = {version: f"/usr/bin/python{version}" for version in ("3.6", "3.7", "3.10", "3.11")}
+PYTHONS = dict.fromkeys(("3.6", "3.7", "3.10", "3.11"), True)
 MACHINE = replace(read_machine_file(ROOT / "docs" / "machines" / "h200-595.json"), interpreters=PYTHONS)
 SHIPPED = load(ROOT / "matrix.yaml")
 CELL = "nn-lstm/rnn-step/lstm-b32-h128/forward/fp32"
@@ -65,7 +65,9 @@ EXAMPLES = {
     "FILE": "examples/smallest.py",
 }
 """Part of a text -> what may stand there."""
-NAMED = frozenset(["compare", "export", "wrap", "bisect", "reproduce", "import", "run --model", "run --executor", "worker"])
+NAMED = frozenset(
+    ["compare", "export", "wrap", "bisect", "reproduce", "import", "run --model", "run --executor", "worker"]
+)
 """What a text names as a command or an option, and does not tell anybody to type."""
 
 
@@ -104,7 +106,7 @@ def filled(command: str) -> str:
 
 
 PRINTED = sorted({command for text in TEXTS for command in commands_in(text)} - NAMED)
-DOCUMENTED = sorted({command for command in commands_in((ROOT / "docs" / "errors.md").read_text("utf-8"))} - NAMED)
+DOCUMENTED = sorted(set(commands_in((ROOT / "docs" / "errors.md").read_text("utf-8"))) - NAMED)
 
 
 def parsed(line: str) -> tuple[str, dict[str, Any]]:
@@ -144,7 +146,9 @@ def test_the_program_prints_commands() -> None:
 def test_a_command_that_is_printed_works(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     line = filled(command)
-    assert not re.search(r"[{}]|\b[A-Z]{3,}\b", re.sub("HOST", "head", line)), f"give an example for a part of {command!r}"
+    assert not re.search(r"[{}]|\b[A-Z]{3,}\b", re.sub("HOST", "head", line)), (
+        f"give an example for a part of {command!r}"
+    )
     assert refusal(line) == ""
 
 
@@ -166,9 +170,14 @@ def test_the_command_that_measures_again_works(taken: int) -> None:
         assert refusal(command.removeprefix("runner ")) == ""
 
 
-ENVIRONMENTS = '{torch-2.x: {framework: torch, release: "2.*", python: "3.11", requirements: [torch, numpy], lock: a.txt}%s}'
+ENVIRONMENTS = (
+    '{torch-2.x: {framework: torch, release: "2.*", python: "3.11", requirements: [torch, numpy], lock: a.txt}%s}'
+)
 SNIPPETS = {
-    "{0}-more: {extends: {0}, add: [{package}]}": ("environments", ENVIRONMENTS % ", torch-2.x-more: {extends: torch-2.x, add: [pillow]}"),
+    "{0}-more: {extends: {0}, add: [{package}]}": (
+        "environments",
+        ENVIRONMENTS % ", torch-2.x-more: {extends: torch-2.x, add: [pillow]}",
+    ),
     'add: [torchvision], env: {OMP_WAIT_POLICY: "passive"}': (
         "environments",
         ENVIRONMENTS % ', x: {extends: torch-2.x, add: [torchvision], env: {OMP_WAIT_POLICY: "passive"}}',

@@ -51,7 +51,7 @@ def test_each_part_of_a_selector_has_its_nearest_name(selector: str, message: st
 
 
 def test_cells_that_could_be_and_that_the_matrix_does_not_list() -> None:
-    with pytest.raises(NothingSelectedError, match="`runner list cells torch-2.x` lists them"):
+    with pytest.raises(NothingSelectedError, match=r"`runner list cells torch-2\.x` lists them"):
         list(cell_ids(MATRIX, [CELL.replace("forward", "compile")]))
 
 

@@ -56,6 +56,7 @@ def test_environments_alone_are_measured_with_their_quick_cells() -> None:
     context = setup(replace(TYPED, selectors=PAIR), quick=True)
     assert {cell.id for cell in selected_cells(context.matrix, context.request)} == of_preset(PAIR, "quick")
     assert NOTE in context.notes
+    assert isinstance(context.backend, VenvBackend)
     assert "--preset quick" in " ".join(context.origin.command)
 
 
@@ -75,10 +76,10 @@ def test_an_environment_without_quick_cells_has_all_of_its_own() -> None:
     matrix = parse(MATRIX.encode(), "m.yaml")
     request = Request(environments=("torch-1.0", "tf-2.x"))
     extended, mixed, notes = quick_cells(matrix, request, Options())
-    found = {cell.id for cell in selected_cells(extended, mixed)}
+    cells = {cell.id for cell in selected_cells(extended, mixed)}
     assert notes == (NOTE, "the preset quick has no cell of tf-2.x: all of their cells are taken")
-    assert {each for each in found if each.startswith("torch")} == of_preset(["torch-1.0"], "quick", matrix)
-    assert {each for each in found if each.startswith("tf")} == of_preset(["tf-2.x"], None, matrix)
+    assert {each for each in cells if each.startswith("torch")} == of_preset(["torch-1.0"], "quick", matrix)
+    assert {each for each in cells if each.startswith("tf")} == of_preset(["tf-2.x"], None, matrix)
 
 
 def test_without_any_quick_cell_everything_is_taken() -> None:
