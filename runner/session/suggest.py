@@ -174,7 +174,7 @@ class RunAgain:
         self.rounds = int(plan.get("rounds") or MIN_PROPOSED_ROUNDS)
         self.seconds = float(plan.get("seconds") or 1.0)
         self.options = again(header, plan, reports, _present_device())
-        self.costs = {str(entry["id"]): float(entry.get("seconds") or 0) for entry in plan.get("cells") or ()}
+        self.costs = {entry.get("id"): float(entry.get("seconds") or 0) for entry in plan.get("cells") or ()}
         self.order = list(dict.fromkeys(entry["environment"] for entry in plan.get("cells") or ()))
         self.executor = _executor(header)
 
