@@ -1,6 +1,7 @@
 """What one does with this repository; ``nox -l`` lists it."""
 
 import hashlib
+import os
 import shutil
 import tomllib
 from pathlib import Path
@@ -41,6 +42,8 @@ def matrix(session: nox.Session) -> None:
     """Build and run the quick preset on this machine, then write and name the report."""
     install(session)
     session.run("runner", "run", "--preset", "quick", *session.posargs, **PATIENT)
+    program = Path(os.path.relpath(session.bin), "runner")
+    session.log(f"{program} open: shows the report; {program} new my_network.py: starts with a network of yours")
 
 
 @nox.session

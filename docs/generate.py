@@ -68,7 +68,7 @@ def coverage_page(tables: str) -> str:
         "# Coverage",
         "These tables show which frameworks and environments of the shipped `matrix.yaml` run which workloads.",
         "They assume a machine without a GPU that can build every environment and cannot pull any image.",
-        "`runner plan --format coverage` prints them for your machine. `runner plan` lists the reason for each cell.",
+        "`runner plan --format coverage` prints them for your machine, `runner plan --all --why` each cell's reason.",
         "![Environments and workloads as a grid with the statuses of the second table](images/coverage.svg)",
         tables,
         table(

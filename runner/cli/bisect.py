@@ -21,7 +21,7 @@ app = CommandGroup()
 @app.command(short_help="Search the release in which a cell became slower or faster")
 @partial(
     planning,
-    without=("selectors", "workload", "preset", "precision", "budget", "python", "framework", "name", "upgrade"),
+    without=("selectors", "workload", "preset", "precision", "all", "budget", "python", "framework", "name", "upgrade"),
 )
 def bisect(
     options: "Options",

@@ -1,7 +1,12 @@
-"""How every command reads its options: one that takes a single value is refused where it is given twice."""
+"""How every command reads its options: one that takes a single value is refused where it is given twice.
 
-from collections.abc import Callable, Mapping
-from typing import Any
+The name of a file says in which format a result is written into it.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -14,6 +19,19 @@ SEVERAL: Mapping[str, str] = {
     "python": "each interpreter is a run of its own: name it with --name, then `runner compare` the names",
 }
 """Option -> what to do for several values, where that is not to repeat the option."""
+FORMATS: Mapping[str, str] = {
+    ".json": "json",
+    ".csv": "csv",
+    ".html": "html",
+    ".htm": "html",
+    ".md": "md",
+    **{f".{name}": name for name in ("svg", "png", "jpg", "pdf", "xlsx", "parquet", "tsv", "yaml", "yml", "tex")},
+}
+"""Suffix of a file -> its format; a file with another suffix, or none, gets what ``--format`` says."""
+ALSO: Mapping[str, Collection[str]] = {"compare": (".svg", ".png")}
+"""Command -> the suffixes of files that it writes without a format."""
+WRITTEN: Mapping[str, str] = {"coverage": ".md"}
+"""Format -> a suffix of its files, which alone does not choose it."""
 
 
 class Command(TyperCommand):
@@ -21,9 +39,15 @@ class Command(TyperCommand):
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words of the command line; raises UsageError as ``refuse_repeated`` does."""
-        refuse_repeated(self, ctx, args)
-        return super().parse_args(ctx, args)
+        """Read the words of the command line; raises UsageError as ``refuse_repeated`` and ``format_of`` do."""
+        with _named(ctx):
+            refuse_repeated(self, ctx, args)
+            rest: list[str] = super().parse_args(ctx, args)
+        output, choices = ctx.params.get("output"), _formats(self.callback)
+        if output is not None and "table" in choices and not ctx.resilient_parsing:
+            also = ALSO.get(str(self.name), ())
+            ctx.params["format"] = format_of(Path(output), ctx.params["format"], choices, also)
+        return rest
 
 
 class CommandsBelow(TyperGroup):
@@ -32,8 +56,26 @@ class CommandsBelow(TyperGroup):
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the command line; raises UsageError as ``refuse_repeated`` does."""
-        refuse_repeated(self, ctx, args)
-        return super().parse_args(ctx, args)
+        with _named(ctx):
+            refuse_repeated(self, ctx, args)
+            return super().parse_args(ctx, args)
+
+
+def _formats(function: Callable[..., Any] | None) -> tuple[str, ...]:
+    """Return the values of the option ``--format`` of a command; none without it."""
+    annotation = getattr(function, "__annotations__", {}).get("format")
+    return get_args(get_args(annotation)[0]) if annotation else ()
+
+
+@contextmanager
+def _named(ctx: Any) -> Iterator[None]:  # noqa: ANN401
+    """Let an error of the parser name the command whose help explains it: it names none for an option without value."""
+    try:
+        yield
+    except Exception as error:
+        if getattr(error, "ctx", ctx) is None:
+            vars(error)["ctx"] = ctx
+        raise
 
 
 class CommandGroup(typer.Typer):
@@ -47,6 +89,35 @@ class CommandGroup(typer.Typer):
     def command(self, name: str | None = None, **settings: Any) -> Callable[..., Any]:
         """Declare a function as a command."""
         return super().command(name, cls=Command, **settings)
+
+
+def format_of(output: Path, chosen: str, choices: Collection[str], also: Collection[str] = ()) -> str:
+    """Return the format of a file: the one that its suffix names, or else the chosen one.
+
+    Args:
+        output: the file.
+        chosen: the value of ``--format``; ``table`` is the default.
+        choices: its values.
+        also: suffixes that the command writes whatever the format.
+
+    Raises:
+        UsageError: the command writes no such files, or another format was chosen.
+
+    >>> format_of(Path("a.json"), "table", ("table", "json")), format_of(Path("a.log"), "json", ("table", "json"))
+    ('json', 'json')
+    """
+    suffix = output.suffix.lower()
+    named = FORMATS.get(suffix, chosen)
+    if named == chosen or suffix in also or suffix == WRITTEN.get(chosen):
+        return chosen
+    if named in choices and chosen == "table":
+        return named
+    if named in choices:
+        raise UsageError(Problem(f"{output} is not a file for --format {chosen}", hint="leave --format out"))
+    others = [name for name in choices if name in FORMATS.values()]
+    names = ", ".join([*(f"{output.stem}.{name}" for name in others), *(f"{output.stem}{each}" for each in also)])
+    hint = f"name it {names}, or {output.stem}.txt for text"
+    raise UsageError(Problem(f"{output}: this command writes no {named.upper()}", hint=hint))
 
 
 def refuse_repeated(command: TyperCommand | TyperGroup, ctx: Any, args: list[str]) -> None:  # noqa: ANN401

@@ -2,6 +2,7 @@
 
 import sys
 import textwrap
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -40,6 +41,8 @@ def plan(
     output: Output = None,
 ) -> int:
     """Show which cells would run, and why the others would not; nothing is downloaded or built."""
+    if format == "coverage":
+        options = replace(options, all=True)
     colour = output is None and console.colour()
     plan, controls = _planned(options, machine)
     console.emit(_plan_text(plan, format, why=why, colour=colour, controls=controls), output)
@@ -51,10 +54,13 @@ def _planned(options: "Options", machine: Path | None) -> "tuple[Plan, bool]":
     if machine is None:
         from runner.machine.clocks import announcements
         from runner.session.context import prepared
+        from runner.session.quick_cells import refusals
 
-        context, preparation = prepared(options, console.note)
+        context, preparation = prepared(options, console.note, quick=True)
         for announcement in announcements(context.gpus, context.settings.clocks):
             console.note(announcement.text)
+        for sentence in refusals(preparation.plan, context.matrix, options):
+            console.note(sentence)
         return preparation.plan, context.settings.controls
     from runner.matrix import load
     from runner.plan.machine_file import read_machine_file
@@ -94,7 +100,7 @@ def wrap(
 
 
 @app.command(short_help="Build the environments without measuring")
-@planning
+@partial(planning, without=("all",))
 def build(
     options: "Options",
     push: Annotated[
@@ -151,6 +157,8 @@ def run(
     good, bad = measured.totals.good, measured.totals.bad
     console.note(f"{counted(good, 'cell')} measured, {len(bad)} failed")
     _print_answer(measured)
+    if not good:
+        console.note("next: remove the causes that stand above, then give the same command again")
     console.emit_path(measured.page)
     if conditions and good:
         _require(measured, conditions)
@@ -179,7 +187,7 @@ def _print_answer(measured: "RunSession") -> None:
 
 
 @app.command(short_help="Measure, and confirm what changed since the last run")
-@partial(planning, without=("upgrade",))
+@partial(planning, without=("all", "upgrade"))
 def nightly(
     options: "Options",
     base: Annotated[

@@ -1,5 +1,6 @@
 """The commands about stored results: compare, check, report, accuracy, export, import. They need no GPU, no engine."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,6 +10,7 @@ from runner.cli import completion, console
 from runner.cli.commands import CommandGroup
 from runner.cli.params import FailOn, HistoryUrl, MatrixFile, Output, Reports, RunName, TableOrJson, Traceback
 from runner.core.paths import DEFAULT_MATRIX
+from runner.session.options import SELECTOR
 
 if TYPE_CHECKING:
     from runner.analysis.comparison_model import Comparison
@@ -163,17 +165,32 @@ def open_page(
     return 0
 
 
-@app.command("list", short_help="List runs, environments, cases or presets")
+@app.command("list", short_help="List runs, environments, cases, cells or presets")
 def list_what_there_is(
-    topic: Annotated[Literal["runs", "environments", "cases", "presets"], typer.Argument(help="what to list")] = "runs",
+    topic: Annotated[
+        Literal["runs", "environments", "cases", "cells", "presets"], typer.Argument(help="what to list")
+    ] = "runs",
+    selectors: Annotated[
+        list[str] | None,
+        typer.Argument(help=f"of cells: {SELECTOR}", autocompletion=completion.environments),
+    ] = None,
     matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     traceback: Traceback = False,
 ) -> int:
-    """List the stored runs, or what the matrix file has."""
+    """List the stored runs, or what the matrix file has; cells one in a line, whether they can run here or not."""
+    from runner.core.errors import Problem, UsageError
     from runner.report.rich_text import columns
     from runner.session.listing import listing
 
+    if topic == "cells":
+        from runner.session.listed_cells import cell_ids
+
+        console.emit("\n".join(cell_ids(matrix, selectors or ())), None)
+        return 0
+    if selectors:
+        hint = f"`{shlex.join(['runner', 'list', 'cells', *selectors])}`"
+        raise UsageError(Problem(f"selectors choose cells, and {topic} are listed as a whole", hint=hint))
     entries = list(listing(topic, matrix, reports))
     if topic == "environments":
         from runner.releases.outdated import outdated_notes_of_file

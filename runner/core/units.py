@@ -77,6 +77,18 @@ def duration(seconds: float) -> str:
     return f"{total // 3600} h {total % 3600 // 60:02} min"
 
 
+def long_duration(seconds: float) -> str:
+    """Return the time of something that nobody waits for: days from two of them on, and weeks from two of them on.
+
+    >>> long_duration(7260), long_duration(9 * 86400), long_duration(32.2 * 7 * 86400)
+    ('2 h 01 min', '9 days', '32 weeks')
+    """
+    days = seconds / 86400
+    if days < 2:
+        return duration(seconds)
+    return f"{days:.0f} days" if days < 14 else f"{days / 7:.0f} weeks"
+
+
 def parse_duration(text: str) -> float:
     """Return the seconds of a duration: numbers of h, m or min, and s, each unit once and the largest first.
 

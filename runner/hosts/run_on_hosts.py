@@ -31,6 +31,7 @@ from runner.session.flow import RunSession, finish
 from runner.session.named_releases import with_named_releases
 from runner.session.options import Options
 from runner.session.preparation import RunOrigin, RunSettings
+from runner.session.quick_cells import refuse_long, with_quick_preset
 from runner.session.remember import history_url
 from runner.session.stored_options import typed
 from runner.session.trust import Resume, require_trust
@@ -79,7 +80,9 @@ def _new_run(
     options: Options, address: str, certificates: Path | None, progress: Progress
 ) -> Iterator[tuple[BlockDriver, float]]:
     """Yield the driver of a run that starts, which is locked until its tasks have ended, and the margin."""
-    matrix, sent = load(options.matrix_file), tasks.sent_options(options)
+    matrix = load(options.matrix_file)
+    options = with_quick_preset(options, matrix, progress.note)
+    sent = tasks.sent_options(options)
     with (
         ExitStack() as lock,
         closing(connect(address, certificates, options.reports.absolute(), progress.note)) as executor,
@@ -88,6 +91,7 @@ def _new_run(
         devices = Devices(executor=executor, project=files, options=sent, progress=progress)
         controls, models = matrix.measure.controls, project.models(matrix)
         plan = plan_for_hosts(devices.first_offers(), controls=controls, models=models)
+        refuse_long(plan.plan, matrix, options)
         run = _started(options, address, plan)
         lock.enter_context(run.hold())
         with recorded_ending(run, progress, options=_options(address, certificates)):

@@ -17,6 +17,8 @@ from runner.matrix.yaml_tree import Path, Tree
 
 Names = Callable[[str], Sequence[str]]
 """Returns the names that a pattern is compared with."""
+MOST_NAMES = 12
+"""How many names a hint lists."""
 
 
 def pattern_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
@@ -123,6 +125,10 @@ def node_at(tree: Tree, path: Path) -> yaml.Node:
 
 
 def nearest_name(pattern: str, known: Sequence[str]) -> str:
-    """Return a hint with the known name that is nearest to a pattern, or with the command that lists them all."""
+    """Return a hint with the known name that is nearest to a pattern, or with the first of them all."""
     close = difflib.get_close_matches(pattern[:100], known, 1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else "`runner plan --format json` lists all of them"
+    if close:
+        return f"did you mean {close[0]!r}?"
+    names = list(dict.fromkeys(known))
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"there are {', '.join(names[:MOST_NAMES])}{more}"

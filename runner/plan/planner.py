@@ -56,7 +56,7 @@ def plan(
     planned = estimate.with_servers(planned, importing, measurement, speed)
     planned = limits.defer_over_budget(planned, measurement, request.devices)
     if not planned:
-        raise NothingSelectedError(_nothing_selected(matrix, request))
+        raise NothingSelectedError(nothing_selected(matrix, request))
     cases = matrix.cases
     if request.corpus and not any(cases[planned_cell.cell.case_id].get("vocabulary") for planned_cell in planned):
         message = "--corpus is for language models, and none is selected"
@@ -297,15 +297,15 @@ def _phase_hint(matrix: Matrix, request: Request) -> str:
     return ""
 
 
-def _nothing_selected(matrix: Matrix, request: Request) -> Problem:
+def nothing_selected(matrix: Matrix, request: Request) -> Problem:
     """Return the problem of a selection without cells; it names everything that was selected."""
     environments = request.environments if len(request.environments) < 4 else ()
-    hint = "`runner plan` without these options lists every cell"
+    hint = "`runner list cells` lists every cell"
     if request.cell_selectors:
         names = " ".join(environments)
         hint = (
             "a cell is environment/implementation/workload/case/phase/precision: "
-            f"`runner plan{f' {names}' if names else ''}` lists them"
+            f"`runner list cells{f' {names}' if names else ''}` lists them"
         )
     hint = _phase_hint(matrix, request) or hint
     parts = {

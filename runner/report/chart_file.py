@@ -70,7 +70,7 @@ def content(comparisons: Sequence[Comparison], suffix: str, names: Mapping[str, 
         UsageError: there is no row to draw.
     """
     if not compared_rows(comparisons, names):
-        hint = "the chart leaves out A/A controls; `runner compare` prints them"
+        hint = "the chart leaves out A/A controls; `runner compare BASE OTHER` prints them"
         raise UsageError(Problem("there is no comparison of releases to draw", hint=hint))
     text = svg(comparisons, names)
     return png(text) if suffix == ".png" else text

@@ -89,7 +89,7 @@ def arrange(source_name: str, cases: Sequence[Case], dataset: Dataset) -> Publis
             charts[case.name] = bar_charts(of_case, lines, names, devices)
     if not tables:
         workloads = dict.fromkeys(figure.case.partition("/")[0] for figure in published)
-        command = " ".join(["runner run", *(f"--workload {name}" for name in workloads)])
+        command = " ".join(["runner run", *(f"--workload {name}" for name in workloads), "--budget 2h"])
         raise UsageError(
             Problem(f"run {dataset.run} has measured none of the cases of {source_name}", hint=f"`{command}`")
         )

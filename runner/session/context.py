@@ -29,6 +29,7 @@ from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
 from runner.session.plan_request import plan_request
 from runner.session.preparation import QUIET_SECONDS, Prepared, RunOrigin, RunSettings, prepare
+from runner.session.quick_cells import quick_cells, with_all_in_presets
 from runner.session.typed_variants import with_typed_variants
 from runner.store.run import Run
 
@@ -100,9 +101,9 @@ def cache_in_use(say: Callable[[str], None], environ: Mapping[str, str] = os.env
         yield
 
 
-def prepared(options: Options, say: Callable[[str], None]) -> tuple[Context, Prepared]:
+def prepared(options: Options, say: Callable[[str], None], *, quick: bool = False) -> tuple[Context, Prepared]:
     """Return the context of the options, and the plan; ``say`` takes what the user should read first."""
-    context = setup(options)
+    context = setup(options, quick=quick)
     for note in context.notes:
         say(note)
     preparation = prepare(context.matrix, context.request, context.backend, context.settings, context.gpu)
@@ -123,6 +124,8 @@ def setup(
     environ: Mapping[str, str] = os.environ,
     cells: Sequence[str] = (),
     received: Path | None = None,
+    *,
+    quick: bool = False,
 ) -> Context:
     """Read the matrix, choose backend and devices, and resolve the selection.
 
@@ -131,14 +134,15 @@ def setup(
         environ: of this process.
         cells: cells that are selected later, beside the selectors; they may name phases of networks.
         received: a folder with locks of named releases that count instead of those that are kept here; None for none.
+        quick: take the quick cells where the options name none, see ``session.quick_cells``.
 
     Raises:
         MatrixError, UsageError, NothingSelectedError: the matrix, the corpus or the selection is wrong.
         EngineError: docker was chosen and no engine answers.
         GpuError: the chosen GPU is not there.
     """
-    matrix, selected = with_models(load(options.matrix_file), options, cells)
-    typed, options = options, replace(options, workload=selected)
+    declared, selected = with_models(load(options.matrix_file), options, cells)
+    matrix, typed, options = declared, options, replace(options, workload=selected)
     cache = cache_folder(environ)
     backend, note = _backend(options, cache, matrix.registry)
     existing = with_existing(matrix, options, backend)
@@ -153,21 +157,26 @@ def setup(
         named = with_named_releases(matrix, options, device, cache / FOLDER, received=received)
     made, reasons_of_locks = first_locks(named.matrix, named.options.selectors or (), device, cache)
     notes += [*named.notes, *reasons_of_locks]
-    matrix, options = with_typed_variants(named.matrix, named.options)
+    matrix = with_all_in_presets(named.matrix, declared)
+    matrix, options = with_typed_variants(matrix, named.options)
     capacity = _capacity(options, gpus)
     reasons: Mapping[str, str] = {}
     if gpus and backend.name != "host":
         matrix, reasons = choose_variants(matrix, gpus[0], backend.name, capacity.glibc)
     request = plan_request(options, matrix, backend.name, (device, gpus), capacity)
+    if quick:
+        matrix, request, quick_notes = quick_cells(matrix, request, options)
+        notes += quick_notes
     notes += [reason for name, reason in reasons.items() if name in request.environments]
     notes += network_notes(matrix, request)
+    preset = request.preset if request.preset in declared.presets else None
     return Context(
         matrix=matrix,
         request=request,
         backend=backend,
         settings=replace(_settings(options, matrix, cache), as_is=existing.installed, locks={**made, **named.locks}),
         gpus=gpus,
-        origin=RunOrigin(command=tuple(typed.to_argv())),
+        origin=RunOrigin(command=tuple(replace(typed, preset=preset).to_argv())),
         notes=tuple(notes),
     )
 

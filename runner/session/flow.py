@@ -20,6 +20,7 @@ from runner.session.execution import run
 from runner.session.execution.recorder import Totals
 from runner.session.execution.resume import resumed
 from runner.session.options import Options
+from runner.session.quick_cells import refuse_long
 from runner.session.remember import history_url, remember_run
 from runner.session.results import run_answer, write_report
 from runner.session.trust import Resume
@@ -74,7 +75,7 @@ def measure(options: Options, progress: Progress, *, resume: Resume = "no", hist
         history: the address of the history as typed; None for that of the reports.
 
     Raises:
-        UsageError: an option is wrong, or there is no such run.
+        UsageError: an option is wrong, or there is no such run, or it would take hours that nobody asked for.
         RunnerError: whatever ``execution.run`` raises.
     """
     history_url(options.reports, history)  # a wrong address is an error before anything is measured
@@ -97,7 +98,8 @@ def planned(options: Options, progress: Progress, *, resume: Resume = "no") -> I
         with resumed(options, progress.note, trust=resume == "any") as (context, preparation, stored):
             yield PlannedRun(context, preparation, stored)
     else:
-        context, preparation = prepared(options, progress.note)
+        context, preparation = prepared(options, progress.note, quick=True)
+        refuse_long(preparation.plan, context.matrix, options)
         yield PlannedRun(context, preparation)
 
 

@@ -59,6 +59,14 @@ class Options:
         ),
     ] = None
     name: Annotated[str, typer.Option("--name", help="the id of the environment of --backend host")] = "host"
+    all: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="however long it takes; and without --preset, --model, --workload or a glob over cell ids, every cell "
+            "instead of the preset quick",
+        ),
+    ] = False
     rounds: Annotated[
         int | None,
         typer.Option("--rounds", min=1, max=MAX_COUNT, help="how often to measure each cell, in a new process"),

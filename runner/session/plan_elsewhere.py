@@ -24,6 +24,7 @@ from runner.session.named_releases import with_named_releases
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
 from runner.session.plan_request import plan_request
+from runner.session.quick_cells import quick_cells, refusals, with_all_in_presets
 from runner.session.typed_variants import with_typed_variants
 
 
@@ -43,20 +44,21 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
         EngineError: docker was chosen and the description has no engine.
         GpuError: the description does not have the chosen GPU.
     """
-    matrix, selected = with_models(load(options.matrix_file), options)
+    declared, selected = with_models(load(options.matrix_file), options)
     options = replace(options, workload=selected)
     backend = _backend(options, machine)
     device, gpus = pick_devices(options.device, machine.gpus, str(machine.file))
     gpu = gpus[0] if gpus else None
     capacity = Capacity(cores=machine.cores, memory=machine.memory, glibc=machine.glibc)
-    named = with_named_releases(matrix, options, device, cache_folder(os.environ) / FOLDER)
-    matrix, options = named.matrix, named.options
+    named = with_named_releases(declared, options, device, cache_folder(os.environ) / FOLDER)
+    matrix, options = with_all_in_presets(named.matrix, declared), named.options
     reasons: Mapping[str, str] = {}
     if gpu:
         matrix, reasons = choose_variants(matrix, gpu, backend, machine.glibc)
     matrix, options = with_typed_variants(matrix, options)
     request = plan_request(options, matrix, backend, (device, gpus), capacity)
-    for note in (*named.notes, *network_notes(matrix, request)):
+    matrix, request, quick_notes = quick_cells(matrix, request, options)
+    for note in (*named.notes, *quick_notes, *network_notes(matrix, request)):
         say(note)
     where = f"{gpu.name} with driver {gpu.driver}" if gpu else machine.cpu
     say(f"planning for {where}, as {machine.file} describes it")
@@ -72,7 +74,7 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
     missing = of_all(matrix, request.environments, unavailable(complete, machine, backend))
     locked = locked_packages(complete)
     of_machine = plan(matrix, request, {**missing, **incomplete}, gpu, locked=locked)
-    for note in missing_modules(matrix, of_machine, locked):
+    for note in (*missing_modules(matrix, of_machine, locked), *refusals(of_machine, matrix, options)):
         say(note)
     return of_machine
 

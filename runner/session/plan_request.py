@@ -10,6 +10,7 @@ from runner.core.machine import Capacity
 from runner.core.model import Device, Gpu, Precision, Request
 from runner.core.units import MAX_SECONDS, parse_duration
 from runner.matrix import Matrix, choose_cells, select_environments
+from runner.matrix.cell_globs import refuse_impossible
 from runner.matrix.select import environments_named
 from runner.plan import corpus
 from runner.session.options import Options
@@ -45,9 +46,10 @@ def plan_request(
             raise UsageError(Problem(f"there is no {kind} {name!r}", hint=hint))
     if options.seconds is not None and not options.seconds <= MAX_SECONDS:  # typer's limits let NaN pass
         raise UsageError(Problem(f"--seconds {options.seconds} is not a time", hint="write --seconds 2"))
-    gpus = device[1]
+    gpus, environments = device[1], _environments(matrix, options.selectors or ())
+    refuse_impossible(matrix, options.selectors or ())
     return Request(
-        environments=_environments(matrix, options.selectors or ()),
+        environments=environments,
         chosen=choose_cells(matrix, options.selectors) if options.selectors else None,
         cell_selectors=tuple(selector for selector in options.selectors or () if "/" in selector),
         workloads=tuple(options.workload or ()),

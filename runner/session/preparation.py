@@ -105,6 +105,7 @@ def prepare(
     backend: Backend,
     settings: RunSettings,
     gpu: Gpu | None,
+    survey: Survey | None = None,
 ) -> Prepared:
     """Survey this machine and plan by it; nothing is downloaded or built.
 
@@ -114,6 +115,7 @@ def prepare(
         backend: builds environments.
         settings: the folder of the matrix and the locks count.
         gpu: stands for all GPUs; None on a CPU.
+        survey: an earlier one of the same environments; None makes one.
 
     Raises:
         MatrixError: a lock of the matrix was made from other requirements than it has now.
@@ -122,7 +124,7 @@ def prepare(
     refuse_old_locks(settings.file, matrix, of_file, request.device)
     complete, incomplete = specs(matrix, request.environments, request.device, settings.matrix)
     complete = settings.completed(complete)
-    survey = backend.survey(complete)
+    survey = survey or backend.survey(complete)
     unavailable = {**of_all(matrix, request.environments, survey.skips), **incomplete}
     locked = locked_packages(complete)
     planned = plan(matrix, request, unavailable, gpu, locked=locked)

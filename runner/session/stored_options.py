@@ -23,6 +23,7 @@ IN_THE_PLAN = frozenset(
         "input",
         "preset",
         "precision",
+        "all",
         "rounds",
         "max_rounds",
         "budget",

@@ -19,6 +19,7 @@ from runner.releases.named import as_typed
 from runner.report.check import Check
 from runner.report.formatting import counted
 from runner.session.options import Options
+from runner.session.quick_cells import LONG
 from runner.session.stored_options import again
 from runner.store.journal import Journal
 from runner.store.run import Run
@@ -98,7 +99,7 @@ def _is_machine_noisy(checked: Check) -> bool:
 
 def _measure_more(checked: Check, again: "RunAgain") -> NextStep | None:
     """Return the command that measures doubtful and undecided cells again; None where there are none."""
-    serious = [issue for issue in checked.quality_issues if issue.serious]
+    serious = [issue for issue in checked.quality_issues if issue.serious and _is_compared(issue.cell, checked)]
     unlike_plain = [issue for issue in serious if issue.code == DIFFERS]
     if unlike_plain:
         return NextStep(again.in_plain_processes(_cells_of(unlike_plain, checked)))
@@ -119,6 +120,12 @@ def _measure_more(checked: Check, again: "RunAgain") -> NextStep | None:
     if not cells:
         return NextStep("", advice) if advice else None
     return NextStep(again.command(cells, max([*decidable, MIN_PROPOSED_ROUNDS])), advice)
+
+
+def _is_compared(cell: str, checked: Check) -> bool:
+    """Return whether a cell has a partner, so that what is measured again of it answers something."""
+    rows = [row for comparison in checked.comparisons for row in comparison.rows]
+    return not rows or any(cell in row.cell_ids for row in rows)
 
 
 def _rounds_of_a_new_run(undecided: Sequence[Row], checked: Check) -> list[int]:
@@ -169,6 +176,7 @@ class RunAgain:
         self.seconds = float(plan.get("seconds") or 1.0)
         self.options = again(header, plan, reports, _present_device())
         self.as_is = dict(header.get("as_is") or {})
+        self.costs = {entry.get("id"): float(entry.get("seconds") or 0) for entry in plan.get("cells") or ()}
         self.order = list(dict.fromkeys(entry["environment"] for entry in plan.get("cells") or ()))
         self.executor = _executor(header)
 
@@ -200,10 +208,12 @@ class RunAgain:
         workloads = [name for name in dict.fromkeys(Cell.parse(cell).workload for cell in ids) if name not in of_files]
         by_cells = "/" in words[0] and not typed.model  # --model alone selects its networks alone
         rounds = max(rounds, self.rounds, MIN_ROUNDS)
+        costs = sum(self.costs.get(each, 0.0) for each in (ids if "/" in words[0] else self.costs))
         return replace(
             typed,
             selectors=list(words),
             workload=None if by_cells else workloads or None,
+            all=typed.all or costs * longer * rounds / self.rounds > LONG / 2,  # globs select more than was measured
             protocol=typed.protocol or ("published" if any("+published" in cell for cell in ids) else None),
             rounds=rounds,
             max_rounds=typed.max_rounds if (typed.max_rounds or 0) > rounds else None,

@@ -135,7 +135,11 @@ def read(path: Path) -> pd.DataFrame:
     frame = frame.assign(**{name: value for name, value in LATER_COLUMNS.items() if name not in frame.columns})
     missing = [column for column in COLUMNS if column not in frame.columns]
     if missing:
-        raise RecordError(Problem(f"{path} lacks the columns {', '.join(missing)}", hint="`runner export` writes them"))
+        raise RecordError(
+            Problem(
+                f"{path} lacks the columns {', '.join(missing)}", hint="`runner export -o samples.parquet` writes them"
+            )
+        )
     numbers = {"round": "int64", "iteration": "int64", "seconds": "float64", "turn": "int64", "lead": "float64"}
     numbers[DISTURBED] = "bool"
     try:

@@ -68,6 +68,7 @@ OPTIONS: Mapping[str, Sequence[Any]] = {
         "cuda:٣",
     ),
     "backend": ("auto", "docker", "venv", "host", "x"),
+    "all": (True, False),
     "rounds": (None, 1, 3, 10**6),
     "max_rounds": (None, 1, 10**6),
     "budget": (None, "8h", "90s", "0s", "", "x", "1e400h", "-1s", "9" * 400 + "h", "٣h"),

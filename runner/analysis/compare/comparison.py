@@ -184,9 +184,10 @@ def _nothing_comparable(runs: RunReader, base: str, others: Sequence[str]) -> li
 
 
 def _command(runs: RunReader, names: Sequence[str]) -> str:
-    """Return the command that measures environments, on the workloads of the published sides."""
+    """Return the command that measures environments; what published sides have of their workloads takes hours."""
     workloads = sorted({cell.workload for side in runs.published.values() for cell in side.measured})
-    return f"`runner run {' '.join([*names, *(f'--workload {name}' for name in workloads)])}`"
+    words = [*(f"--workload {name}" for name in workloads), "--budget 2h"] if workloads else []
+    return f"`runner run {' '.join([*names, *words])}`"
 
 
 def _failures(runs: RunReader, name: str) -> str:

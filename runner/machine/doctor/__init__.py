@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from runner.core.model import Plan
+from runner.core.units import long_duration
 from runner.machine.doctor.findings import Finding, judge
-from runner.machine.doctor.inspect import MachineFacts, Outlook, outlooks_and_engine, read_facts
-from runner.report.formatting import STATE_STYLES
+from runner.machine.doctor.inspect import MachineFacts, Outlook, outlooks_and_engine, read_facts, running
+from runner.report.formatting import STATE_STYLES, counted
 from runner.report.rich_text import as_text
 from runner.session.options import Options
 
@@ -46,8 +48,8 @@ class Examination:
         auto = self.outlooks[0]
         other = next((outlook for outlook in self.outlooks[1:] if outlook.ready), None)
         if auto.ready:
-            first = f"; for a first run: `{command} --preset quick`" if auto.has_quick else ""
-            return f"`{command}` takes {auto.name} and measures {auto.cells} cells{first}"
+            first = f"`{command}` takes {auto.name} and measures {_cells(auto.quick or auto.plan)}"
+            return f"{first}, the quick ones; `{command} --all` measures {_cells(auto.plan)}" if auto.quick else first
         if other:
             return f"`{command}` takes {auto.name}, with which nothing runs: use `--backend {other.name}`"
         return f"nothing runs here: `{command}` takes {auto.name}"
@@ -96,6 +98,11 @@ def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int, *, col
     for state, name, detail in rows:
         grid.add_row(Text(state, style=STATE_STYLES.get(state, "")), Text(name), Text(detail))
     return as_text([grid, Text(f"\n{verdict}")], width, colour=colour)
+
+
+def _cells(plan: Plan) -> str:
+    """Return how many cells of a plan run, and about how long that takes."""
+    return f"{counted(running(plan), 'cell')} in about {long_duration(plan.seconds)}"
 
 
 def _machine_json(facts: MachineFacts) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from runner.plan.specs import announce, specs
 from runner.session.context import Context, setup
 from runner.session.options import Options
 from runner.session.preparation import prepare
+from runner.session.quick_cells import quick_cells
 
 COMPILERS = ("c++", "g++", "clang++")
 
@@ -68,8 +69,8 @@ class Outlook:
         specs: the environments that would have to be made.
         pythons: the minor Python versions of the environments, images to pull left out.
         no_room: why ``specs`` do not fit on the disk; None where they do.
+        quick: the plan of a run that names no cells; None where that is ``plan``, for the matrix has no preset quick.
         clocks: what a run will do to the clocks of its GPUs.
-        has_quick: the matrix has the preset ``quick``.
     """
 
     name: str
@@ -78,13 +79,13 @@ class Outlook:
     specs: tuple[Spec, ...]
     pythons: tuple[str, ...]
     no_room: str | None
+    quick: Plan | None = None
     clocks: tuple[Announcement, ...] = ()
-    has_quick: bool = True
 
     @property
     def cells(self) -> int:
         """The number of cells that would run."""
-        return sum(planned.skip is None for planned in self.plan.cells)
+        return running(self.plan)
 
     @property
     def environments(self) -> tuple[str, ...]:
@@ -95,6 +96,11 @@ class Outlook:
     def ready(self) -> bool:
         """True if some cell would run and there is disk space for its environment."""
         return bool(self.cells) and self.no_room is None
+
+
+def running(plan: Plan) -> int:
+    """Return the number of cells of a plan that would run."""
+    return sum(planned.skip is None for planned in plan.cells)
 
 
 def read_facts(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> MachineFacts:
@@ -161,6 +167,8 @@ def _outlook(context: Context) -> Outlook:
         no_room = None
     except RunnerError as error:
         no_room = error.problems[0].message
+    matrix, quick, _ = quick_cells(context.matrix, request, Options())
+    others = prepare(matrix, quick, context.backend, context.settings, context.gpu, prepared.survey)
     selected, _ = specs(context.matrix, request.environments, request.device, context.settings.matrix)
     return Outlook(
         name=context.backend.name,
@@ -169,8 +177,8 @@ def _outlook(context: Context) -> Outlook:
         specs=new,
         pythons=tuple(spec.python for spec in selected if spec.python),
         no_room=no_room,
+        quick=others.plan if quick.preset else None,
         clocks=announcements(context.gpus, context.settings.clocks),
-        has_quick="quick" in context.matrix.presets,
     )
 
 

@@ -132,6 +132,6 @@ def split_cell(text: str) -> tuple[str, str]:
     try:
         cell = Cell.parse("/".join([parts[0] or "any", *parts[1:]]))
     except RunnerError as error:
-        hint = "write implementation/workload/case/phase/precision, as `runner plan --why` lists it"
+        hint = "write implementation/workload/case/phase/precision, as `runner list cells` lists it"
         raise UsageError(Problem(f"{text!r} is not a cell", hint=hint)) from error
     return parts[0], without_environment(cell.id)

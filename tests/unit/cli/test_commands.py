@@ -1,10 +1,12 @@
 """Options with a single value are refused where they are given twice, in every command; lists may be repeated."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from runner import cli
 from runner.cli import commands
@@ -71,3 +73,29 @@ def test_completion_of_a_half_typed_line_refuses_nothing() -> None:
     command: Any = dict(all_commands())["runner run"]
     context = command.context_class(command, resilient_parsing=True)
     command.parse_args(context, ["--threads", "1", "--threads", "2"])
+
+
+@pytest.mark.parametrize(
+    ("file", "chosen", "expected"),
+    [
+        ("a.json", "table", "json"),
+        ("a.JSON", "json", "json"),
+        ("a.csv", "csv", "csv"),
+        ("a.txt", "table", "table"),
+        ("a", "csv", "csv"),
+        ("2026-11.26", "table", "table"),
+        ("a.svg", "table", "table"),
+    ],
+)
+def test_the_name_of_a_file_says_its_format(file: str, chosen: str, expected: str) -> None:
+    assert commands.format_of(Path(file), chosen, ("table", "json", "csv"), (".svg",)) == expected
+
+
+def test_a_file_that_a_command_cannot_write_is_refused_before_anything_else() -> None:
+    with pytest.raises(UsageError, match=r"a\.pdf: this command writes no PDF\nhint: name it a\.json, or a\.txt"):
+        commands.format_of(Path("a.pdf"), "table", ("table", "json"))
+    with pytest.raises(UsageError, match="is not a file for --format html"):
+        commands.format_of(Path("a.csv"), "html", ("table", "csv", "html"))
+    assert commands.format_of(Path("a.md"), "coverage", ("table", "json", "coverage")) == "coverage"
+    refused = CliRunner().invoke(cli.app, ["plan", "-o", "plan.csv"])
+    assert "plan.csv: this command writes no CSV" in str(refused.exception)

@@ -1,6 +1,7 @@
 """``runner doctor``: what the facts about a machine mean, and the fix for what is missing."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -274,9 +275,15 @@ def test_machine_is_ready_if_one_backend_is(outlooks: tuple[Outlook, ...], ready
     assert examination.text().splitlines()[-1] == examination.verdict
 
 
-def test_the_quick_preset_is_named_where_the_matrix_has_it() -> None:
-    assert examined(outlook("venv")).verdict.endswith("cells; for a first run: `runner run --preset quick`")
-    assert examined(replace(outlook("venv"), has_quick=False)).verdict.endswith(" cells")
+def test_the_verdict_says_how_long_it_takes() -> None:
+    first = outlook()
+    assert examined(first).verdict.startswith("`runner run` takes docker and measures 9 cells in about ")
+    quick = replace(first, quick=replace(first.plan, cells=first.plan.cells[:3]))
+    assert re.fullmatch(
+        r"`runner run` takes docker and measures 3 cells in about \d+ s, the quick ones; "
+        r"`runner run --all` measures 9 cells in about [^;]+",
+        examined(quick).verdict,
+    )
 
 
 def test_a_terminal_shows_states_in_colours() -> None:

@@ -358,10 +358,10 @@ hint: write environment/implementation/workload/case/phase/precision; a * also m
     "an unknown word behind a * of an exclusion": (
         f"{GOOD}exclude: [{{select: '*/trian/fp32', reason: x}}]\n",
         """\
-m.yaml:8:20: error: no cell id matches '*/trian/fp32'
+m.yaml:8:20: error: no part of a cell id matches 'trian'
     8 | exclude: [{select: '*/trian/fp32', reason: x}]
       |                    ^^^^^^^^^^^^^^
-hint: `runner plan --format json` lists all of them""",
+hint: did you mean 'train'?""",
     ),
     "text where a number is needed": (
         f'{GOOD}measure: {{seconds: "3"}}\n',

@@ -363,7 +363,7 @@ def test_nothing_selected_names_the_selection() -> None:
     (problem,) = error.value.problems
     assert problem.message == "no cell matches the selection (selector np/nn-lstmm)"
     assert problem.hint == (
-        "a cell is environment/implementation/workload/case/phase/precision: `runner plan np` lists them"
+        "a cell is environment/implementation/workload/case/phase/precision: `runner list cells np` lists them"
     )
 
 

@@ -206,6 +206,25 @@ def test_a_trend_gets_more_time_on_both_sides(tmp_path: Path) -> None:
     assert command(result) == ["runner", "run", BASE.id, OTHER.id, "--rounds", "3", "--seconds", "2"]
 
 
+def test_a_trend_of_a_cell_without_a_partner_comes_after_open_verdicts(tmp_path: Path) -> None:
+    alone = cell("torch-2.x", "nn-rnn", workload="deepbench-rnn", case="device-002-vanilla-h64-b1-t96", phase="forward")
+    falling = [good(alone, number, np.linspace(1.3e-3, 1e-3, 30).tolist()) for number in range(3)]
+    result = judged(tmp_path, [*pairs(DECIDED[:2]), *falling])
+    assert {issue.cell for issue in result.quality_issues if issue.code == "trend"} == {alone.id}
+    assert command(result)[:4] == ["runner", "run", BASE.id, OTHER.id]
+
+
+def test_a_command_that_takes_hours_says_so(tmp_path: Path) -> None:
+    run = stored(tmp_path, pairs(DECIDED[:2]))
+    document = run.plan()
+    for entry in document["cells"]:
+        entry["seconds"] = 3000.0
+    write_whole(run.path / PLAN, text(document))
+    words = command(check(tmp_path, run.id, NO_MATRIX))
+    assert "--all" in words
+    assert "--all" not in command(judged(tmp_path / "short", pairs(DECIDED[:2])))
+
+
 def test_a_noisy_machine_is_looked_at_first(tmp_path: Path) -> None:
     result = judged(tmp_path, pairs(OPEN, swapped_bytes=1 << 30))
     assert command(result) == ["runner", "tune"]

@@ -24,6 +24,7 @@ VALUES: dict[str, Any] = {
     "python": "/usr/bin/python3",
     "framework": "jax",
     "name": "laptop",
+    "all": True,
     "rounds": 5,
     "max_rounds": 9,
     "budget": "30m",

@@ -20,7 +20,7 @@ from runner.session.plan_elsewhere import planned
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = tuple(sorted((ROOT / "docs" / "machines").glob("*.json")))
-TYPED = Options(matrix=ROOT / "matrix.yaml", workload=["rnn-step"], precision=["fp32"], seed=0)
+TYPED = Options(matrix=ROOT / "matrix.yaml", workload=["rnn-step"], precision=["fp32"], all=True, seed=0)
 H200 = Gpu(uuid="GPU-1", name="NVIDIA H200", capability=(9, 0), driver="595.71.05", memory=150_000_000_000)
 OTHER = MachineDescription(
     file=Path("other.json"),
