@@ -58,7 +58,7 @@ def compare(
     from runner.session.results import comparison
 
     conditions = parse_conditions(fail_on or ())
-    if issue and format != "table":
+    if issue and format not in ("table", "md"):  # the suffix of a file chooses md
         raise UsageError(Problem("--issue writes Markdown, and takes no --format", hint="leave out one of them"))
     if issue:
         from runner.session.issue import issue_text

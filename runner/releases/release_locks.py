@@ -100,15 +100,21 @@ class KeptLocks:
         path = self.path(candidate)
         is_kept = self.has(candidate)
         if is_kept and not renew:
-            return [f"{candidate.name}: like {candidate.template}, with the lock {path}", *_overridden(candidate, path)]
+            return [f"{_named(candidate)} with the lock {path}", *_overridden(candidate, path)]
         self.folder.mkdir(parents=True, exist_ok=True)
         before = path.read_bytes() if is_kept else b""
         notes = [*lock_of_its_time(replace(self._request(candidate), out=path))]
         what = "locked" if not before else "locked again" if path.read_bytes() != before else "its lock is as before,"
-        return [*notes, f"{candidate.name}: like {candidate.template}, {what} in {path}", *_overridden(candidate, path)]
+        return [*notes, f"{_named(candidate)} {what} in {path}", *_overridden(candidate, path)]
 
     def _request(self, candidate: ReleaseCandidate) -> LockRequest:
         return lock_request_of(candidate, self.device, self.folder / candidate.name)
+
+
+def _named(candidate: ReleaseCandidate) -> str:
+    """Return how a sentence about a release begins: with what it is made from, unless it is of the matrix itself."""
+    is_of_matrix = candidate.template == candidate.name
+    return f"{candidate.name}:" if is_of_matrix else f"{candidate.name}: like {candidate.template},"
 
 
 def _overridden(candidate: ReleaseCandidate, path: Path) -> Iterator[str]:

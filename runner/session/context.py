@@ -23,7 +23,6 @@ from runner.plan.compatibility.variants import choose_variants
 from runner.releases.outdated import outdated_notes
 from runner.releases.release_locks import FOLDER
 from runner.session.existing import backend_for, existing_words, with_existing
-from runner.session.first_locks import first_locks
 from runner.session.named_releases import NamedReleases, with_named_releases
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
@@ -155,8 +154,7 @@ def setup(
         named = NamedReleases(matrix=matrix, options=options)
     else:
         named = with_named_releases(matrix, options, device, cache / FOLDER, received=received)
-    made, reasons_of_locks = first_locks(named.matrix, named.options.selectors or (), device, cache)
-    notes += [*named.notes, *reasons_of_locks]
+    notes += named.notes
     matrix = with_all_in_presets(named.matrix, declared)
     matrix, options = with_typed_variants(matrix, named.options)
     capacity = _capacity(options, gpus)
@@ -174,7 +172,7 @@ def setup(
         matrix=matrix,
         request=request,
         backend=backend,
-        settings=replace(_settings(options, matrix, cache), as_is=existing.installed, locks={**made, **named.locks}),
+        settings=replace(_settings(options, matrix, cache), as_is=existing.installed, locks=named.locks),
         gpus=gpus,
         origin=RunOrigin(command=tuple(replace(typed, preset=preset).to_argv())),
         notes=tuple(notes),

@@ -1,4 +1,7 @@
-"""Releases that the command line names join the matrix, with the locks that are kept for them in the cache."""
+"""Releases that the command line names join the matrix, with the locks that are kept for them in the cache.
+
+So have environments of the matrix for which it names no lock, see ``releases.first_locks``.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -14,6 +17,7 @@ from runner.gpu.selection import choose_devices
 from runner.matrix import Matrix, load
 from runner.releases import index
 from runner.releases.candidates import ReleaseCandidate
+from runner.releases.first_locks import first_lock_of
 from runner.releases.index import Lister
 from runner.releases.named import parse_named, refuse_taken, split_selector
 from runner.releases.named_environments import ReleaseFinder
@@ -28,7 +32,7 @@ class NamedReleases:
     Attributes:
         matrix: with an environment for each.
         options: the selectors have the ids of these.
-        locks: id -> the lock of an environment that the matrix file does not have.
+        locks: id -> the lock of an environment, or of a build of it, that the matrix file does not have.
         notes: sentences that the user should read first.
     """
 
@@ -73,6 +77,9 @@ def with_named_releases(
         named = parse_named(name)
         if named is None:
             words.append(selector)
+            first = None if mark else first_lock_of(matrix, name, device)
+            if first is not None:
+                made[first.name] = first
             continue
         has_lock = () if options.upgrade else filter(locks.has, finder.possible(locks.dated(named)))
         candidate = next(iter(has_lock), None) or finder.find(named)
@@ -85,9 +92,9 @@ def with_named_releases(
         raise UsageError(Problem("--upgrade renews the locks of releases such as torch==2.9.1: name one", hint=hint))
     with ThreadPoolExecutor() as pool:  # what takes the time is uv
         notes = [*pool.map(partial(locks.add, renew=options.upgrade), made.values())]
-    if made:
-        environments = {name: candidate.environment for name, candidate in made.items()}
-        matrix = matrix.with_environments({**matrix.environments, **environments}, {}, {})
+    new = {name: candidate.environment for name, candidate in made.items() if name not in matrix.environments}
+    if new:
+        matrix = matrix.with_environments({**matrix.environments, **new}, {}, {})
     return NamedReleases(
         matrix=matrix,
         options=replace(options, selectors=words or None),

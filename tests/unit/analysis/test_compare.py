@@ -628,7 +628,8 @@ def test_two_published_sides_are_compared_though_a_third_was_never_measured() ->
     comparison = compare([], PAPER, [older, "torch-2.x"], known=["torch-2.x"])
     assert comparison.count(older) == {"inconclusive": 8}
     assert comparison.only[-1] == (
-        "torch-2.x has no measurements: no run includes it; `runner run torch-2.x --workload asr-lstm` measures it"
+        "torch-2.x has no measurements: no run includes it; "
+        "`runner run torch-2.x --workload asr-lstm --budget 2h` measures it"
     )
 
 
@@ -649,13 +650,15 @@ def test_a_measured_side_without_results_names_the_command_that_makes_them() -> 
     assert caught.value.exit_code == 1
     assert str(caught.value) == (
         "error: torch-2.x has no measurements: no run includes it\n"
-        "hint: to measure it: `runner run torch-2.x --workload asr-lstm`"
+        "hint: to measure it: `runner run torch-2.x --workload asr-lstm --budget 2h`"
     )
 
 
 def test_a_measured_side_without_the_published_cases_names_the_command_too(tmp_path: Path) -> None:
     make(tmp_path, rounds(cell("torch-2.x", workload="rnn-step", case="lstm-b32-h128"), [1.0]))
-    with pytest.raises(RunnerError, match=r"or measure the same on all: `runner run torch-2\.x --workload asr-lstm`"):
+    with pytest.raises(
+        RunnerError, match=r"or measure the same on all: `runner run torch-2\.x --workload asr-lstm --budget 2h`"
+    ):
         compare(stored(tmp_path), PAPER, ["torch-2.x"])
 
 

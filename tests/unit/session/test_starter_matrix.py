@@ -10,7 +10,7 @@ from runner.core.errors import NothingSelectedError, UsageError
 from runner.core.paths import packaged_folder
 from runner.matrix import Matrix, load
 from runner.plan.specs import specs
-from runner.releases import release_locks
+from runner.releases import release_files, release_locks
 from runner.releases.lock import LockResult, header_of
 from runner.releases.lock_check import check_locks
 from runner.releases.lock_requests import LockRequest
@@ -150,6 +150,7 @@ def test_what_cannot_be_in_a_matrix_is_refused(
     folder = tmp_path / "inner"
     folder.mkdir()
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(release_files, "files_of", lambda *_: [])
     Path("../outside.py").write_text(NETWORK.format(name="NumpyModel"))
     with pytest.raises(error, match=message):
         made(folder, *releases, model=model)

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import Problem, ProvisionError
+from runner.core.model import Device
 from runner.matrix import Matrix, parse
 from runner.plan.specs import specs
 from runner.releases import release_locks
 from runner.releases.lock import LockResult
 from runner.releases.lock_requests import LockRequest
-from runner.session.first_locks import first_locks
+from runner.session.named_releases import with_named_releases
+from runner.session.options import Options
 
 MATRIX = """\
 version: 1
@@ -54,6 +56,14 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[LockRequest]:
     return resolved
 
 
+def first_locks(
+    matrix: Matrix, selectors: list[str], device: Device, folder: Path
+) -> tuple[dict[str, Path], tuple[str, ...]]:
+    named = with_named_releases(matrix, Options(selectors=selectors, matrix=folder / "matrix.yaml"), device, folder)
+    assert named.matrix == matrix
+    return dict(named.locks), named.notes
+
+
 def test_a_named_environment_gets_a_lock_and_keeps_it(
     matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
 ) -> None:
@@ -62,21 +72,22 @@ def test_a_named_environment_gets_a_lock_and_keeps_it(
     assert locks["torch-2.1"].is_file()
     assert [request.index for request in requests] == ["https://torch.test/cpu", None]
     assert notes[0].startswith("torch-2.1: https://torch.test/cpu does not answer")
-    assert notes[1:] == [f"torch-2.1: locked in {locks['torch-2.1']}"]
-    assert first_locks(matrix, ["torch-2.1"], "cpu", tmp_path) == (locks, [])
+    assert notes[1:] == (f"torch-2.1: locked in {locks['torch-2.1']}",)
+    kept = (f"torch-2.1: with the lock {locks['torch-2.1']}",)
+    assert first_locks(matrix, ["torch-2.1"], "cpu", tmp_path) == (locks, kept)
     assert len(requests) == 2
 
 
 @pytest.mark.parametrize("selector", ["torch-*", "torch>=2", "!torch-2.1", "framework:numpy", "torch-0.1", "jax"])
 def test_others_stay_without_one(selector: str, matrix: Matrix, tmp_path: Path, requests: list[LockRequest]) -> None:
-    assert first_locks(matrix, [selector], "cpu", tmp_path) == ({}, [])
+    assert first_locks(matrix, [selector], "cpu", tmp_path) == ({}, ())
     assert not requests
 
 
 def test_a_build_for_one_of_several_versions_of_cuda_stays_without_one(
     matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
 ) -> None:
-    assert first_locks(matrix, ["torch-2.1"], "cuda", tmp_path) == ({}, [])
+    assert first_locks(matrix, ["torch-2.1"], "cuda", tmp_path) == ({}, ())
     locks, _ = first_locks(matrix, ["numpy"], "cuda", tmp_path)
     assert ([*locks], requests[0].requirements) == (["numpy"], ("numpy==2.3.0",))
 
