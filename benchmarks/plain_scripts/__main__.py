@@ -91,7 +91,7 @@ def main(words: Sequence[str]) -> None:
         scripts = Scripts(known.model.resolve(), known.seconds)
 
         with (
-            patch.object(device_worker, "measure", lambda *told: scripts.between(measure(*told))),
+            patch.object(device_worker, "measure", lambda *given: scripts.between(measure(*given))),
             patch.object(sys, "argv", ["runner", "run", *command]),
             contextlib.suppress(SystemExit),
         ):
