@@ -73,8 +73,11 @@ class Variant(_Source):
 
     @property
     def is_locked_when_named(self) -> bool:
-        """Whether it names no lock, and its requirements can be resolved by their indexes alone."""
-        return bool(self.requirements) and not (self.lock or self.image or self.find_links)
+        """Whether it names no lock, and its requirements can be resolved by their indexes alone.
+
+        What nights follow has a lock of each night, and no other one.
+        """
+        return bool(self.requirements) and not (self.lock or self.image or self.find_links or self.follow)
 
 
 def cuda_key(variant: Variant) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ def first_lock_of(matrix: Matrix, name: str, device: Device) -> ReleaseCandidate
         name: an id, or another part of a selector.
         device: ``cpu`` or ``cuda``.
     """
-    if name not in matrix.environments:
+    if name not in matrix.environments or name in matrix.as_is:
         return None
     name = matrix.image_of(name)
     environment = matrix.environments[name]

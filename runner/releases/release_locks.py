@@ -139,7 +139,8 @@ def lock_of_its_time(request: LockRequest) -> Iterator[str]:
         yield from _without_index(request)
         return
     package, _, version = request.requirements[0].partition("==")
-    day = None if request.index else as_of(Requirement(package).name, version, datetime.now(UTC).date())
+    is_of_today = request.index or not version
+    day = None if is_of_today else as_of(Requirement(package).name, version, datetime.now(UTC).date())
     try:
         lock_release(replace(request, as_of=day))
     except ProvisionError as error:

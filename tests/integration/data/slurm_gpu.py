@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from typing import Any
 
 from runner import cli
 from runner.gpu.selection import choose_devices
@@ -11,10 +12,10 @@ from runner.session.context import Context, setup
 from runner.session.options import Options
 
 
-def setup_on_gpu(options: Options) -> Context:
+def setup_on_gpu(options: Options, **received: Any) -> Context:
     """Return the context of a plan for the CPU, with the GPU that the job has got."""
     _, gpus = choose_devices(options.device)
-    return replace(setup(replace(options, device="cpu")), gpus=gpus)
+    return replace(setup(replace(options, device="cpu"), **received), gpus=gpus)
 
 
 work.setup = setup_on_gpu  # type: ignore[attr-defined, assignment]
