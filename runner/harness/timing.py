@@ -26,6 +26,7 @@ BLOCKS = 20  # of samples that follow each other, whose medians show whether the
 Z95 = 1.96
 TICK = 1e-9  # seconds; shorter calls count as that long
 CLOCK_SHARE = 0.001  # of a sample that reading the clock may take
+MAX_BATCH = int(round(1 / CLOCK_SHARE))  # calls in a sample at most, for calls that are shorter than a reading
 PAIRS = 101  # of readings, to measure what one costs
 NO_OP = 5  # readings; a wait that costs less is that of a function without effect
 
@@ -84,8 +85,9 @@ def reading(synchronize: "object", clock: "object") -> "tuple":
 
 
 def batch_of(step: "float", cost: "float") -> "int":
-    """Return how many calls of ``step`` seconds make a sample in which ``cost`` is CLOCK_SHARE: 1 to 1/CLOCK_SHARE."""
-    return int(math.ceil(cost / (CLOCK_SHARE * max(step, cost)))) if cost > 0 else 1
+    """Return how many calls of ``step`` seconds make a sample in which ``cost`` is CLOCK_SHARE: 1 to MAX_BATCH."""
+    calls = math.ceil(cost / (CLOCK_SHARE * max(step, cost))) if cost > 0 else 1
+    return min(int(calls), MAX_BATCH)  # rounded, cost / (0.001 * cost) is more than 1000 for one cost in 25
 
 
 def sample(call: "object", synchronize: "object", clock: "object", batch: "int" = 1) -> "tuple":

@@ -18,7 +18,7 @@ from runner.core.model.profiles import STEP_PROFILE
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness import cases, plain, protocol
 from runner.harness.model.blob import MAX_BYTES
-from runner.harness.timing import CLOCK_SHARE, TICK
+from runner.harness.timing import MAX_BATCH, TICK
 from runner.measure.reply_fields import (
     LIMITED,
     MAX_ENTRIES,
@@ -40,7 +40,6 @@ from runner.measure.reply_fields import (
     VerifiedBy,
 )
 
-MAX_BATCH = round(1 / CLOCK_SHARE)
 MAX_VALUES = 1_500_000  # in a line: as Python objects these take 260 MB at most
 
 

@@ -315,3 +315,8 @@ def test_turns_end_when_there_are_as_many_as_the_budget_has_room_for() -> None:
     timed = timing.in_turns(machine.call, machine.synchronize, machine.clock, 0.5, plan, lambda: None)
     assert len(timed["turns"]) == 50
     assert sum(timed["seconds"]) < 0.2
+
+
+def test_calls_shorter_than_a_reading_have_no_batch_that_the_runner_refuses() -> None:
+    costs = [reading * 1e-10 for reading in range(1, 5000)]
+    assert {timing.batch_of(0.0, cost) for cost in costs} <= {timing.MAX_BATCH - 1, timing.MAX_BATCH}
