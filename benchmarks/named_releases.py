@@ -21,7 +21,7 @@ REPEATS = 9
 def rows() -> Iterator[Row]:
     """Give the plan in an empty folder, with an empty cache and then with the locks that it made.
 
-    uv keeps what it has read of the packages in a cache of its own, as on any machine on which it was used before.
+    uv's own cache is filled before the first measurement, so that no download of package metadata is measured.
     """
     with tempfile.TemporaryDirectory(prefix="matrix-runner-bench-") as cache, tempfile.TemporaryDirectory() as folder:
         planned = partial(_planned, Path(folder), Path(cache))

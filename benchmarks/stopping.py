@@ -5,12 +5,13 @@ each cap, which is the largest number of rounds:
 
 - how often the 95 % interval at the moment of stopping holds the truth;
 - how often two equal sides are called different, with the upper end of Wilson's interval;
-- how often changes of 3, 5 and 10 % are found, and how often one of 5 % as the only change among 100 rows;
-- after how many rounds one of 5 % is found alone;
+- the power: how often changes of 3, 5 and 10 % are called a change, where the pair is the only row of its table;
+- the power for a change of 5 % in a table of 100 rows whose other rows are equal;
+- the number of rounds until a change of 5 % is called, where the pair is the only row;
 - how often a change of twice the margin is called ``same``.
 
-But for the one among 100 rows, each pair is a table of its own, see ``runner.stats.intervals.discoveries``. A cap of 3
-is a fixed number of rounds.
+The size of the table matters because false discoveries are controlled over all of its rows, see
+``runner.stats.intervals.discoveries``. With a cap of 3, the number of rounds is fixed.
 
 Two more tables follow. One simulates reports of 28 and of 100 rows, of which some changed: which share of the changed
 rows the verdicts find, and which share of the equal rows they call different. The last one lists, for each noise and

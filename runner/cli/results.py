@@ -178,7 +178,10 @@ def list_what_there_is(
     reports: Reports = Path("reports"),
     traceback: Traceback = False,
 ) -> int:
-    """List the stored runs, or what the matrix file has; cells one in a line, whether they can run here or not."""
+    """List the stored runs, or the environments, cases, cells or presets of the matrix file, one per line.
+
+    Cells that cannot run on this machine are listed, too.
+    """
     from runner.core.errors import Problem, UsageError
     from runner.report.rich_text import columns
     from runner.session.listing import listing

@@ -65,14 +65,14 @@ def main() -> "None":
 
 
 def other_heap() -> "tuple":
-    """Return objects and blocks that have to live as long as the program; others were freed, and have left holes.
+    """Return objects and blocks to be kept until the program ends; other blocks were allocated, too, and freed.
 
-    Their number and sizes are random, up to 8 MiB. Where in the heap a program's memory is, is an accident of all that was
-    allocated before: of imports, of names, of the length of the environment. It decides whether the allocator gives memory
-    back to the kernel after each call, and how objects share the caches. A convolution with NumPy 1.26 takes 0.34 ms in
-    most heaps and 1.1 ms in some, and a loop over strings 4 % more in one than in another. The heap of a script is one of
-    them; without this, those of all processes here would be another one, the same in each round. With a different one in
-    each, the rounds show what programs like the user's take.
+    Their number and sizes are random, up to 8 MiB in all. The layout of a heap depends on everything that was allocated
+    before: imports, names, the size of the environment. It decides whether the allocator returns memory to the kernel
+    after each call, and which objects share a cache line. With NumPy 1.26, a convolution takes 0.34 ms in most layouts
+    and 1.1 ms in some, and a loop over strings takes 4 % longer in one layout than in another. A user's script has one
+    layout. Without this function, all plain processes would have one other layout in every round. With it, the rounds
+    cover many layouts.
 
     References:
         Mytkowicz et al., Producing wrong data without doing anything obviously wrong, ASPLOS 2009. Curtsinger and Berger,

@@ -26,7 +26,7 @@ BLOCKS = 20  # of samples that follow each other, whose medians show whether the
 Z95 = 1.96
 TICK = 1e-9  # seconds; shorter calls count as that long
 CLOCK_SHARE = 0.001  # of a sample that reading the clock may take
-MAX_BATCH = int(round(1 / CLOCK_SHARE))  # calls in a sample at most, for calls that are shorter than a reading
+MAX_BATCH = int(round(1 / CLOCK_SHARE))  # the most calls in a sample: of calls that are shorter than a clock reading
 PAIRS = 101  # of readings, to measure what one costs
 NO_OP = 5  # readings; a wait that costs less is that of a function without effect
 

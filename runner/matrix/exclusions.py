@@ -10,7 +10,7 @@ from runner.matrix.yaml_tree import Tree
 
 
 def exclusion_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
-    """Yield a problem for each selector of ``exclude`` that matches no possible cell, with its place in the file."""
+    """Yield a problem, with its line and column, for each selector of ``exclude`` that no cell can match."""
     for index, rule in enumerate(matrix.exclude):
         message, hint = mistake(matrix, rule.select)
         if message:

@@ -12,10 +12,11 @@ References:
 import os
 import platform
 import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 
 import msgspec
 import requests
@@ -23,12 +24,16 @@ import urllib3
 from packaging.tags import Tag
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
+from uv import find_uv_bin
 
 from runner.core.threads import within
+from runner.releases.index_client import run_client
 
 JSON = "application/vnd.pypi.simple.v1+json"
-INDEX = "https://pypi.org/simple"
 INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
+_EMPTY = ("pip", "compile", "-", "--quiet", "--offline", "--no-header", "--emit-index-url")
+"""Has uv resolve nothing, and print the index that it would ask."""
+_UV_SECONDS = 20.0
 SECONDS = 10.0
 """How long a connection may be silent."""
 ALL_SECONDS = 60.0
@@ -106,12 +111,25 @@ def _wheels(package: str, version: Version, environ: Mapping[str, str]) -> Itera
 
 def files_of(package: str, environ: Mapping[str, str]) -> list[IndexFile]:
     """Return the files of a package on the index; nothing where it does not answer in time, or in another form."""
-    index = next(filter(None, map(environ.get, INDEX_VARIABLES)), INDEX)
+    index = next(filter(None, map(environ.get, INDEX_VARIABLES)), None) or default_index()
+    if not index:
+        return []
     address = f"{index.rstrip('/')}/{canonicalize_name(package)}/"
     try:
         return msgspec.json.decode(within(partial(_content, address), ALL_SECONDS, "index"), type=_Files).files
     except (OSError, ValueError, urllib3.exceptions.HTTPError, msgspec.MsgspecError, RecursionError):
         return []
+
+
+@cache
+def default_index() -> str:
+    """Return the address of the index that uv asks where no variable names one; empty where uv does not say it."""
+    try:
+        done = run_client([os.fspath(find_uv_bin()), *_EMPTY], "", _UV_SECONDS)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    match = re.search(r"^--index-url (\S+)$", done.stdout, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def _content(address: str) -> bytes:

@@ -15,6 +15,7 @@ from runner.matrix import parse
 from runner.plan.specs import specs, with_locks
 from runner.releases import index as listing
 from runner.releases import nightly_builds
+from runner.releases.release_files import default_index
 from runner.session.named_releases import NamedReleases, with_named_releases
 from runner.session.options import Options
 from tests.support.package_index import PackageIndex, package_index, wheel
@@ -114,3 +115,8 @@ def test_a_release_that_cannot_be_had_has_a_hint(word: str, hint: str, named: Ca
     with pytest.raises(NothingSelectedError) as caught:
         named(word)
     assert caught.value.problems[0].hint == hint
+
+
+def test_uv_names_its_default_index() -> None:
+    default_index.cache_clear()
+    assert default_index().startswith("https://")

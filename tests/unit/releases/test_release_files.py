@@ -3,8 +3,9 @@
 import io
 import json
 import platform
+import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Any, NoReturn, Self
 
@@ -13,7 +14,7 @@ import requests
 import urllib3
 
 from runner.releases import release_files
-from runner.releases.release_files import as_of, pythons_of
+from runner.releases.release_files import as_of, default_index, pythons_of
 
 TODAY = date(2026, 11, 26)
 FILES = [
@@ -51,6 +52,16 @@ class Answer:
         """Raise nothing."""
 
 
+@pytest.fixture(autouse=True)
+def _index_of_uv(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What the real uv prints for its default index, whose address this project does not name."""
+    default_index.cache_clear()
+    answer = subprocess.CompletedProcess([], 0, "--index-url https://index.test/simple\n", "")
+    monkeypatch.setattr(release_files, "run_client", lambda *_: answer)
+    yield
+    default_index.cache_clear()
+
+
 @pytest.fixture
 def addresses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The addresses that are requested; each answers FILES."""
@@ -66,7 +77,7 @@ def addresses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_release_has_the_packages_of_six_weeks_after_its_first_wheel(addresses: list[str]) -> None:
     assert as_of("jax", "0.4.16", TODAY, {}) == date(2023, 10, 30)
-    assert addresses == ["https://pypi.org/simple/jax/"]
+    assert addresses == ["https://index.test/simple/jax/"]
 
 
 @pytest.mark.parametrize("version", ["0.10.2", "0.5.0", "0.4.13", "9.9", "0.6.0"])
@@ -123,3 +134,17 @@ def test_an_index_that_answers_slowly_is_none(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(requests, "get", lambda *_, **__: ended.wait())
     assert release_files.as_of("jax", "0.4.16", TODAY, {}) is None
     ended.set()
+
+
+@pytest.mark.parametrize("answer", [OSError("no uv"), subprocess.TimeoutExpired("uv", 20), ""])
+def test_where_uv_names_no_index_nothing_is_known(
+    answer: Exception | str, addresses: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object) -> "subprocess.CompletedProcess[str]":
+        if isinstance(answer, Exception):
+            raise answer
+        return subprocess.CompletedProcess([], 2, answer, "an option that it does not know")
+
+    monkeypatch.setattr(release_files, "run_client", run)
+    assert as_of("jax", "0.4.16", TODAY, {}) is None
+    assert not addresses

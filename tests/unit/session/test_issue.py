@@ -86,7 +86,7 @@ def keep_files(run: Run, files: dict[str, bytes], entry: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "files", "entry", "model"),
     [
-        ("~/work/nets.py:UNet(3)", {"nets.py": b"class UNet: ```"}, "unet_wrapper.py", "nets.py:UNet(3)"),
+        ("~/code/nets.py:UNet(3)", {"nets.py": b"class UNet: ```"}, "unet_wrapper.py", "nets.py:UNet(3)"),
         ("small=pkg/nets.py:UNet", {"pkg/nets.py": b"class UNet: ```"}, "unet_wrapper.py", "small=pkg/nets.py:UNet"),
         ("~/my_network.py", {}, "my_network.py", "my_network.py"),
         ("~/unet", {}, "model.py", "unet=model.py"),
