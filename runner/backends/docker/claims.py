@@ -1,7 +1,7 @@
 """What checkouts tell each other on an engine that they share: who uses an image, and which images a run needs now.
 
-These claims are stored as volumes and containers on the engine, because all of its users can read them there. They share
-no folder: each user has their own cache, and the engine may run on another machine.
+The claims are volumes and containers on the engine, where all of its users can read them. A file could not hold them:
+each user has a cache folder of their own, and the engine may run on another machine.
 
 - A use of an image is an empty volume with the labels of the image and of the checkout. ``runner clean`` reads them.
 - What a run needs is held by a container for each image, which never starts: an engine removes no image that a
