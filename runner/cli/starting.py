@@ -55,6 +55,7 @@ def init(
     """Write matrix.yaml and the locks of its releases into this folder; what exists is not replaced."""
     from runner.core.files import write_all
     from runner.gpu.selection import choose_devices
+    from runner.releases.release_locks import FOLDER
     from runner.session.context import cache_in_use
     from runner.session.starter_matrix import LOCKS, starter_matrix
 
@@ -62,7 +63,7 @@ def init(
     _refuse_existing(folder / DEFAULT_MATRIX)
     kind, _ = choose_devices(device, console.note)
     with cache_in_use(console.note):
-        made = starter_matrix(releases or (), model, folder, kind, cache_folder(os.environ))
+        made = starter_matrix(releases or (), model, folder, kind, cache_folder(os.environ) / FOLDER)
     files = {folder / name: content for name, content in made.locks.items()}
     _refuse_existing(*files)
     for note in made.notes:

@@ -54,7 +54,7 @@ def starter_matrix(
     model: str | None,
     folder: Path,
     device: Device,
-    cache: Path,
+    kept: Path,
     versions: Lister = index.versions,
 ) -> StarterMatrix:
     """Return a matrix of some releases and a network, and their locks.
@@ -65,7 +65,7 @@ def starter_matrix(
         model: a model file below the folder; None measures a step of an LSTM.
         folder: where the matrix will be.
         device: ``cpu`` or ``cuda``, which the releases are for.
-        cache: the folder that keeps locks.
+        kept: the folder that keeps the locks of named releases.
         versions: lists the versions of a package.
 
     Raises:
@@ -79,7 +79,7 @@ def starter_matrix(
     matrix = load(source, networks=False)
     selectors = list(releases) or _newest(matrix, network, device, source.parent, versions)
     options = Options(selectors=selectors, matrix=source)
-    named = with_named_releases(matrix, options, device, cache, versions)
+    named = with_named_releases(matrix, options, device, kept, versions)
     selected = [select_environments(named.matrix, [each]) for each in named.options.selectors or ()]
     entries, locks = list[str](), dict[str, bytes]()
     for name in dict.fromkeys(each for names in selected for each in names):

@@ -1,5 +1,6 @@
 """``runner new`` writes a model file, and ``runner init`` a small matrix; neither replaces a file."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ from typer.testing import CliRunner
 
 from runner import cli
 from runner.core.errors import UsageError
+from runner.core.paths import cache_folder
 from runner.matrix.model_file import read_network
+from runner.releases.release_locks import FOLDER
 from runner.session import starter_matrix
 from runner.session.starter_matrix import StarterMatrix
 
@@ -52,9 +55,11 @@ def test_a_model_file_that_exists_is_kept() -> None:
 
 
 def test_init_writes_the_matrix_and_its_locks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starter_matrix, "starter_matrix", lambda *_: MADE)
+    given: list[Any] = []
+    monkeypatch.setattr(starter_matrix, "starter_matrix", lambda *words: given.extend(words) or MADE)
     done = invoke("init", "numpy==2.3.0", "--device", "cpu")
     assert done.return_value == 0
+    assert given[-1] == cache_folder(os.environ) / FOLDER  # where `runner plan numpy==2.3.0` looks for it
     assert Path("matrix.yaml").read_text() == MADE.text
     assert Path("locks/numpy-2.3.0.txt").read_bytes() == b"# a lock\n"
     assert done.stderr.splitlines()[0] == "read this"
