@@ -56,7 +56,12 @@ def test_a_model_file_that_exists_is_kept() -> None:
 
 def test_init_writes_the_matrix_and_its_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
-    monkeypatch.setattr(starter_matrix, "starter_matrix", lambda *words: given.extend(words) or MADE)
+
+    def made(*words: Any) -> StarterMatrix:
+        given.extend(words)
+        return MADE
+
+    monkeypatch.setattr(starter_matrix, "starter_matrix", made)
     done = invoke("init", "numpy==2.3.0", "--device", "cpu")
     assert done.return_value == 0
     assert given[-1] == cache_folder(os.environ) / FOLDER  # where `runner plan numpy==2.3.0` looks for it
