@@ -1,4 +1,4 @@
-"""What selectors of a command exclude, where they or others name releases: ``torch==2.9.1 numpy==2.3.0 !torch==2.9.1``."""
+"""What selectors exclude where they or others name releases: ``torch==2.9.1 numpy==2.3.0 !torch==2.9.1``."""
 
 from collections.abc import Sequence
 from pathlib import Path
