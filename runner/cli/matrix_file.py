@@ -50,8 +50,8 @@ def lock(
 
 def _lock(environments: Sequence[str], matrix: Path, find_links: str | None) -> None:
     """Write the locks of environments of the matrix file, and renew those that are kept for other releases."""
+    from runner.releases.excluded import undeclared
     from runner.releases.lock import lock_environments
-    from runner.releases.named import undeclared
     from runner.session.named_releases import locked_again
 
     named, others = undeclared(matrix, environments)

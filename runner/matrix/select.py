@@ -54,9 +54,14 @@ def select_environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, 
             named = environments_named(matrix, selector[1:])
             chosen -= set() if "/" in selector else named
     if not chosen:
-        message = f"no environment remains of {' '.join(selectors)}"
-        raise NothingSelectedError(Problem(message, hint="remove a selector that begins with !"))
+        raise none_remains(selectors)
     return tuple(name for name in matrix.environments if matrix.follows.get(name, name) in chosen)
+
+
+def none_remains(selectors: Sequence[str]) -> NothingSelectedError:
+    """Return the error of selectors that exclude all that they include."""
+    message = f"no environment remains of {' '.join(selectors)}"
+    return NothingSelectedError(Problem(message, hint="remove a selector that begins with !"))
 
 
 def split_selectors(selectors: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

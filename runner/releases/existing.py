@@ -29,6 +29,8 @@ FOLDERS_OF_ALL = frozenset(
 """Folders above an interpreter that say nothing about it: those of systems, and the usual ones of projects."""
 
 _WORD = re.compile(r"(?P<mark>!?)(?:(?P<name>[^=:/@!]*)=)?(?P<kind>python|image):(?P<rest>.+)", re.DOTALL)
+_LONGEST_PATH = 4096
+"""See limits.h(0p), ``PATH_MAX``."""
 _VARIANT = re.compile("@(?:env|threads):")
 _VARIANT_OR_GLOB = re.compile(rf"{_VARIANT.pattern}|/[^/]*[*?!\[]")
 _PATH = r"[a-z0-9._-]+(?:/[a-z0-9._-]+)*"
@@ -70,7 +72,7 @@ class Existing:
         else:
             path = PurePosixPath(self.source)
             parts = [part for part in path.parts[1:-1] if part not in FOLDERS_OF_ALL] or [path.name]
-        for count in range(1, len(parts) + 1):
+        for count in range(1, min(len(parts), LONGEST_ID) + 1):
             yield _identifier(self.kind, "-".join(parts[-count:]))
 
 
@@ -91,7 +93,7 @@ def _split_path(text: str) -> tuple[str, str]:
     """Split at the end of the shortest path of an interpreter, or of a name on PATH that no slash follows."""
     text = expanded(text)
     ends = [*(match.start() for match in re.finditer("[/@]", text)), len(text)]
-    for end in ends:
+    for end in (end for end in ends if end <= _LONGEST_PATH):
         is_path = "/" in text[:end] or text[end : end + 1] != "/"  # or a name on PATH, and no folder of this name
         if is_path and (python := shutil.which(text[:end])):
             return os.path.abspath(python), text[end:]  # noqa: PTH100  a virtual environment's python is a link

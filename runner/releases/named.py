@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from types import MappingProxyType
 
 from packaging.utils import canonicalize_name
@@ -20,7 +19,7 @@ from runner.core.bounds import MAX_SHOWN
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Device
 from runner.core.text import printable
-from runner.matrix import FRAMEWORK_ALIASES, Matrix, load
+from runner.matrix import FRAMEWORK_ALIASES, Matrix
 from runner.matrix.fields import LONGEST_ID
 from runner.matrix.select import release_key
 from runner.releases import nightly_builds
@@ -186,25 +185,21 @@ def with_id(selector: str, matrix: Matrix | None) -> str:
     >>> with_id("torch==2.9.1@env:A=1", None)
     'torch-2.9.1@env:A=1'
     """
-    mark, name, rest = split_selector(selector)
-    named = parse_named(name)
-    if named is None:
-        return selector
-    return f"{mark}{(matrix and declared_id(matrix, named)) or named.id}{rest}"
+    mark, _, rest = split_selector(selector)
+    name = id_of(selector, matrix)
+    return selector if name is None else f"{mark}{name}{rest}"
 
 
-def undeclared(matrix_file: Path, selectors: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the selectors that name releases that a matrix file does not have, and the others, with ids for releases.
+def id_of(selector: str, matrix: Matrix | None) -> str | None:
+    """Return the id of the release that a selector names; None where it names none.
 
-    Raises:
-        MatrixError: the matrix is not valid.
+    >>> id_of("!torch==2.9.1@env:A=1", None)
+    'torch-2.9.1'
     """
-    if not any(map(parse_named, selectors)):
-        return [], [*selectors]
-    matrix = load(matrix_file, networks=False)
-    words = [(selector, with_id(selector, matrix)) for selector in selectors]
-    named = [selector for selector, name in words if selector != name and name not in matrix.environments]
-    return named, [name for selector, name in words if selector not in named]
+    named = parse_named(split_selector(selector)[1])
+    if named is None:
+        return None
+    return (matrix and declared_id(matrix, named)) or named.id
 
 
 def as_typed(

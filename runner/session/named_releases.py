@@ -17,6 +17,7 @@ from runner.gpu.selection import choose_devices
 from runner.matrix import Matrix, load
 from runner.releases import index
 from runner.releases.candidates import ReleaseCandidate
+from runner.releases.excluded import without_excluded
 from runner.releases.first_locks import first_lock_of
 from runner.releases.index import Lister
 from runner.releases.named import parse_named, refuse_taken, split_selector
@@ -72,9 +73,9 @@ def with_named_releases(
     finder = ReleaseFinder(matrix=matrix, folder=options.matrix_file.parent, device=device, versions=versions)
     locks = KeptLocks(folder=folder, device=device, received=received)
     made, words = dict[str, ReleaseCandidate](), list[str]()
-    for selector in options.selectors or ():
+    for selector in without_excluded(matrix, options.selectors or ()):
         mark, name, rest = split_selector(selector)
-        named = parse_named(name)
+        named = None if mark else parse_named(name)
         if named is None:
             words.append(selector)
             first = None if mark else first_lock_of(matrix, name, device)
@@ -86,7 +87,7 @@ def with_named_releases(
         if candidate.source == "index" and candidate.name not in made:
             refuse_taken(matrix, named, device)
             made[candidate.name] = candidate
-        words.append(f"{mark}{candidate.name}{rest}")
+        words.append(f"{candidate.name}{rest}")
     if options.upgrade and not made:
         hint = "`runner lock` renews the locks of the matrix file"
         raise UsageError(Problem("--upgrade renews the locks of releases such as torch==2.9.1: name one", hint=hint))

@@ -23,6 +23,7 @@ from runner.core.grouping import grouped
 from runner.core.model.cells import is_control
 from runner.core.model.variant_ids import is_variant
 from runner.matrix import Matrix, load, select_environments
+from runner.matrix.select import none_remains
 from runner.matrix.variants import canonical
 from runner.releases.existing import with_ids
 from runner.releases.named import with_id
@@ -151,7 +152,7 @@ def compared_runs(
     loaded = load(matrix, networks=False) if matrix.exists() else None
     margin = loaded.measure.margin if loaded else MARGIN
     names = with_ids(names, loaded.environments if loaded else ())
-    ids = list(dict.fromkeys(environment for name in names for environment in _selected(name, loaded)))
+    ids = _sides(names, loaded)
     analyses: dict[str, Analysis] = {}
     sides = [split(name) for name in ids if not published.is_published(name)]
     pinned = grouped((of, environment) for environment, of in sides if of)
@@ -194,6 +195,25 @@ def _readable(reports: Path, read: Callable[[Run], Analysis]) -> Iterator[Analys
             yield analysis
 
 
+def _sides(names: Sequence[str], matrix: Matrix | None) -> list[str]:
+    """Return the ids that names select, the first of the base; a ``!`` excludes what follows from those of the others.
+
+    Raises:
+        NothingSelectedError: a name selects nothing, or all is excluded.
+        UsageError: a range cannot be read.
+    """
+    included = [name for name in names if not name.startswith("!")] or [*(matrix.environments if matrix else ())]
+    ids = dict.fromkeys(each for name in included for each in _selected(name, matrix))
+    excluded = set[str]()
+    for name in names:
+        if name.startswith("!"):
+            sides = {*ids} & {*_selected(name[1:], matrix)}
+            excluded |= sides or {*(select_environments(matrix, [name[1:]]) if matrix else ())}
+    if not {*ids} - excluded:
+        raise none_remains(names)
+    return [each for each in ids if each not in excluded]
+
+
 def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:
     """Return the ids that a name selects; without a matrix file, or without a glob or range in it, a name is an id."""
     if published.is_published(name):
@@ -202,7 +222,7 @@ def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:
     if is_variant(name):
         environment, of = split(name)
         return ["@".join(filter(None, (canonical(environment), of)))]
-    is_id = matrix is None or name in matrix.environments or not any(sign in name for sign in "*?<>=:!")
+    is_id = matrix is None or name in matrix.environments or not any(sign in name for sign in "*?<>=:")
     return [name] if matrix is None or is_id else select_environments(matrix, [name])
 
 

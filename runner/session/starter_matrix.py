@@ -80,9 +80,8 @@ def starter_matrix(
     selectors = list(releases) or _newest(matrix, network, device, source.parent, versions)
     options = Options(selectors=selectors, matrix=source)
     named = with_named_releases(matrix, options, device, kept, versions)
-    selected = [select_environments(named.matrix, [each]) for each in named.options.selectors or ()]
     entries, locks = list[str](), dict[str, bytes]()
-    for name in dict.fromkeys(each for names in selected for each in names):
+    for name in _in_typed_order(named.matrix, named.options.selectors or ()):
         environment, lock = named.matrix.environments[name], named.locks.get(name)
         variant = environment.variant(device)
         if variant is None:
@@ -97,6 +96,13 @@ def starter_matrix(
     text = "\n".join([HEADER, "version: 1", "environments:", *entries, "workloads:", workload, ""])
     parse(text.encode(), str(folder / DEFAULT_MATRIX), folder)
     return StarterMatrix(text=text, locks=locks, notes=named.notes)
+
+
+def _in_typed_order(matrix: Matrix, selectors: Sequence[str]) -> list[str]:
+    """Return the ids that selectors name, in the order of the selectors."""
+    remaining = select_environments(matrix, selectors)
+    included = [select_environments(matrix, [each]) for each in selectors if not each.startswith("!")] or [remaining]
+    return [name for name in dict.fromkeys(each for names in included for each in names) if name in remaining]
 
 
 def _network(model: str, folder: Path) -> tuple[str, str, Network]:

@@ -2,8 +2,9 @@
 
 - ``model``: bytes of a model file; it is read, and a wrapper is written for each class and function of it.
 - ``typed``: ``{"model": [TEXT, ...], "input": [TEXT, ...], "selectors": [TEXT, ...], "env": [TEXT, ...], "threads":
-  TEXT}``, the values of the options of ``runner run``, in a folder with a model file and two files of classes.
-  Named releases get a lock, without an index.
+  TEXT, "holds": [FRAMEWORK, RELEASE, PYTHON]}``, the values of the options of ``runner run``, in a folder with a model
+  file and two files of classes; ``holds`` is what an interpreter or an image says of itself. Named releases get a
+  lock, without an index.
 """
 
 import atexit
@@ -18,12 +19,16 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from runner.backends import Installed
 from runner.core.errors import RunnerError
 from runner.matrix import Matrix, choose_cells, parse, select_environments, split_selectors
 from runner.matrix.model_file import read_network
 from runner.matrix.wrapper import parse_model, read_model
 from runner.releases import lock, release_files
+from runner.releases.existing import portable
 from runner.releases.lock_requests import LockRequest
+from runner.releases.named import as_typed, with_id
+from runner.session.existing import backend_for, with_existing
 from runner.session.named_releases import with_named_releases
 from runner.session.networks import with_models
 from runner.session.options import Options
@@ -32,8 +37,11 @@ from tests.fuzz.folders import MEMORY
 from tests.fuzz.limits import ROOT
 from tests.fuzz.plans import small_matrix
 from tests.fuzz.values import to_json
+from tests.support.fake_servers import FakeBackend
 
 MODEL, NETS = "model.py", "nets.py"
+HOLDS = ("torch", "2.9.1", "3.11")
+"""What an interpreter or an image says of itself, unless an input has something else."""
 CLASSES = b"""\
 import torch
 from torch import nn
@@ -112,22 +120,47 @@ def _described(path: Path) -> None:
     json.dumps(network.specs(path.stem), allow_nan=False)
 
 
+class _Probed(FakeBackend):
+    """A backend that finds the same in every interpreter and image: framework, release, Python."""
+
+    def __init__(self, holds: Sequence[str]) -> None:
+        super().__init__()
+        self.holds = holds
+
+    def probe(self, source: str, environment: str, framework: str | None = None) -> Installed:
+        """See Backend."""
+        assert environment
+        held, release, python = self.holds
+        return Installed(python=source, framework=framework or held, release=release, python_version=python)
+
+
 def run_typed(value: Mapping[str, Any]) -> None:
     """Choose networks and environments by what is typed."""
     before = Path.cwd()
     os.chdir(_workplace())
     try:
-        typed = {name: words for name, words in value.items() if words}
-        options = Options(matrix=_workplace() / "matrix.yaml", **typed)
-        typed_threads(options)
-        matrix, _ = with_models(_matrix(), options)
-        with patch.object(lock, "_output_of", _resolved), patch.object(release_files, "files_of", lambda *_: []):
-            named = with_named_releases(matrix, options, "cpu", _workplace() / "cache", _listed)
-        matrix, options = with_typed_variants(named.matrix, named.options)
-        environments, cells = split_selectors(options.selectors or ())
-        select_environments(matrix, environments)
-        chosen = choose_cells(matrix, cells)
-        chosen("torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32")
-        options.to_argv()
+        typed = {name: words for name, words in value.items() if words and name != "holds"}
+        _chosen(Options(matrix=_workplace() / "matrix.yaml", **typed), value.get("holds") or HOLDS)
     finally:
         os.chdir(before)
+
+
+def _chosen(options: Options, holds: Sequence[str]) -> None:
+    """Choose as ``session.context`` does, and say in commands what was chosen."""
+    typed_threads(options)
+    backend_for(options)
+    words = options.selectors or ()
+    matrix, _ = with_models(_matrix(), options)
+    existing = with_existing(matrix, options, _Probed(holds))
+    with patch.object(lock, "_output_of", _resolved), patch.object(release_files, "files_of", lambda *_: []):
+        named = with_named_releases(existing.matrix, existing.options, "cpu", _workplace() / "cache", _listed)
+    matrix, options = with_typed_variants(named.matrix, named.options)
+    environments, cells = split_selectors(options.selectors or ())
+    ids = select_environments(matrix, environments)
+    chosen = choose_cells(matrix, cells)
+    chosen("torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32")
+    options.to_argv()
+    as_typed(ids, words)
+    for word in words:
+        portable(word)
+        with_id(word, matrix)

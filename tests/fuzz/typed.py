@@ -63,12 +63,17 @@ SELECTORS = Words(
         *("torch-2.x", "torch-*", "torch>=1.0,<2", "framework:tf", "!torch-1.0", "*/nn-lstm/*", "torch-2.x@env:A=1"),
         *("torch-2.x@env:A=1@env:B=", "torch-2.x@env:A=1/nn-lstm/rnn-step/*/forward/fp32", "torch-1.0@env:A=1"),
         *("torch==2.9.1", "numpy==1.26.4@py3.11", "tf==2.18.0@env:A=1", "torch==1.0", "!jax==0.8.1"),
-        *("torch==2.9.1,numpy==1.26.4/nn-lstm/*", "torch==2.9.1+cu126,a_b.c==1.0rc1@py3.11@env:A=1"),
+        *("torch==2.9.1,numpy==1.26.4/nn-lstm/*", "torch==2.9.1+cu126,a_b.c==1.0rc1@py3.11@env:A=1", "!torch==2.9.1"),
+        *("python:python3", "mine=python:python3@env:A=1", "python:/usr/bin/env/nn-lstm/*", "!mine=python:python3"),
+        *("image:team/net:2", "net=image:h.example:5000/a/b:c@threads:2", "image:a@sha256:" + "0" * 64, "image:net"),
     ),
     (
         *("torch-2.x@env:A=1@env:A=2", "torch-*@env:A=1", "torch-2.x@env:", "torch-2.x@env:=1", "torch-2.x@threads:2"),
         *("torch-2.x@env:LD_PRELOAD=/x", "@env:A=1", "torch-2.x@", "torch-2.x@plain", "**", "[", "a/b", "torch==2.9"),
-        *("torch==2.9@env:A=1", "torch>", "!", "!*"),
+        *("torch==2.9@env:A=1", "torch>", "!", "!*", "torch@nightly-20261101", "torch@nightly-99999999@py3.11"),
+        *("python:", "python:.", "python:/nonexistent/python", "image:", "image:A B", "=image:a", "A=image:a"),
+        *("python:" + "../" * 900, "image:" + "a/" * 900, "python:~nobody/x", "image:a:" + "9" * 300),
+        *("mine=image:a", "a=b=image:c"),
         *("torch==" + "9" * 5000, "torch==2.9.1,Torch==2.8", "torch==2.9.1,a-==1", "torch==1!2", "torch==9.9"),
         *("torch==2.9.1@py3.99", "torch==2.9.1," + "x" * 60 + "==1", "torch==" + "1." * 29 + "1", "torch==1.0,a==1..2"),
     ),
@@ -97,6 +102,8 @@ def typed(draws: Draws) -> dict[str, Any]:
         value["env"] = _several(draws, VARIABLES)
     if draws.chance(1, 6):
         value["threads"] = _word(draws, THREADS)
+    if draws.chance(1, 6):
+        value["holds"] = [draws.pick((right, draws.pick(TEXTS))) for right in ("torch", "2.9.1", "3.11")]
     return value
 
 

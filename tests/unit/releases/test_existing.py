@@ -1,5 +1,7 @@
 """Interpreters and images as they are: how they are typed, and the ids that they have."""
 
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -125,3 +127,15 @@ def test_one_interpreter_is_measured_twice_under_two_names() -> None:
 def test_an_id_is_refused_that_is_none_or_that_another_has(words: list[Existing], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         existing_ids(words, {"taken"})
+
+
+@pytest.mark.parametrize("repeated", ["a/", "/a", "a@", "@", "a:", "a-", "@sha256:", "*["])
+@pytest.mark.parametrize("kind", ["python", "image"])
+def test_the_longest_argument_of_a_command_is_read_in_seconds(kind: str, repeated: str) -> None:
+    text = f"{kind}:{repeated * (131_000 // len(repeated))}"
+    begin = time.process_time()
+    _, word, _ = split_existing(text)
+    assert word is not None
+    with suppress(UsageError):
+        existing_ids([word])
+    assert time.process_time() - begin < 5

@@ -12,7 +12,7 @@ from runner.matrix import Matrix, parse
 from runner.matrix.fields import is_environment_id
 from runner.releases.candidates import ReleaseCandidate
 from runner.releases.index import Lister
-from runner.releases.named import NamedRelease, parse_named, refuse_taken, split_selector, undeclared, with_id
+from runner.releases.named import NamedRelease, parse_named, refuse_taken, split_selector, with_id
 from runner.releases.named_environments import ReleaseFinder
 
 MATRIX = """\
@@ -290,11 +290,3 @@ def test_builds_of_a_framework_that_are_not_named_by_their_day_are_refused(matri
 
 def test_what_is_named_with_a_release_is_exact(matrix: Matrix) -> None:
     assert find(matrix, "torch==2.9.1,optax==0.2.4").exact == ("optax==0.2.4",)
-
-
-def test_releases_that_the_matrix_has_are_told_from_others(tmp_path: Path) -> None:
-    file = tmp_path / "matrix.yaml"
-    file.write_text(MATRIX)
-    words = ["torch==2.9.1", "torch==1.0.0", "tf-2.x", "torch@nightly-20261101"]
-    assert undeclared(file, words) == (["torch==2.9.1", "torch@nightly-20261101"], ["torch-1.0", "tf-2.x"])
-    assert undeclared(Path("/nowhere"), ["torch-*"]) == ([], ["torch-*"])

@@ -121,6 +121,16 @@ def test_what_names_no_release_stays_as_it_is(matrix: Matrix, tmp_path: Path, re
     assert (made.matrix, made.locks, made.notes, requests) == (matrix, {}, (), [])
 
 
+def test_an_excluded_release_is_neither_looked_for_nor_locked(
+    matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
+) -> None:
+    made = with_named_releases(
+        matrix, options("torch==2.9.0", "torch-*", "!torch==2.9.0", "!torch==1.0.0"), "cpu", tmp_path, unreachable
+    )
+    assert made.options.selectors == ["torch-*", "!torch-1.0"]
+    assert (made.matrix, made.locks, requests) == (matrix, {}, [])
+
+
 def test_a_release_that_there_is_not_leaves_no_lock(
     matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
 ) -> None:

@@ -9,9 +9,9 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse, analyse_run
 from runner.analysis.compare import compare
-from runner.core.errors import DamagedRunWarning
+from runner.core.errors import DamagedRunWarning, NothingSelectedError
 from runner.session.check import check, review
-from runner.session.results import find_run, run_answer, write_report
+from runner.session.results import comparison, find_run, run_answer, write_report
 from runner.session.run_entry import run_entry
 from runner.stats.intervals import MARGIN
 from runner.store.run import Run
@@ -59,3 +59,19 @@ def test_an_analysis_concludes_once_and_a_comparison_of_it_is_that_of_its_tables
     assert analysis.measured.side("torch-2.x") is analysis.measured.side("torch-2.x")
     sides = ("torch-1.0", ["torch-2.x"])
     assert compare([analysis.measured], *sides) == compare([results], *sides)
+
+
+def test_an_excluded_side_is_not_compared(tmp_path: Path) -> None:
+    make(tmp_path, [each for name in ("torch-1.0", "torch-1.12", "torch-2.x") for each in rounds(cell(name), [1.0])])
+    matrix = Path(__file__).parents[3] / "matrix.yaml"
+
+    def sides(*names: str) -> tuple[str, ...]:
+        compared = comparison(matrix, tmp_path, names, best=False)
+        return compared.base, *compared.others
+
+    assert sides("torch-1.0", "torch-1.*", "!torch-1.13", "torch-2.x") == ("torch-1.0", "torch-1.12", "torch-2.x")
+    assert sides("torch>=1.12,<2", "torch-2.x", "!torch==1.13.1") == ("torch-1.12", "torch-2.x")
+    with pytest.raises(NothingSelectedError, match="no environment remains of torch-2"):
+        sides("torch-2.x", "!torch-2.x")
+    with pytest.raises(NothingSelectedError, match="'torch-9' names no environment"):
+        sides("torch-2.x", "!torch-9")

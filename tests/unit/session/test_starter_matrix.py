@@ -122,6 +122,12 @@ def test_an_environment_of_the_program_comes_with_its_lock(tmp_path: Path) -> No
     assert check_locks(tmp_path / "matrix.yaml", ()) == 1
 
 
+def test_what_is_excluded_is_not_in_it(tmp_path: Path) -> None:
+    words = ("numpy==2.3.0", "torch-2.1", "torch-2.4", "!torch-2.4", "numpy==2.4.5", "!numpy==2.3.0")
+    chosen = list(written(tmp_path, made(tmp_path, *words)).environments)
+    assert chosen == ["torch-2.1", "numpy-2.4.5"]
+
+
 def test_without_releases_it_is_the_two_newest_of_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("on.py").write_text(NETWORK.format(name="NumpyModel"))
