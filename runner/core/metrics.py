@@ -30,7 +30,7 @@ class Metric(NamedTuple):
         scope: of what there is a value.
         on_cpu: the fact of a record that has it, where the cell ran on a CPU; ``on_gpu`` likewise. Empty for none.
         quantile: the share of a round's calls that take no longer than the value; 0 where a fact has it.
-        least: values below it count as it: smaller ones are not told apart.
+        floor: values below it count as it: smaller ones are not told apart.
         resolution: the smallest difference between two values that is measured, in its unit.
         exact: whether two servers of an environment always have the same value, so that one says all.
         on_disk: whether its bytes are of files, which are shown in decimal units.
@@ -51,7 +51,7 @@ class Metric(NamedTuple):
     on_cpu: str = ""
     on_gpu: str = ""
     quantile: float = 0.0
-    least: float = 0.0
+    floor: float = 0.0
     resolution: float = 0.0
     exact: bool = False
     first_differs: bool = False
@@ -96,7 +96,7 @@ METRICS: tuple[Metric, ...] = (
         "or an older program measured it",
         on_cpu="step_peak_bytes",
         on_gpu="peak_bytes",
-        least=2.0**20,
+        floor=2.0**20,
         resolution=2.0**15,
     ),
     Metric(
@@ -139,7 +139,7 @@ METRICS: tuple[Metric, ...] = (
         scope="environment",
         on_cpu="import_seconds",
         on_gpu="import_seconds",
-        least=0.01,
+        floor=0.01,
         resolution=1e-4,
         first_differs=True,
     ),

@@ -36,8 +36,8 @@ def package_folders() -> "list":
     """Return the folders in which this interpreter finds packages, sorted; none of them is in another."""
     known = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     known += [path for path in sys.path if os.path.basename(path) in FOLDERS]
-    found = sorted({os.path.realpath(path) for path in known if path and os.path.isdir(path)})
-    return [path for path in found if not any(path.startswith(other + os.sep) for other in found)]
+    folders = sorted({os.path.realpath(path) for path in known if path and os.path.isdir(path)})
+    return [path for path in folders if not any(path.startswith(other + os.sep) for other in folders)]
 
 
 def folder_bytes(folder: "str") -> "int":
@@ -56,8 +56,8 @@ def kept(folder: "str", stamp: "list") -> "Any":
     """Return the number that was kept with a stamp; None where there is none."""
     try:
         with open(os.path.join(folder, KEPT), encoding="utf-8") as file:
-            found = json.load(file)
-        return int(found["bytes"]) if folder and found["stamp"] == stamp else None
+            document = json.load(file)
+        return int(document["bytes"]) if folder and document["stamp"] == stamp else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

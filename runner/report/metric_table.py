@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from rich.console import RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -12,22 +11,9 @@ from runner.core.grouping import grouped
 from runner.core.metrics import BY_NAME, TIME
 from runner.report import metric_text
 
-SHOWN = 10
-"""Changed rows that are shown after the times; more are counted."""
 WIDE = 80
 """Columns of a terminal from which the interval fits."""
 STYLES = {"slower": "bold red", "more": "bold red", "faster": "bold green", "less": "bold green"}
-
-
-def changes(comparison: Comparison, width: int) -> Iterator[RenderableType]:
-    """Yield the rows of other metrics that changed, the largest change first; nothing if none did."""
-    rows = metric_text.changed(comparison.metrics)
-    if not rows:
-        return
-    yield Text("also changed", style="bold")
-    yield _table(comparison, rows[:SHOWN], width, verdicts=False)
-    more = len(rows) - SHOWN
-    yield Padding(Text(f"and {more} more: --metric all" if more > 0 else "", style="dim"), (0, 0, int(more > 0), 2))
 
 
 def tables(comparison: Comparison, metrics: Collection[str], width: int) -> Iterator[RenderableType]:
@@ -46,9 +32,9 @@ def tables(comparison: Comparison, metrics: Collection[str], width: int) -> Iter
         yield ""
 
 
-def _table(comparison: Comparison, rows: Sequence[Row], width: int, *, verdicts: bool = True) -> Table:
+def _table(comparison: Comparison, rows: Sequence[Row], width: int) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2 if width >= WIDE else 1, 0, 0))
-    for _ in range(3 + verdicts + (len(comparison.others) > 1)):
+    for _ in range(4 + (len(comparison.others) > 1)):
         table.add_column(overflow="fold")
     for row in rows:
         ends = metric_text.ends(row) if width >= WIDE else ""
@@ -58,6 +44,6 @@ def _table(comparison: Comparison, rows: Sequence[Row], width: int, *, verdicts:
             metric_text.test(row),
             metric_text.amounts(row),
             metric_text.change(row) + (f" ({ends})" if ends else ""),
-            *([Text(word, style=STYLES.get(word, ""))] if verdicts else []),
+            Text(word, style=STYLES.get(word, "")),
         )
     return table

@@ -58,7 +58,6 @@ def _parts(comparison: Comparison, width: int) -> Iterator[RenderableType]:
         yield from _heading(of_kind, comparison)
         for case, rows in grouped((row.case_id, row) for row in of_kind.rows).items():
             yield _case(of_kind, case, rows, width, on_board=_on_boards(comparison))
-    yield from metric_table.changes(comparison, width)
     yield from (Text(f"note: {note}", style="dim") for note in _notes(comparison))
     means = [
         f"{mean.environment}{f' on {mean.device_name}' if len(kinds) > 1 else ''}: {mean.noise}"

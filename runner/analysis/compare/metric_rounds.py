@@ -39,7 +39,7 @@ def metric_dataset(dataset: Dataset, metric: Metric) -> Dataset:
     rounds = dataset.rounds
     values = np.array(list(_values(rounds, metric)), dtype=np.float64)
     known = np.isfinite(values) & (values > 0)
-    rounds, values = rounds[known], np.maximum(values[known], metric.least)
+    rounds, values = rounds[known], np.maximum(values[known], metric.floor)
     rounds = rounds.assign(
         seconds=values,
         iterations=1,

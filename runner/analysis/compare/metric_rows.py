@@ -13,11 +13,13 @@ from runner.analysis.compare.pairing import CellPair, Side
 from runner.analysis.compare.run_sides import Match
 from runner.analysis.compare.verdicts import draft, with_verdicts
 from runner.analysis.comparison_model import Row, Verdict
-from runner.core.metrics import BY_NAME, OTHERS, Metric
+from runner.core.metrics import BY_NAME, OTHERS, Metric, Scope
 from runner.stats import intervals
 
 EXACT_ERROR = 1e-9
 """The standard error of the log ratio of two values that have none."""
+NOUNS: Mapping[Scope, str] = {"cell": "test", "environment": "comparison"}
+"""What there is a row for."""
 MANY = 1e6
 """Degrees of freedom of an error that is known."""
 
@@ -46,16 +48,14 @@ def metric_rows(matches: Sequence[Match], runs: Mapping[str, MeasuredRun]) -> di
 def absences(matches: Sequence[Match], rows: Mapping[str, Sequence[Row]]) -> dict[str, str]:
     """Return metric -> how many measured pairs are without it, and why; without metrics that all of them have."""
     sizes = {"cell": sum(1 for match in matches for _ in _measured_pairs(match)), "environment": len(matches)}
-    things = {"cell": "tests", "environment": "comparisons"}
-    found = {}
+    sentences = {}
     for metric in OTHERS:
-        known, size = len(rows.get(metric.name, ())), sizes[metric.scope]
-        if known < size:
-            which = f"{size - known} of {size} {things[metric.scope]}" if known else f"no {things[metric.scope][:-1]}"
-            found[metric.name] = (
-                f"{which} {'have' if known else 'has'} {'no ' if known else ''}{metric.title}: {metric.absent}"
-            )
-    return found
+        size, noun = sizes[metric.scope], NOUNS[metric.scope]
+        missing = size - len(rows.get(metric.name, ()))
+        if missing:
+            who = f"no {noun} has" if missing == size else f"{missing} of {size} {noun}s have no"
+            sentences[metric.name] = f"{who} {metric.title}: {metric.absent}"
+    return sentences
 
 
 def _measured_pairs(match: Match) -> Iterator[CellPair]:

@@ -51,4 +51,4 @@ def test_a_folder_that_cannot_be_read_has_no_size(monkeypatch: pytest.MonkeyPatc
 def test_the_folders_of_this_interpreter_are_apart() -> None:
     folders = installed.package_folders()
     assert folders
-    assert not [one for one in folders for other in folders if one.startswith(other + os.sep)]
+    assert not [each for each in folders for other in folders if each.startswith(other + os.sep)]

@@ -1,5 +1,6 @@
 """What a terminal shows of metrics other than time."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,21 @@ def comparison(tmp_path: Path) -> Comparison:
 
 def test_time_comes_first_and_then_what_else_changed(comparison: Comparison) -> None:
     text = render(comparison, "table")
-    assert text.index("asr-lstm/1x320-ce-short\n") < text.index("also changed\n")
-    assert "100 MiB → 130 MiB  1.30x more memory" in text
+    changed = text.index("1.30x more memory")
+    assert text.index("asr-lstm/1x320-ce-short\n") < changed
+    assert "100 MiB → 130 MiB" in text[changed:]
     assert "installed size" not in text
+
+
+def test_a_page_lists_what_changed(comparison: Comparison) -> None:
+    markdown = render(comparison, "md")
+    assert "## Also changed" in markdown
+    assert "| 100 MiB → 130 MiB | **1.30x more memory** |" in markdown
+    html = render(comparison, "html")
+    assert "<h2>Also changed</h2>" in html
+    assert '<b class="slower">1.30x more memory</b>' in html
+    unchanged = replace(comparison, metrics=())
+    assert "Also changed" not in render(unchanged, "md") + render(unchanged, "html")
 
 
 def test_a_metric_alone_is_shown_with_all_of_its_rows(comparison: Comparison) -> None:
@@ -37,7 +50,7 @@ def test_a_metric_alone_is_shown_with_all_of_its_rows(comparison: Comparison) ->
 def test_all_metrics_begin_with_time(comparison: Comparison) -> None:
     text = render(comparison, "table", metrics=("time", "memory"))
     assert text.index("95 % interval") < text.index("peak memory of the steps")
-    assert "also changed" not in text
+    assert text.count("1.30x more memory") == 1
 
 
 def test_csv_has_the_metrics_that_are_named(comparison: Comparison) -> None:
