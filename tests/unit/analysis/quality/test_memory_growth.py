@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.support.fake_runs import cell, good, make
 
 def issues(reports: Path, growths: Sequence[float | None]) -> list[QualityIssue]:
     """Return the issues about memory of a cell with so many bytes a call in each round."""
-    known = ({} if growth is None else {"growth_bytes_per_call": growth} for growth in growths)
+    known: list[dict[str, Any]] = [{} if growth is None else {"growth_bytes_per_call": growth} for growth in growths]
     run = make(reports, [good(cell(), number, [1.0] * 5, **facts) for number, facts in enumerate(known)])
     return [issue for issue in analyse_run(run).issues if issue.code == "memory-grows"]
 
