@@ -1,5 +1,6 @@
 """The Python interpreters of this machine, by minor version."""
 
+import logging
 import os
 import re
 import subprocess
@@ -7,8 +8,13 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from python_discovery import PythonInfo, iter_interpreters
+from python_discovery import DiskCache, PythonInfo, iter_interpreters
 
+from runner.core.paths import cache_folder
+
+logging.getLogger("python_discovery").setLevel(logging.ERROR)  # it warns of folders that it does not write to
+FOLDER = "interpreters"
+"""Of the cache: what interpreters said of themselves; they are started again once they have changed."""
 _MINOR = re.compile(r"[0-9]+\.[0-9]+")
 _PROBE = "import ensurepip, venv, sys; print('%d.%d' % sys.version_info[:2])"
 _PROBE_SECONDS = 30.0
@@ -30,7 +36,8 @@ def find(version: str) -> Path | None:
     """
     environ = dict(os.environ)
     environ["PATH"] = search_path(version, environ, pyenv_root(environ))
-    candidates = iter_interpreters(f"cpython{version}", env=environ, predicate=is_usual)
+    kept = DiskCache(cache_folder(environ) / FOLDER)
+    candidates = iter_interpreters(f"cpython{version}", cache=kept, env=environ, predicate=is_usual)
     for path in by_patch(candidates):
         if works(path, version):
             return path

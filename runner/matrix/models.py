@@ -161,7 +161,7 @@ class Matrix(Part):
     """The repository that `runner build --push` pushes images to, such as registry.example.com/team/matrix-runner; all
     hosts then pull them, by the digests in `docker/images.toml`, instead of building their own."""
     _networks: Mapping[str, Network] = PrivateAttr(default_factory=dict)
-    _cases: Mapping[str, Mapping[str, Any]] = PrivateAttr(default=CASES)
+    _cases: Mapping[str, Mapping[str, Any]] = PrivateAttr(default_factory=lambda: CASES)
     _threads: Mapping[str, int] = PrivateAttr(default_factory=dict)
     _follows: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _as_is: frozenset[str] = PrivateAttr(default=frozenset())

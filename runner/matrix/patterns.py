@@ -12,7 +12,7 @@ from runner.core.errors import Problem
 from runner.harness.adapters import implementations
 from runner.matrix.fields import FRAMEWORKS
 from runner.matrix.models import Matrix, Preset, Selector
-from runner.matrix.select import fits, fits_phase
+from runner.matrix.select import fits, fits_some_phase
 from runner.matrix.yaml_tree import Path, Tree
 
 Names = Callable[[str], Sequence[str]]
@@ -59,15 +59,13 @@ def _selects(matrix: Matrix, preset: Preset, selector: Selector) -> bool:
     }
     if not any(fits(selector.implementations, slug) for slug in slugs):
         return False
-    by_phase = any(pattern.count("/") > 1 for pattern in selector.cases)
     for case_id, case in matrix.cases.items():
         choice = matrix.workloads.get(case["workload"])
         if choice is None or not set(selector.precisions or choice.precisions) & set(choice.precisions):
             continue
         listed = selector.phases or preset.phases or choice.phases
         phases = [phase for phase in case.get("phases", PHASES) if phase in listed]
-        phases = phases if by_phase else phases[:1]
-        if any(fits_phase(selector.cases, case_id, phase) for phase in phases):
+        if fits_some_phase(selector.cases, case_id, phases):
             return True
     return False
 

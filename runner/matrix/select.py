@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 
 from packaging.version import Version
 
@@ -102,20 +102,34 @@ def fits(patterns: Sequence[str], text: str) -> bool:
     >>> fits([], "x"), fits(["a*"], "ab"), fits(["!a*"], "ab"), fits(["*", "!ab"], "ab")
     (True, True, False, False)
     """
-    return _fits(patterns, lambda _pattern: text)
+    return _is_included(tuple(patterns), text, text)
 
 
 def fits_phase(patterns: Sequence[str], case_id: str, phase: str) -> bool:
     """Return True if patterns of ``workload/case`` or ``workload/case/phase`` fit a phase of a case, see ``fits``."""
-    return _fits(patterns, lambda pattern: f"{case_id}/{phase}" if pattern.count("/") > 1 else case_id)
+    names_phases = any(pattern.count("/") > 1 for pattern in patterns)
+    return _is_included(tuple(patterns), case_id, f"{case_id}/{phase}" if names_phases else case_id)
 
 
-def _fits(patterns: Sequence[str], text_for: Callable[[str], str]) -> bool:
+def fits_some_phase(patterns: Sequence[str], case_id: str, phases: Sequence[str]) -> bool:
+    """Return True if patterns fit one of some phases of a case, see ``fits_phase``."""
+    return _fits_some(tuple(patterns), case_id, tuple(phases))
+
+
+@lru_cache(1 << 16)
+def _fits_some(patterns: tuple[str, ...], case_id: str, phases: tuple[str, ...]) -> bool:
+    names_phases = any(pattern.count("/") > 1 for pattern in patterns)
+    return any(fits_phase(patterns, case_id, phase) for phase in (phases if names_phases else phases[:1]))
+
+
+@lru_cache(1 << 16)
+def _is_included(patterns: tuple[str, ...], short: str, long: str) -> bool:
+    """Return True if patterns fit a text: those of three parts and more its long form, and others its short one."""
     included = [pattern for pattern in patterns if not pattern.startswith("!")]
     excluded = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
 
     def matches(pattern: str) -> bool:
-        return fnmatchcase(text_for(pattern), pattern)
+        return fnmatchcase(long if pattern.count("/") > 1 else short, pattern)
 
     return (not included or any(map(matches, included))) and not any(map(matches, excluded))
 

@@ -13,7 +13,7 @@ from runner.core.model.variant_ids import without_variant
 from runner.harness.adapters import implementation, implementations
 from runner.harness.adapters.base import Implementation
 from runner.matrix import Matrix, Selector, WorkloadChoice
-from runner.matrix.select import fits, fits_phase
+from runner.matrix.select import fits, fits_phase, fits_some_phase
 
 
 def selected_cells(matrix: Matrix, request: Request) -> Iterator[Cell]:
@@ -135,7 +135,8 @@ def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
             selectors = tuple(
                 selector
                 for selector in preset.select
-                if request.device in selector.devices and _may_fit(selector, case_id, spec)
+                if request.device in selector.devices
+                and fits_some_phase(selector.cases, case_id, spec.get("phases", PHASES))
             )
             if selectors:
                 extra = (phase for selector in selectors for phase in selector.phases or ())
@@ -144,11 +145,6 @@ def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
                 added = (precision for selector in selectors for precision in selector.precisions or ())
                 precisions = request.precisions or _precisions(choice.precisions, (*common, *added))
                 yield _Choice(case_id, phases, precisions, selectors, common)
-
-
-def _may_fit(selector: Selector, case_id: str, spec: Mapping[str, Any]) -> bool:
-    """Return True if a selector fits some phase of a case."""
-    return any(fits_phase(selector.cases, case_id, phase) for phase in spec.get("phases", PHASES))
 
 
 def _precisions(listed: tuple[str, ...], requested: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from runner.backends.docker.image_names import MAX_PINS
 from runner.backends.docker.image_names import pins as read_pins
-from runner.backends.docker.survey import digests
 from runner.core.errors import Problem, ProvisionError
 from runner.core.files import read_bounded, write_whole
 from runner.matrix import Matrix, load
@@ -34,6 +33,8 @@ def renew(path: Path) -> Iterator[str]:
         UsageError: the pins of before cannot be read.
         ProvisionError: an image has no pin; the other pins are written.
     """
+    from runner.backends.docker.survey import digests
+
     names = images(load(path, networks=False))
     file = path.parent / PINS
     before = read_pins(file)

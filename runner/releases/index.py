@@ -19,14 +19,13 @@ from runner.core.errors import Problem, ProvisionError
 from runner.core.outages import is_outage, not_fetched
 from runner.core.text import REASON_LENGTH, printable, without_credentials
 from runner.releases.index_client import had_no_memory, run_client
+from runner.releases.release_files import ANY_PATCH
 
 SECONDS = 120.0
 MAX_VERSIONS = 10_000
 """The newest ones that are looked at. Nightly builds of TensorFlow have some thousand."""
 _LISTED = re.compile(r"^Available versions: (.*)$", re.MULTILINE)
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,99}")
-ANY_PATCH = 99
-"""The patch release that is asked for. pip reads 3.6 as 3.6.0, and packages ask for "3.6.1 or later"."""
 
 Lister = Callable[[str, str, str], tuple[tuple[str, ...], str]]
 """Package, minor version of Python, and an index of nightly builds or nothing -> versions, and why there are none.

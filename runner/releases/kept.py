@@ -18,7 +18,6 @@ from runner.core.bounds import STRICT
 from runner.core.errors import RecordError, RunnerError
 from runner.core.files import read_bounded
 from runner.core.locks import changing
-from runner.store.documents import newest, read_value, save
 
 FOLDER = "locks"
 FILE = "current.json"
@@ -89,6 +88,8 @@ def use(reports: Path, folder: str, release: str, matrix_lock: Path | None) -> N
     Raises:
         RunnerError: ``current.json`` is damaged, or cannot be written.
     """
+    from runner.store.documents import newest, save
+
     path = reports / FOLDER / FILE
     with changing(path):
         stored = {name: of for name, of in _stored(reports).items() if name != folder}
@@ -110,6 +111,8 @@ def _stored(reports: Path) -> Mapping[str, UsedRelease]:
     path = reports / FOLDER / FILE
     if not path.exists():
         return {}
+    from runner.store.documents import read_value
+
     try:
         return read_value(path, KIND, CURRENT_LOCKS, MAX_BYTES, HINT).environments
     except RecordError as error:

@@ -32,7 +32,7 @@ from runner.releases.candidates import (
 from runner.releases.index import Lister
 from runner.releases.named import NamedRelease, declared_id
 from runner.releases.nightly_builds import DEFAULT, day_of
-from runner.releases.release_files import pythons_of
+from runner.releases.release_files import has_wheel, pythons_of
 
 USUAL_PYTHON = "3.11"
 """Of a framework that the matrix has no environment of."""
@@ -48,6 +48,8 @@ class ReleaseFinder:
         device: ``cpu`` or ``cuda``.
         versions: lists the versions of a package, see ``releases.index.versions``.
         pythons: returns the Pythons that a release of a package has wheels for, see ``release_files.pythons_of``.
+        has_wheel: whether the index of uv lists a wheel of a release for a Python, see ``release_files.has_wheel``;
+            ``versions`` is called where it lists none, for pip may have other indexes.
     """
 
     matrix: Matrix
@@ -55,6 +57,7 @@ class ReleaseFinder:
     device: Device
     versions: Lister
     pythons: Callable[[str, str], tuple[str, ...]] = pythons_of
+    has_wheel: Callable[[str, str, str], bool] = has_wheel
     _listed: dict[tuple[str, str, str], tuple[tuple[str, ...], str]] = field(default_factory=dict)
 
     def possible(self, named: NamedRelease) -> Iterator[ReleaseCandidate]:
@@ -134,7 +137,11 @@ class ReleaseFinder:
 
     def _has_wheel(self, candidate: ReleaseCandidate, named: NamedRelease) -> bool:
         key, (text, *_) = release_key(named.version), self._variant(candidate).requirements
-        listed = self._list(Requirement(text).name, candidate.environment.python or "", self._index(named, candidate))
+        package, python = Requirement(text).name, candidate.environment.python or ""
+        index = self._index(named, candidate)
+        if not index and self.has_wheel(package, named.version, python):
+            return True
+        listed = self._list(package, python, index)
         return any(release_key(each) == key for each in listed)
 
     def _variant(self, candidate: ReleaseCandidate) -> Variant:

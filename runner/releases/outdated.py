@@ -28,8 +28,7 @@ from runner.core.paths import cache_folder
 from runner.matrix import Matrix, load
 from runner.matrix.environments import package_name
 from runner.releases.followed import Followed, followed_environments, release_in
-from runner.releases.index import ANY_PATCH
-from runner.releases.release_files import files_of
+from runner.releases.release_files import ANY_PATCH, files_of
 
 OFFLINE = ("MATRIX_RUNNER_OFFLINE", "UV_OFFLINE", "PIP_NO_INDEX")
 """Variables with which no index is asked; those of uv and pip count, too."""

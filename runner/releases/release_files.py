@@ -19,9 +19,8 @@ from datetime import date, datetime, timedelta
 from functools import cache, partial
 
 import msgspec
-import requests
-import urllib3
-from packaging.tags import Tag
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 from uv import find_uv_bin
@@ -42,6 +41,10 @@ MAX_BYTES = 64 << 20
 """The largest answer that is read; that of torch has 2 MB."""
 SETTLED = timedelta(weeks=6)
 """After the upload: the packages that a release needs are often fixed some weeks later."""
+
+
+ANY_PATCH = 99
+"""The patch release of Python that counts. pip reads 3.6 as 3.6.0, and packages ask for "3.6.1 or later"."""
 
 
 def as_of(package: str, version: str, today: date, environ: Mapping[str, str] = os.environ) -> date | None:
@@ -93,6 +96,24 @@ def pythons_of(package: str, version: str, environ: Mapping[str, str] = os.envir
     return tuple(f"{major}.{minor}" for major, minor in sorted(minors))
 
 
+def has_wheel(package: str, version: str, python: str, environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether a release has a wheel for this platform and a Python; False, too, where the index does not say so.
+
+    Args:
+        package: its name on the index.
+        version: of the release.
+        python: minor version of the interpreter, ``3.6``; it need not be installed.
+        environ: names the index.
+    """
+    minor = tuple(map(int, python.split(".")))
+    supported = {*cpython_tags(minor), *compatible_tags(minor, f"cp{minor[0]}{minor[1]}")}
+    for file, tags in _wheels(package, Version(version), environ):
+        with suppress(InvalidSpecifier):
+            if f"{python}.{ANY_PATCH}" in SpecifierSet(file.requires_python or "") and tags & supported:
+                return True
+    return False
+
+
 def _uploads(package: str, version: Version, environ: Mapping[str, str]) -> Iterator[date]:
     """Yield when each wheel of a release was uploaded."""
     for file, _ in _wheels(package, version, environ):
@@ -115,9 +136,11 @@ def files_of(package: str, environ: Mapping[str, str]) -> list[IndexFile]:
     if not index:
         return []
     address = f"{index.rstrip('/')}/{canonicalize_name(package)}/"
+    from urllib3.exceptions import HTTPError
+
     try:
         return msgspec.json.decode(within(partial(_content, address), ALL_SECONDS, "index"), type=_Files).files
-    except (OSError, ValueError, urllib3.exceptions.HTTPError, msgspec.MsgspecError, RecursionError):
+    except (OSError, ValueError, HTTPError, msgspec.MsgspecError, RecursionError):
         return []
 
 
@@ -134,6 +157,8 @@ def default_index() -> str:
 
 def _content(address: str) -> bytes:
     """Return what an address answers; errors of requests are OSErrors, those of a body that breaks off urllib3's."""
+    import requests
+
     with requests.get(address, headers={"Accept": JSON}, timeout=SECONDS, stream=True) as answer:
         answer.raise_for_status()
         content: bytes = answer.raw.read(MAX_BYTES, decode_content=True)

@@ -8,8 +8,6 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-import requests
-
 SECONDS = 2.0
 """How long an index may take to answer."""
 ASKED_AGAIN_SECONDS = 600.0
@@ -28,6 +26,8 @@ def answers(index: str, folder: Path) -> bool:
     with suppress(OSError):
         if 0 <= time.time() - note.stat().st_mtime < ASKED_AGAIN_SECONDS:
             return False
+    import requests
+
     try:
         with requests.head(index, timeout=SECONDS, allow_redirects=True) as answer:
             is_there = answer.status_code < _SERVER_ERRORS

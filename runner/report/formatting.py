@@ -6,13 +6,15 @@ becomes a dash.
 
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runner.analysis.model import Dataset
 from runner.catalog.cases import CASES, in_published_unit, is_network_of_user
 from runner.core import units
 from runner.core.text import printable
 from runner.core.units import TimeUnit
+
+if TYPE_CHECKING:
+    from runner.analysis.model import Dataset
 
 PHASES = ("compile", "compile-warm", "forward", "train", "gradient", "backward-inputs", "backward-weights")
 DASH = "\N{EN DASH}"
@@ -102,7 +104,7 @@ def phase_key(phase: str) -> tuple[int, str]:
     return (PHASES.index(plain) if plain in PHASES else len(PHASES), phase)
 
 
-def environment_order(dataset: Dataset) -> Mapping[str, int]:
+def environment_order(dataset: "Dataset") -> Mapping[str, int]:
     """Return environment -> its position in the plan."""
     names = dict.fromkeys(planned.cell.environment for planned in dataset.plan)
     return {name: position for position, name in enumerate(names)}

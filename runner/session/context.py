@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runner.backends import Backend, Resources, choose_backend
 from runner.core.errors import GpuError, Problem
@@ -30,7 +31,9 @@ from runner.session.plan_request import plan_request
 from runner.session.preparation import QUIET_SECONDS, Prepared, RunOrigin, RunSettings, prepare
 from runner.session.quick_cells import quick_cells, with_all_in_presets
 from runner.session.typed_variants import with_typed_variants
-from runner.store.run import Run
+
+if TYPE_CHECKING:
+    from runner.store.run import Run
 
 IN_USE = "in-use.lock"  # in the cache folder: shared by those that use it, exclusive for `runner clean`
 
@@ -85,7 +88,7 @@ class PlannedRun:
 
     context: Context
     prepared: Prepared
-    unfinished: Run | None = None
+    unfinished: "Run | None" = None
 
 
 @contextmanager

@@ -6,8 +6,3 @@
 - ``shapes``, ``checksums``, ``damage``: what is read back is checked; what is damaged is left out, with a sentence.
 - ``samples``: samples as Parquet and CSV (imports pandas, so it is not exported here).
 """
-
-from runner.store.journal import Journal
-from runner.store.run import Run, runs
-
-__all__ = ["Journal", "Run", "runs"]

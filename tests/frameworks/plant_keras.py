@@ -12,6 +12,7 @@ import tempfile
 sys.path.insert(0, sys.argv[1])
 
 from harness import adapters, cases, compile_cache, worker
+from harness.cases import adam
 from harness.errors import CellFailure
 from harness.verify import reference, tolerance
 
@@ -80,7 +81,7 @@ def unclipped(case, layer, data, arrays, masks, settings):
 
 def epsilon(case, layer, data, arrays, masks, settings):
     """Give Keras the epsilon of the reference."""
-    return case, layer, data, arrays, masks, dict(settings, epsilon=reference.ADAM["epsilon"])
+    return case, layer, data, arrays, masks, dict(settings, epsilon=adam.EPSILON)
 
 
 BUILT = (second_bias, even, forgetful, unclipped, epsilon)  # these need a new program

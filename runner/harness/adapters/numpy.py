@@ -3,7 +3,6 @@
 import sys
 
 from ..model.state import single
-from ..verify import reference
 from . import kernel
 from .base import Implementation
 from .described import known
@@ -50,6 +49,8 @@ class NumpyLoop(Implementation):
     precisions = ("fp32",)
 
     def __init__(self, case, data, weights, device, precision):
+        from ..verify import reference
+
         self.network = reference.Network(case, data, weights, "float32")
         self.reset = self.network.reset
         self.forward = self.outputs = self.network.predict

@@ -9,11 +9,11 @@ import numpy
 from . import losses
 from .. import cases
 from .layers import Layer, reversal
+from ..cases import adam
 from ..cases.losses import LOSSES
 from ..cases.recurrent import ways
 
 STEPS = 3
-ADAM = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
 
 
 class Network(object):
@@ -145,10 +145,10 @@ class Network(object):
         if self.case["optimizer"] == "sgd":
             return gradient
         first, second = self.moments[name]
-        first += (1 - ADAM["beta1"]) * (gradient - first)
-        second += (1 - ADAM["beta2"]) * (gradient ** 2 - second)
-        scaled = numpy.sqrt(second / (1 - ADAM["beta2"] ** self.count)) + ADAM["epsilon"]
-        return first / (1 - ADAM["beta1"] ** self.count) / scaled
+        first += (1 - adam.BETA1) * (gradient - first)
+        second += (1 - adam.BETA2) * (gradient ** 2 - second)
+        scaled = numpy.sqrt(second / (1 - adam.BETA2 ** self.count)) + adam.EPSILON
+        return first / (1 - adam.BETA1 ** self.count) / scaled
 
 
 def clipped(case, gradients):

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from runner.core.errors import Problem
 from runner.matrix.model_file.classes import METHODS, Definitions, Function, ModelClass
@@ -51,7 +52,7 @@ def method_problems(model: ModelClass, definitions: Definitions, source: PythonS
 def method_of(definitions: Definitions, node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
     """Return a method as it is defined in the file; None where another one, or a value, may be called in its place."""
     for member in definitions.family(node, set()):
-        if not isinstance(member, ast.ClassDef) or _sets(member, name):
+        if not isinstance(member, ast.ClassDef) or name in _names_set(member):
             return None
         for statement in reversed(list(statements(member.body))):
             if isinstance(statement, ast.FunctionDef) and statement.name == name:
@@ -59,18 +60,20 @@ def method_of(definitions: Definitions, node: ast.ClassDef, name: str) -> ast.Fu
     return None
 
 
-def _sets(node: ast.ClassDef, name: str) -> bool:
-    """Return whether anything in a class sets an attribute of a name, or binds the name in its body to a value."""
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store) and inner.attr == name:
-            return True
-    return any(
-        isinstance(inner, ast.Name) and inner.id == name
+@lru_cache(64)
+def _names_set(node: ast.ClassDef) -> frozenset[str]:
+    """Return the attributes that anything in a class sets, and the names that its body binds to values."""
+    attributes = {
+        inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store)
+    }
+    names = {
+        inner.id
         for statement in statements(node.body)
         if isinstance(statement, (ast.Assign, ast.AnnAssign))
         for inner in ast.walk(statement)
-        if isinstance(getattr(inner, "ctx", None), ast.Store)
-    )
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+    }
+    return frozenset(attributes | names)
 
 
 def _is_harmless(decorator: ast.expr) -> bool:

@@ -11,6 +11,7 @@ from runner.core.model import Device
 from runner.matrix import Matrix, parse
 from runner.matrix.fields import is_environment_id
 from runner.releases.candidates import ReleaseCandidate
+from runner.releases.index import Lister
 from runner.releases.named import NamedRelease, parse_named, refuse_taken, split_selector, undeclared, with_id
 from runner.releases.named_environments import ReleaseFinder
 
@@ -60,11 +61,28 @@ def matrix() -> Matrix:
     return parse(MATRIX.encode(), "matrix.yaml")
 
 
-def find(matrix: Matrix, text: str, device: Device = "cpu") -> ReleaseCandidate:
+def find(
+    matrix: Matrix, text: str, device: Device = "cpu", versions: Lister = listed, *, has_wheel: bool = False
+) -> ReleaseCandidate:
     named = parse_named(text)
     assert named is not None
-    finder = ReleaseFinder(matrix=matrix, folder=Path("/nowhere"), device=device, versions=listed, pythons=wheels)
-    return finder.find(named)
+    return ReleaseFinder(
+        matrix=matrix,
+        folder=Path("/nowhere"),
+        device=device,
+        versions=versions,
+        pythons=wheels,
+        has_wheel=lambda *_: has_wheel,
+    ).find(named)
+
+
+def test_versions_are_listed_only_where_the_index_says_of_no_wheel(matrix: Matrix) -> None:
+    def unlisted(*_: str) -> tuple[tuple[str, ...], str]:
+        raise AssertionError
+
+    assert find(matrix, "numpy==2.9.9", versions=unlisted, has_wheel=True).environment.release == "2.9.9"
+    with pytest.raises(AssertionError):
+        find(matrix, "numpy==2.9.9", versions=unlisted)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import io
 import json
 import platform
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -14,7 +15,7 @@ import requests
 import urllib3
 
 from runner.releases import release_files
-from runner.releases.release_files import as_of, default_index, pythons_of
+from runner.releases.release_files import as_of, default_index, has_wheel, pythons_of
 
 TODAY = date(2026, 11, 26)
 FILES = [
@@ -32,6 +33,9 @@ FILES = [
     {"filename": f"jax-{'9' * 5000}-py3-none-any.whl", "upload-time": "2023-09-19T10:00:00Z"},
     {"filename": f"jax-0.4.16-{'9' * 5000}-py3-none-any.whl", "upload-time": "2023-09-19T10:00:00Z"},
     {"filename": "jax-0.6.0-py3-none-any.whl", "upload-time": "9999-12-31T23:59:59Z"},
+    {"filename": "jax-0.7.0-py3-none-any.whl", "requires-python": ">=3.10.1"},
+    {"filename": "jax-0.7.1-py3-none-any.whl", "requires-python": "3.10 or newer"},
+    {"filename": "jax-0.7.1-cp311-cp311-win_amd64.whl"},
 ]
 
 
@@ -92,6 +96,23 @@ def test_a_release_has_the_pythons_of_its_wheels_for_this_platform(
     assert pythons_of("jax", "0.1", {}) == ("2.7", "3.6", "3.10")
     assert pythons_of("jax", "0.4.16", {}) == ()
     assert len(addresses) == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "python", "expected"),
+    [
+        ("0.4.16", "3.11", True),
+        ("0.4.13", "3.11", False),
+        ("9.9", "3.11", False),
+        ("0.7.0", "3.10", True),
+        ("0.7.0", "3.9", False),
+        ("0.7.1", "3.11", False),
+        ("0.1", "3.6", sys.platform == "linux" and platform.machine() == "x86_64"),
+        ("0.1", "3.9", False),
+    ],
+)
+def test_a_release_has_a_wheel_for_a_python(version: str, python: str, *, expected: bool, addresses: list[str]) -> None:
+    assert has_wheel("jax", version, python, {}) is expected
 
 
 def test_the_index_of_the_user_is_asked(addresses: list[str]) -> None:

@@ -15,6 +15,12 @@ from runner.session.options import Options
 from tests.unit.releases.test_named import MATRIX, listed
 
 
+@pytest.fixture(autouse=True)
+def _silent_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index that does not list files."""
+    monkeypatch.setattr(release_files, "files_of", lambda *_: [])
+
+
 @pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[LockRequest]:
     """What is resolved."""
@@ -116,9 +122,8 @@ def test_what_names_no_release_stays_as_it_is(matrix: Matrix, tmp_path: Path, re
 
 
 def test_a_release_that_there_is_not_leaves_no_lock(
-    matrix: Matrix, tmp_path: Path, requests: list[LockRequest], monkeypatch: pytest.MonkeyPatch
+    matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
 ) -> None:
-    monkeypatch.setattr(release_files, "files_of", lambda *_: [])
     with pytest.raises(NothingSelectedError, match=r"no wheel of numpy 9\.9"):
         named(matrix, tmp_path, "numpy==9.9")
     assert (requests, list(tmp_path.rglob("*.txt"))) == ([], [])

@@ -43,6 +43,7 @@ def _made_up_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(release_locks, "lock_release", lock)
     monkeypatch.setattr(release_locks, "as_of", lambda *_: None)
     monkeypatch.setattr(release_locks, "answers", lambda *_: True)
+    monkeypatch.setattr(release_files, "files_of", lambda *_: [])
 
 
 def made(folder: Path, *releases: str, model: str | None = None) -> StarterMatrix:
@@ -150,7 +151,6 @@ def test_what_cannot_be_in_a_matrix_is_refused(
     folder = tmp_path / "inner"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(release_files, "files_of", lambda *_: [])
     Path("../outside.py").write_text(NETWORK.format(name="NumpyModel"))
     with pytest.raises(error, match=message):
         made(folder, *releases, model=model)

@@ -4,8 +4,6 @@ Layers are batch-major: (B, T, I). Their weights come in the order embedding, la
 kernel, recurrent kernel, bias), output. Gates of an LSTM are i, f, g, o as in the canonical arrays, of a GRU z, r, n.
 """
 
-import numpy
-
 from ...cases.losses import LOSSES, reads_every_step
 from ...cases.recurrent import shapes
 from ..base import gates
@@ -30,6 +28,8 @@ class Layout(object):
 
     def to_keras(self, name: "str", array: "object") -> "object":
         """Return a canonical weight as Keras stores it."""
+        import numpy
+
         if name.startswith("output/") and self.rolled:
             return numpy.roll(array, -1, axis=-1)
         if not name.startswith("layer"):
@@ -40,6 +40,8 @@ class Layout(object):
 
     def to_canonical(self, name: "str", gradient: "object") -> "object":
         """Return the gradient of an array of ``to_keras`` as that of the canonical weight."""
+        import numpy
+
         if name.startswith("output/") and self.rolled:
             return numpy.roll(gradient, 1, axis=-1)
         if not name.startswith("layer"):
@@ -50,17 +52,23 @@ class Layout(object):
 
     def mask(self, name: "str", array: "object") -> "object":
         """Return ones and zeros to multiply the gradient of a weight by; None where all of it is trained."""
+        import numpy
+
         if not (self.second_bias and name.startswith("layer") and name.endswith("bias")):
             return None
         return self._with_second(name, numpy.ones_like(array), numpy.zeros_like(array))
 
     def _with_second(self, name, array, second):
+        import numpy
+
         if not (self.second_bias and name.endswith("bias")):
             return array
         return numpy.stack([array, second]) if self.second_bias == "row" else numpy.concatenate([array, second])
 
     def data(self, data: "dict") -> "dict":
         """Return the data batch-major: ``x``, ``target`` and, where samples have their own lengths, ``lengths``."""
+        import numpy
+
         converted = {"x": numpy.ascontiguousarray(data["x"].swapaxes(0, 1)), "target": data["target"]}
         if self.case["loss"] in ("mse-all", "lm"):
             converted["target"] = numpy.ascontiguousarray(data["target"].swapaxes(0, 1))
@@ -74,6 +82,8 @@ class Layout(object):
 
     def outputs(self, outputs: "object") -> "object":
         """Return the outputs of a network in the layout of ``Implementation``: time-major, the blank first."""
+        import numpy
+
         if self.rolled:
             outputs = numpy.roll(outputs, 1, axis=-1)
         return outputs.swapaxes(0, 1) if reads_every_step(self.case["loss"]) else outputs

@@ -58,7 +58,7 @@ class Engine(OnTf2Device):
         keras.mixed_precision.set_dtype_policy(self.type if held_type == self.type else "mixed_" + self.type)
         self.network = Network(case, layer, {})
         data = dict(data, x=data["x"] if case["vocabulary"] else tf.cast(data["x"], held_type).numpy())
-        with tf.device(self.device):
+        with tf.device(self.placement):
             wide = {name: data[name].astype("int64") if data[name].dtype == "int32" else data[name] for name in data}
             self.held = {name: tf.Variable(wide[name], trainable=False) for name in wide}  # GPUs hold int64
             self._make_variables(tf)
@@ -87,7 +87,7 @@ class Engine(OnTf2Device):
         """Return (outputs, last states) of the network."""
         import tensorflow as tf
 
-        with tf.device(self.device):
+        with tf.device(self.placement):
             mask = None
             if self.case["ragged"]:
                 mask = tf.sequence_mask(self.held["lengths"], self.case["steps"])
@@ -97,11 +97,11 @@ class Engine(OnTf2Device):
         """Return (loss, gradients of the loss times the loss scale, last states)."""
         import tensorflow as tf
 
-        with tf.device(self.device), tf.GradientTape() as tape:
+        with tf.device(self.placement), tf.GradientTape() as tape:
             outputs, ends = self._predict(states)
             loss = loss_of(self.case, tf.cast(outputs, tf.float32), self.held)
             scaled = loss * self.scale if self.scale != 1 else loss
-        with tf.device(self.device):
+        with tf.device(self.placement):
             gradients = tape.gradient(scaled, [weight.value for weight in self.weights])
             gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]  # an embedding's come as rows
         return loss, [g if mask is None else g * mask for g, mask in zip(gradients, self.masks)], ends
@@ -113,7 +113,7 @@ class Engine(OnTf2Device):
 
         states = self.states and [[state.value() for state in layer_states] for layer_states in self.states]
         loss, gradients, ends = self._gradients(states)
-        with tf.device(self.device):
+        with tf.device(self.placement):
             self.value.assign(loss)
             self.optimizer.apply(clipped(ops, self.limits(), gradients), self.weights)
             for state, end in zip(sum(self.states or [], []), sum(ends, [])):

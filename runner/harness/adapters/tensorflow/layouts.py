@@ -12,8 +12,6 @@ documents call them r, i, h'). cuDNN's documents call the layout opaque and give
 layout of its standard algorithm, as in ``_cudnn_lstm`` and ``_cudnn_gru`` of keras/src/backend/tensorflow/rnn.py.
 """
 
-import numpy
-
 from ...cases import recurrent
 from ..base import gates
 
@@ -81,6 +79,8 @@ def untrained(sizes: "dict") -> "dict":
     Args:
         sizes: see ``rows``.
     """
+    import numpy
+
     factors = {}
     for name, blocks in sizes.items():
         trained = [canonical is not None for canonical, _ in blocks]
@@ -99,6 +99,8 @@ def convert(case: "dict", weights: "dict", layout: "str") -> "dict":
         weights: canonical arrays by name.
         layout: see ``held``.
     """
+    import numpy
+
     weights = dict(weights)
     if case["cell"] == "lstm" and layout == "cells":
         for name in [name for name in weights if name.startswith("layer") and name.endswith("/bias")]:
@@ -111,6 +113,8 @@ def convert(case: "dict", weights: "dict", layout: "str") -> "dict":
 
 
 def _block(case, weights, layout, canonical, order):
+    import numpy
+
     if canonical is None:
         return numpy.zeros(len(order) * case["hidden"], numpy.float32)
     array = weights[canonical]
@@ -121,6 +125,8 @@ def _block(case, weights, layout, canonical, order):
 
 def revert(case: "dict", arrays: "dict", layout: "str") -> "dict":
     """Return canonical name -> gradient from gradients in the layout of ``convert``."""
+    import numpy
+
     canonical_arrays = {name: numpy.zeros(shape, numpy.float32) for name, shape in recurrent.shapes(case)}
     sizes = rows(case, layout)
     for name, blocks in held(case, layout).items():
@@ -132,6 +138,8 @@ def revert(case: "dict", arrays: "dict", layout: "str") -> "dict":
 
 
 def _put_back(case, target, piece, order):
+    import numpy
+
     if not order:
         target[...] = piece
         return

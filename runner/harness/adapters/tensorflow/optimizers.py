@@ -7,9 +7,9 @@ step, and shows in the losses (1.3e-4 on 1x320-ce-short). EPSILON equals 1e-8 in
 difference is below single precision.
 """
 
-from ...verify import reference
+from ...cases import adam
 
-EPSILON = reference.ADAM["epsilon"] * (1 - reference.ADAM["beta2"]) ** 0.5
+EPSILON = adam.EPSILON * (1 - adam.BETA2) ** 0.5
 NAMES = {"adam": ("Adam", "AdamOptimizer"), "sgd": ("SGD", "GradientDescentOptimizer")}
 
 

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from ...verify import reference
+from ...cases import adam
 
 
 def clipped(case, gradients, groups):
@@ -39,7 +39,7 @@ def optimizer(case, weights, gradients):
 
     if case["optimizer"] == "sgd":
         return [], [(weights[name], weights[name] - case["rate"] * gradients[name]) for name in weights]
-    beta1, beta2, epsilon = (reference.ADAM[name] for name in ("beta1", "beta2", "epsilon"))
+    beta1, beta2, epsilon = adam.BETA1, adam.BETA2, adam.EPSILON
     count = theano.shared(numpy.zeros((), numpy.float64))  # in single precision, 1 - 0.999 has an error of 5e-5
     step = count + 1
     corrections = [T.cast(1 - beta ** step, "float32") for beta in (beta1, beta2)]

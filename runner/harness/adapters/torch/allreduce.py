@@ -9,7 +9,6 @@ import tempfile
 import traceback
 
 from ...supervisor import PR_SET_PDEATHSIG
-from ...cases import deepbench_allreduce
 from .. import kernel
 from . import compat
 
@@ -89,6 +88,8 @@ class NcclAllReduce(AllReduce):
 
 def run_member(case, rank, folder, device):
     """Run a process of the group until process 0 exits, which ends all others; never returns."""
+    from ...cases import deepbench_allreduce  # here, for the planner reads the classes without NumPy
+
     parent, joined = os.getppid(), False
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
     try:

@@ -22,7 +22,7 @@ def peak_bytes(device: "str") -> "object":
 class OnTf2Device(object):
     """What runs on one device: waits for it and counts its memory."""
 
-    device = "/cpu:0"
+    placement = "/cpu:0"  # as ``tf.device`` takes it
     value = None  # a scalar on the device
     wait = None  # TensorFlow's function that waits for all devices, if the release has it
     waits_for_device = False
@@ -41,8 +41,8 @@ class OnTf2Device(object):
         if settings["device"] == "cuda":
             gpu = require_gpu(framework, tf.config.list_physical_devices("GPU"))
             tf.config.experimental.set_memory_growth(gpu, True)
-            self.device = "/gpu:0"
-        with tf.device(self.device):
+            self.placement = "/gpu:0"
+        with tf.device(self.placement):
             self.value = tf.Variable(0.0, trainable=False)
         self.wait = getattr(getattr(tf.test, "experimental", None), "sync_devices", None)
 
@@ -52,7 +52,7 @@ class OnTf2Device(object):
         ``tf.test.experimental.sync_devices`` came with 2.12. Before, a scalar is copied to the host after all earlier
         work.
         """
-        if self.device == "/cpu:0":
+        if self.placement == "/cpu:0":
             return
         if self.wait is None:
             self.value.numpy()
@@ -61,4 +61,4 @@ class OnTf2Device(object):
 
     def peak_bytes(self) -> "object":
         """Return what ``peak_bytes`` of this module returns for the device."""
-        return peak_bytes(self.device)
+        return peak_bytes(self.placement)

@@ -50,7 +50,7 @@ class Engine(OnTf2Device):
         self.type, self.scale = mixed.layer_type(settings["precision"]), mixed.loss_scale(settings["precision"])
         held_type = mixed.weight_type(case, settings["precision"])
         self.by_rate = held_type != "float32"  # the rate divides the gradients by the scale: their type loses small ones
-        with tf.device(self.device):
+        with tf.device(self.placement):
             if held_type != "float32":
                 data = dict(data, x=tf.cast(data["x"], held_type))
             self.held = {name: tf.Variable(value, trainable=False) for name, value in data.items()}
@@ -80,7 +80,7 @@ class Engine(OnTf2Device):
         """
         import tensorflow as tf
 
-        with tf.device(self.device):
+        with tf.device(self.placement):
             x = self.held["x"].value()
             if self.case["vocabulary"]:
                 x = tf.nn.embedding_lookup(self.weights["embedding"], x)
@@ -98,11 +98,11 @@ class Engine(OnTf2Device):
         """
         import tensorflow as tf
 
-        with tf.device(self.device), tf.GradientTape() as tape:
+        with tf.device(self.placement), tf.GradientTape() as tape:
             outputs, states = self._predict(states, training=True)
             loss = losses.mean_loss(tf, self.case, tf.cast(outputs, tf.float32), self.held, ctc)
             scaled = loss * self.scale if self.scale != 1 else loss
-        with tf.device(self.device):
+        with tf.device(self.placement):
             gradients = tape.gradient(scaled, [self.weights[name] for name in self.names])
         return loss, gradients, states
 
@@ -115,12 +115,12 @@ class Engine(OnTf2Device):
         self.value.assign(loss)
         for state, end in zip(self.states, ends):
             state.assign(end)
-        with tf.device(self.device):
+        with tf.device(self.placement):
             if not self.by_rate:
                 gradients = losses.divided(tf, gradients, self.scale)
             clipped = losses.clipped(tf, self.case, dict(zip(self.names, gradients)), self.rows)
         self.optimizer.apply_gradients([(clipped[name], self.weights[name]) for name in self.names])
-        with tf.device(self.device):
+        with tf.device(self.placement):
             for name, (start, factors) in layouts.untrained(self.rows).items():  # second biases are zero again
                 weight = self.weights[name]
                 weight[start:].assign(weight[start:] * tf.cast(factors, weight.dtype))

@@ -12,7 +12,7 @@ class Program(device.OnTf2Device):
 
         self.use_device("TensorFlow", settings)
         types = {name: a.dtype if a.dtype.kind == "i" else settings["type"] for name, a in arrays.items()}
-        with tf.device(self.device):
+        with tf.device(self.placement):
             self.held = {name: tf.Variable(tf.cast(arrays[name], types[name]), trainable=False) for name in arrays}
         self.traced = {phase: tf.function(self._on_device(passes[phase]), autograph=False) for phase in passes}
 
@@ -21,7 +21,7 @@ class Program(device.OnTf2Device):
         import tensorflow as tf
 
         def on_device():
-            with tf.device(self.device):
+            with tf.device(self.placement):
                 return compute({name: held.value() for name, held in self.held.items()})
 
         return on_device

@@ -1,11 +1,14 @@
-"""The state of Keras's layers, with stand-ins that count how often their weights are read and written."""
+"""A user's network in TensorFlow 2, with stand-ins: the state of Keras's layers, and waits for the device."""
 
+import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
-from runner.harness.adapters.tensorflow.model import is_layer, layer_stores
+from runner.harness.adapters.tensorflow.model import UserModel, is_layer, layer_stores
 from runner.harness.model import held, state
 
 
@@ -78,3 +81,34 @@ def test_a_model_that_is_not_built_is_a_layer() -> None:
     assert is_layer(Raises(1))
     assert not is_layer(Layer)
     assert not is_layer(3)
+
+
+@pytest.mark.parametrize(("device", "waits"), [("cpu", 0), ("cuda", 1)])
+def test_only_a_gpu_is_waited_for(device: str, waits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting for all devices takes 10 to 25 us, which would be a part of each sample on a CPU."""
+    waited: list[str] = []
+    experimental = SimpleNamespace(set_memory_growth=lambda _gpu, _grows: None)
+    config = SimpleNamespace(experimental=experimental, list_physical_devices=lambda _kind: ["a GPU"])
+    wait = SimpleNamespace(sync_devices=lambda: waited.append("device"))
+    fake = SimpleNamespace(
+        __version__="2.21.0",
+        config=config,
+        device=lambda _name: nullcontext(),
+        random=SimpleNamespace(set_seed=lambda _seed: None),
+        test=SimpleNamespace(experimental=wait),
+        Variable=lambda value, trainable: (value, trainable),
+    )
+    monkeypatch.setitem(sys.modules, "tensorflow", fake)
+    module = SimpleNamespace(TensorFlowModel=lambda: SimpleNamespace(forward=lambda: 1.0))
+    case = {
+        "seed": 0,
+        "sizes": {},
+        "classes": {"tensorflow": "TensorFlowModel"},
+        "takes_precision": [],
+        "takes_weights": [],
+        "entry": "n.py",
+    }
+    kind: Any = UserModel
+    program = kind(case, module, None, device, "fp32")
+    program.synchronize()
+    assert (program.device, len(waited)) == (device, waits)
