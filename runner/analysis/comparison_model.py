@@ -8,11 +8,15 @@ from runner.analysis.boards import Board
 from runner.analysis.model import Grade, QualityIssue
 from runner.analysis.releases import EnvironmentRelease
 from runner.catalog.published import Figure
+from runner.core.metrics import TIME
 from runner.core.model import Cell
 from runner.core.model.cells import is_control, plain
 from runner.stats.intervals import MARGIN
 
-Verdict = Literal["slower", "faster", "same", "same-median", "inconclusive", "not-comparable", "not-measured"]
+Verdict = Literal[
+    "slower", "faster", "more", "less", "same", "same-median", "inconclusive", "not-comparable", "not-measured"
+]
+"""What is said of a row; ``more`` and ``less`` of a metric that is no time, such as memory."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Kind = Literal["framework", "speed", "digest", "package", "alone", "rest"]
 """The kinds of a difference, in the order they are shown; see ``Difference``."""
@@ -59,6 +63,9 @@ class Row:
         level: the two-sided level of the interval that decides: the error that its look may spend.
         deciding_low: lower end of the interval that decides, ``deciding_high`` the upper; wider than the 95 % interval
             where verdicts were taken at several looks.
+        metric: the name of what is compared, of ``core.metrics.METRICS``.
+        base_amount: median over the compared rounds of the base's values of a metric other than time, in its unit; None
+            for a row about time. ``amount`` is the other's.
         code: why the verdict is what it is: what is in doubt, what differs, or why there is no record.
         reason: the code as a sentence.
         runs: the runs of the two sides, the base's first: one if both are from the same run, none if both were
@@ -97,6 +104,9 @@ class Row:
     level: float | None = None
     deciding_low: float | None = None
     deciding_high: float | None = None
+    metric: str = TIME
+    base_amount: float | None = None
+    amount: float | None = None
     verdict: Verdict
     code: str = ""
     reason: str = ""
@@ -122,9 +132,9 @@ class Row:
         return self.base.id, self.other.id
 
     @property
-    def metric(self) -> str:
-        """What is compared: ``time``."""
-        return "time"
+    def values(self) -> tuple[float | None, float | None]:
+        """What is compared, in the unit of the metric, the base's first; None for a side without a value."""
+        return (self.base_seconds, self.seconds) if self.metric == TIME else (self.base_amount, self.amount)
 
     @property
     def environment(self) -> str:
@@ -271,6 +281,8 @@ class Comparison:
         detectable_change: the change of ``Detectable`` with the median of the rows' noise, and ``detectable_rounds``
             its rounds; None and empty on several kinds of devices.
         detectable_by_kind: kind of device -> the same for its rows.
+        metrics: rows about metrics other than time, in the order of ``core.metrics.OTHERS``, each sorted as ``rows``.
+        absent: metric -> how many of the measured rows are without it, and why, as a sentence.
     """
 
     base: str
@@ -291,6 +303,8 @@ class Comparison:
     detectable_change: float | None = None
     detectable_rounds: tuple[int, ...] = ()
     detectable_by_kind: Mapping[str, Detectable] = field(default_factory=dict)
+    metrics: tuple[Row, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_control(self) -> bool:

@@ -7,22 +7,18 @@
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from runner.analysis.comparison_model import Comparison, Row
 from runner.core.errors import Problem, UsageError
+from runner.core.metrics import BY_CONDITION, TIME
 
 UNDECIDED = "undecided"
-WORSE: Mapping[str, str] = {"slower": "time"}
-"""Word of a condition -> the metric whose rows it is about; a row breaks it whose other side is worse in that metric.
-
-This is the only place where the gate knows metrics.
-"""
 WITHOUT_VERDICT = frozenset({"inconclusive", "not-comparable"})
 """Verdicts of the rows that ``undecided`` is about."""
 _CONDITION = re.compile(r"(?P<word>[a-z0-9-]+)(?::(?P<percent>[0-9]+(?:\.[0-9]+)?) ?%)?", re.ASCII)
-_EXAMPLE = "write --fail-on slower:5%, --fail-on slower, or --fail-on slower:5%,undecided"
+_EXAMPLE = "write --fail-on slower:5%, --fail-on slower:5%,memory:5%, or --fail-on slower,undecided"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,7 @@ class Condition:
     """What a row may not be.
 
     Attributes:
-        word: one of WORSE, or UNDECIDED.
+        word: of a metric, see ``core.metrics.BY_CONDITION``, or UNDECIDED.
         limit: the share by which a side has to be worse, by its estimate, 0.05 for 5 %; 0 leaves it to the verdict.
     """
 
@@ -50,9 +46,15 @@ class Condition:
         """
         if self.word == UNDECIDED:
             return row.verdict in WITHOUT_VERDICT
-        if row.metric != WORSE[self.word] or row.verdict != "slower" or row.ratio is None:
+        metric = BY_CONDITION[self.word]
+        if row.metric != metric.name or row.verdict != metric.worse or row.ratio is None:
             return False
         return row.ratio >= 1 + self.limit
+
+    @property
+    def metric(self) -> str:
+        """The metric whose rows it is about; empty for UNDECIDED, which is about those of the other conditions."""
+        return "" if self.word == UNDECIDED else BY_CONDITION[self.word].name
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +72,19 @@ class GateResult:
     Attributes:
         conditions: what rows may not be.
         broken: the rows that break them, in the order of the conditions, the largest ratio first.
-        compared: how many rows the gate looked at: those of releases that both sides have a time for.
+        compared: how many rows the gate looked at: those of releases whose sides both have the metric of a condition.
+        without_rows: the conditions for which there is no such row.
     """
 
     conditions: tuple[Condition, ...]
     broken: tuple[BrokenCondition, ...]
     compared: int
+    without_rows: tuple[Condition, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """Whether something was compared, and no row breaks a condition."""
-        return self.compared > 0 and not self.broken
+        """Whether something was compared for each condition, and no row breaks one."""
+        return self.compared > 0 and not self.broken and not self.without_rows
 
 
 def parse_conditions(texts: Iterable[str]) -> tuple[Condition, ...]:
@@ -98,7 +102,7 @@ def parse_conditions(texts: Iterable[str]) -> tuple[Condition, ...]:
 
 def _parsed(text: str) -> Condition:
     match = _CONDITION.fullmatch(text)
-    words = (*WORSE, UNDECIDED)
+    words = (*BY_CONDITION, UNDECIDED)
     if match is None:
         raise UsageError(Problem(f"--fail-on: cannot read {text!r:.100}", hint=_EXAMPLE))
     word = match["word"]
@@ -121,8 +125,11 @@ def gate(comparisons: Iterable[Comparison], conditions: Sequence[Condition]) -> 
         comparisons: with their verdicts.
         conditions: what a row may not be.
     """
-    rows = [row for each in comparisons if not each.is_control for row in each.rows]
-    measured = [row for row in rows if row.base_seconds is not None and row.seconds is not None]
+    metrics = {each.metric for each in conditions} - {""} or {TIME}
+    rows = [row for each in comparisons if not each.is_control for row in (*each.rows, *each.metrics)]
+    measured = [row for row in rows if row.metric in metrics and None not in row.values]
+    known = {row.metric for row in measured}
     slowest = sorted(measured, key=lambda row: -(row.ratio or 0.0))
     broken = (BrokenCondition(each, row) for each in conditions for row in slowest if each.is_broken_by(row))
-    return GateResult(tuple(conditions), tuple(broken), len(measured))
+    without_rows = tuple(each for each in conditions if each.metric and each.metric not in known)
+    return GateResult(tuple(conditions), tuple(broken), len(measured), without_rows)

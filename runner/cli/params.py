@@ -37,7 +37,7 @@ FailOn = Annotated[
     typer.Option(
         "--fail-on",
         metavar="CONDITION[,...]",
-        help="end with exit code 8 if a test is slower, slower:5% for at least 5 %, or undecided",
+        help="end with exit code 8 if a test is slower, slower:5% for at least 5 %, memory:5% for memory, or undecided",
     ),
 ]
 HistoryUrl = Annotated[

@@ -1,6 +1,7 @@
 """The commands about stored results: compare, check, report, accuracy, export, import. They need no GPU, no engine."""
 
 import shlex
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -45,6 +46,10 @@ def compare(
         Path | None,
         typer.Option("--output", "-o", help="write to this file instead of stdout; .svg and .png get a chart"),
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="show memory, import, size, ... instead of time and what else changed; or all"),
+    ] = None,
     fail_on: FailOn = None,
     issue: Annotated[
         bool, typer.Option("--issue", help="write the text of an issue about it, for the project of the framework")
@@ -54,10 +59,11 @@ def compare(
     """Compare environments by their stored results: faster, slower, same or inconclusive, and why."""
     from runner.analysis.gate import gate, parse_conditions
     from runner.core.errors import Problem, UsageError
+    from runner.core.metrics import parse_metrics
     from runner.report import gate_text
     from runner.session.results import comparison
 
-    conditions = parse_conditions(fail_on or ())
+    conditions, metrics = parse_conditions(fail_on or ()), parse_metrics(metric or ())
     if issue and format not in ("table", "md"):  # the suffix of a file chooses md
         raise UsageError(Problem("--issue writes Markdown, and takes no --format", hint="leave out one of them"))
     if issue:
@@ -69,13 +75,15 @@ def compare(
         compared = comparison(matrix, reports, environments, best=best, run=run)
     result = gate([compared], conditions) if conditions else None
     if not issue:
-        _print_comparison(compared, format, output, result)
+        _print_comparison(compared, format, output, result, metrics)
     if result is not None:
         gate_text.require(result, compared.releases)
     return 0
 
 
-def _print_comparison(compared: "Comparison", format: Format, output: Path | None, gate: "GateResult | None") -> None:
+def _print_comparison(
+    compared: "Comparison", format: Format, output: Path | None, gate: "GateResult | None", metrics: Collection[str]
+) -> None:
     """Print a comparison, or write it to a file, of which some endings get a chart."""
     from runner.report import render
 
@@ -86,7 +94,8 @@ def _print_comparison(compared: "Comparison", format: Format, output: Path | Non
             console.save(chart_file.content([compared], output.suffix, compared.releases), output)
             return
     colour = output is None and console.colour()
-    console.emit(render(compared, format, width=console.width(), colour=colour, gate=gate), output)
+    text = render(compared, format, width=console.width(), colour=colour, gate=gate, metrics=metrics)
+    console.emit(text, output)
 
 
 @app.command(short_help="Show the issues of a run and the command to run next")

@@ -127,6 +127,25 @@ def disk_size(byte_count: float) -> str:
     return f"{byte_count / 1e9:.1f} GB" if byte_count >= 1e9 else f"{byte_count / 1e6:.0f} MB"
 
 
+def amount(value: float, unit: str, *, on_disk: bool = False) -> str:
+    """Return a value of a metric with three digits: seconds, bytes of memory or on a disk, or joules.
+
+    >>> amount(0.0123, "seconds"), amount(12.3 * 2**20, "bytes"), amount(1.5, "joules")
+    ('12.3 ms', '12.3 MiB', '1.50 J')
+    >>> amount(2.5e9, "bytes", on_disk=True), amount(40, "bytes")
+    ('2.50 GB', '40 bytes')
+    """
+    if unit == "seconds":
+        return step_time(value)
+    if unit == "joules":
+        return f"{digits(value)} J"
+    prefixes = (
+        ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if on_disk else ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"))
+    )
+    scale, name = next((each for each in prefixes if value >= each[0]), (1.0, "bytes"))
+    return f"{digits(value / scale) if name != 'bytes' else f'{value:.0f}'} {name}"
+
+
 def rate(per_second: float, unit: str) -> str:
     """Return a rate with a prefix: T from 10^12 on, else G.
 

@@ -120,11 +120,12 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
         wait: see ``worker.measure``.
         begin: the clock before the import of the framework.
     """
-    from . import cases, device_time, worker
+    from . import cases, device_time, own_memory, worker
     from .model import conduct
     from .model.reference import Builder
     from .verify.trial import METHODS
 
+    memory = own_memory.OwnMemory()
     heap = other_heap()
     start = time.perf_counter()
     case, phase = request["case"], request["phase"]
@@ -136,15 +137,22 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
         arrays = cases.materialise(case)
         program = chosen(case, arrays[0], arrays[1], request["device"], request["precision"])
     call = getattr(program, METHODS[phase])
+    built = time.perf_counter()
+    memory.end(own_memory.BUILD)
+    first = time.perf_counter()
     call()
     program.synchronize()
     now = time.perf_counter()
-    facts = {"process": PLAIN, "compile_seconds": now - start, "build_seconds": now - begin}
+    memory.end(own_memory.FIRST_CALL)
+    facts = {"process": PLAIN, "compile_seconds": built - start + now - first, "build_seconds": now - begin}
+    facts["first_call_seconds"] = now - first
     if program.description:
         facts["arithmetic"] = program.description
     if wait is not None:
         wait(BUILT)
+    memory.begin()
     times = worker.on_device(program.waits_for_device, request, worker.time_call(program, call, request, wait, earlier=1))
+    memory.end(own_memory.STEPS)
     if wait is not None:
         wait(TIMED)
     if module is not None:
@@ -152,4 +160,5 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
     if request["device"] != "cpu":
         facts.update(device_time.facts(program, call, request["seconds"], times.get("batch", 1)))
     del heap
+    facts.update(memory.facts())
     return dict(facts, child_seconds=time.perf_counter() - begin, **times)

@@ -6,6 +6,8 @@ allocator keeps the memory has none. Which of the two it is, is a state of the a
 
 import resource
 
+from .memory_growth import MemoryGrowth
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -27,6 +29,7 @@ class SampleUsage(object):
         """Start with nothing counted."""
         self.totals = [0] * len(COUNTERS)
         self.first = None
+        self.growth = MemoryGrowth()
 
     def begin(self) -> "None":
         """Begin to count; called outside of the time of a sample, as ``end`` is."""
@@ -46,12 +49,13 @@ class SampleUsage(object):
         def turn():
             self.end()
             wait()
+            self.growth.before_turn()
             self.begin()
 
         return turn
 
     def facts(self, times: "dict") -> "dict":
-        """Return each counter per call, the largest resident memory of this process so far, and that in huge pages.
+        """Return each counter per call, the largest resident memory of this process so far, that in huge pages, and its growth.
 
         Args:
             times: of ``timing.measure``: ``batch`` calls are in each of ``seconds``, and in each of ``leads``.
@@ -61,6 +65,7 @@ class SampleUsage(object):
         facts = {name: total / float(calls) for (name, _), total in zip(COUNTERS, self.totals)}
         facts["peak_resident_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         facts.update(huge_pages())
+        facts.update(self.growth.facts(times))
         return facts
 
 

@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 
-from . import cases, compile_cache, cpu, leftovers, loaded_libraries, plain, procfs, protocol, variables
+from . import cases, compile_cache, cpu, installed, leftovers, loaded_libraries, plain, procfs, protocol, variables
 from .model import blob
 from .model.store import ModelStore
 from .program_file import ProgramFile
@@ -150,6 +150,7 @@ class Server(object):
         from .adapters import described
 
         facts = described.of(self.adapter, version, self.settings["device"])
+        facts.update(installed.facts(self.settings.get("cache") or ""))
         return dict(imported_here, facts=dict(loaded_libraries.facts(), numpy=numpy.__version__, **facts))
 
     def cold(self, request: "dict") -> "dict":

@@ -13,6 +13,7 @@ from .model.builder import Builder
 from .model.reference import compute
 from .model.trial import ModelTrial
 from .other_load import OtherLoad
+from .own_memory import STEPS
 from .sample_usage import SampleUsage
 from .verify.trial import METHODS, KernelTrial, Trial
 
@@ -104,7 +105,9 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
             if wait is not None:
                 wait(BUILT)
             earlier = len(facts.get("loss") or ()) if phase == "train" else 2  # verified steps; the first call, and the last
+            trial.memory.begin()
             times = time_call(program, call, request, wait, earlier)
+            trial.memory.end(STEPS)
         times = on_device(program.waits_for_device, request, times)
         trial.keep_last(call)
         if phase != "forward":
@@ -118,7 +121,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
             facts.update(device_time.facts(program, call, request["seconds"], times.get("batch", 1)))
     if variables.SET_TOO_LATE:
         facts["set_too_late"] = sorted(variables.SET_TOO_LATE)
-    facts["child_seconds"] = time.perf_counter() - begin
+    facts.update(trial.memory.facts(), child_seconds=time.perf_counter() - begin)
     return facts
 
 

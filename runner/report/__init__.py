@@ -10,7 +10,7 @@ into text, with the units of ``runner/core/units.py``.
 Submodules are imported when they are needed, because pandas, jinja2 and rich take long to import.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -65,6 +65,7 @@ def render(
     width: int = 100,
     colour: bool = False,
     gate: "GateResult | None" = None,
+    metrics: Collection[str] = (),
 ) -> str:
     """Return a comparison in one of ``FORMATS``.
 
@@ -74,13 +75,14 @@ def render(
         width: columns of the terminal, for ``table``.
         colour: whether ``table`` is coloured.
         gate: what ``--fail-on`` makes of it, for ``json``; None without conditions.
+        metrics: the metrics whose rows are shown; by default those of time, and in a text the changed ones of others.
     """
     from runner.report import data
 
     if output_format == "json":
         return data.to_json(comparison, gate)
     if output_format == "csv":
-        return data.to_csv(comparison)
+        return data.to_csv(comparison, metrics or ("time",))
     if output_format == "md":
         from runner.report import markdown
 
@@ -91,4 +93,4 @@ def render(
         return html.comparison_text(comparison)
     from runner.report import terminal
 
-    return terminal.text(comparison, width=width, colour=colour)
+    return terminal.text(comparison, width=width, colour=colour, metrics=metrics)

@@ -12,7 +12,7 @@ import numpy as np
 from runner.analysis.comparison_model import Comparison, GeometricMean, Row
 from runner.analysis.model import Grade
 from runner.analysis.releases import EnvironmentRelease
-from runner.report import panels, wording
+from runner.report import metric_text, panels, wording
 from runner.report.formatting import counted, few
 from runner.report.wording import Word
 from runner.stats.intervals import probable, significant
@@ -128,6 +128,7 @@ class Answer:
         undecided: how many comparisons of releases are not decided, of ``compared``; the run gave ``abandoned`` of them
             up.
         disturbed: how many rounds other programs disturbed, and were measured again, as a sentence; empty if none.
+        changed: the rows about other metrics than time that changed, the largest change first, with the same names.
     """
 
     headline: str
@@ -138,6 +139,7 @@ class Answer:
     compared: int
     abandoned: int = 0
     disturbed: str = ""
+    changed: tuple[tuple[Row, str, str], ...] = ()
 
 
 def answer(
@@ -175,6 +177,24 @@ def answer(
         compared=len(rows),
         abandoned=sum(row.abandoned for row in rows),
         disturbed=disturbed,
+        changed=changed_metrics(of_releases, names),
+    )
+
+
+def changed_metrics(
+    comparisons: Iterable[Comparison], names: Mapping[str, EnvironmentRelease]
+) -> tuple[tuple[Row, str, str], ...]:
+    """Return the rows about other metrics than time that changed, the largest change first, with their releases.
+
+    Args:
+        comparisons: those with an A/A control do not count.
+        names: environment -> its release.
+    """
+    bases = {id(row): each.base for each in comparisons if not each.is_control for row in each.metrics}
+    rows = (row for each in comparisons if not each.is_control for row in each.metrics)
+    return tuple(
+        (row, name(bases[id(row)], names), base_name(row.environment, bases[id(row)], names))
+        for row in metric_text.changed(rows)
     )
 
 

@@ -1,12 +1,13 @@
 """The answer of a run, or of a comparison, for a terminal: a line for each release, what got slower, and the grade."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from runner.report import formatting, rich_text, wording
+from runner.analysis.comparison_model import Row
+from runner.report import formatting, metric_text, rich_text, wording
 from runner.report.answer import Answer, ReleaseChange
 from runner.report.compared_rows import changed_test
 
@@ -26,6 +27,9 @@ WORD_STYLES = {
 GRADE_STYLES = {"good": "green", "fair": "yellow", "poor": "bold red"}
 SHOWN_SLOWER = 5
 """Slower tests that are named; the others are counted."""
+SHOWN_CHANGED = 10
+"""Changes of other metrics than time that are shown; the others are counted."""
+METRIC_STYLES = {"slower": "red", "more": "red", "faster": "green", "less": "green"}
 INTERVAL_WIDTH = 84
 """Columns of a terminal from which the interval of each average fits."""
 
@@ -52,10 +56,20 @@ def parts(answer: Answer, width: int) -> Iterator[RenderableType]:
     rest = len(answer.slower) - SHOWN_SLOWER
     if rest > 0:
         yield Text(f"and {rest} more that are slower, or probably", style="dim")
+    yield from _changed(answer.changed)
     if answer.disturbed:
         yield Text(answer.disturbed)
     if answer.grade:
         yield Text(f"grade: {answer.grade.sentence}", style=GRADE_STYLES[answer.grade.level])
+
+
+def _changed(rows: Sequence[tuple[Row, str, str]]) -> Iterator[RenderableType]:
+    """Yield what changed of other metrics than time, a line for each row."""
+    for row, base, other in rows[:SHOWN_CHANGED]:
+        yield Text(metric_text.line(row, base, other), style=METRIC_STYLES[row.verdict])
+    rest = len(rows) - SHOWN_CHANGED
+    if rest > 0:
+        yield Text(f"and {rest} more changes of other metrics than time: `runner compare --metric all`", style="dim")
 
 
 def _table(changes: list[ReleaseChange], width: int) -> Table:

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +13,7 @@ from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Comparison, Row
 from runner.analysis.gate import GateResult
 from runner.analysis.model import QualityIssue
 from runner.catalog.published import SOURCES, Figure
+from runner.core.metrics import TIME
 from runner.report.quality import grade_values, json_values
 from runner.store.samples import csv_text
 
@@ -49,6 +50,9 @@ COLUMNS = (
     "mean_ratio_high",
     "base_p95_seconds",
     "p95_seconds",
+    "metric",
+    "base_amount",
+    "amount",
 )
 """The keys of a row, in JSON and CSV; scripts rely on them."""
 
@@ -62,6 +66,8 @@ def to_json(comparison: Comparison, gate: GateResult | None = None) -> str:
         "others": list(comparison.others),
         "device": comparison.device,
         "rows": list(map(_row, comparison.rows)),
+        "metrics": list(map(_row, comparison.metrics)),
+        "absent": dict(comparison.absent),
         "overall": [asdict(mean) for mean in comparison.overall],
         "widenings": [asdict(widening) for widening in comparison.widenings],
         "detectable_change": comparison.detectable_change,
@@ -89,8 +95,8 @@ def gate_values(gate: GateResult) -> dict[str, Any]:
     return {"fail_on": conditions, "passed": gate.passed, "compared": gate.compared, "broken": broken}
 
 
-def to_csv(comparison: Comparison) -> str:
-    """Return the rows as CSV with a header line, each after the id of the base; a missing number is empty.
+def to_csv(comparison: Comparison, metrics: Collection[str] = (TIME,)) -> str:
+    """Return the rows of some metrics as CSV, each after the id of the base; a missing number is empty.
 
     The codes of quality issues are in the column ``doubts``, separated by spaces; ``boards`` has ``HOST/UUID`` of each
     board in the same way. Means over cells are left out.
@@ -98,16 +104,17 @@ def to_csv(comparison: Comparison) -> str:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, ["base", *COLUMNS], lineterminator="\n")
     writer.writeheader()
-    for values in rows(comparison):
+    for values in rows(comparison, metrics):
         boards = " ".join(f"{board['host']}/{board['device_uuid']}" for board in values["boards"])
         joined = {**values, "doubts": " ".join(values["doubts"]), "boards": boards}
         writer.writerow({name: csv_text(value) if isinstance(value, str) else value for name, value in joined.items()})
     return stream.getvalue()
 
 
-def rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return the rows with the id of the base and the values of ``COLUMNS``; ``doubts`` is a list of codes."""
-    return [{"base": comparison.base, **_row(row)} for row in comparison.rows]
+def rows(comparison: Comparison, metrics: Collection[str] = (TIME,)) -> list[dict[str, Any]]:
+    """Return the rows of some metrics with the id of the base and ``COLUMNS``; ``doubts`` is a list of codes."""
+    every = (*comparison.rows, *comparison.metrics)
+    return [{"base": comparison.base, **_row(row)} for row in every if row.metric in metrics]
 
 
 def _row(row: Row) -> dict[str, Any]:

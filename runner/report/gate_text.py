@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from runner.analysis.comparison_model import Row
-from runner.analysis.gate import GateResult
+from runner.analysis.gate import Condition, GateResult
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.errors import GateError, Problem
 from runner.core.grouping import grouped
-from runner.report import wording
+from runner.core.metrics import BY_NAME, TIME
+from runner.report import metric_text, wording
 from runner.report.answer import base_name, name
 from runner.report.compared_rows import changed_test
 from runner.report.formatting import counted
@@ -27,7 +28,16 @@ def problems(result: GateResult, names: Mapping[str, EnvironmentRelease]) -> lis
         message = "--fail-on: no test was measured in two releases, so the gate does not pass"
         return [Problem(message, hint="`runner check` shows what is missing")]
     rows_by_condition = grouped((each.condition.text, each.row) for each in result.broken)
-    return [Problem(_message(condition, rows, result.compared, names)) for condition, rows in rows_by_condition.items()]
+    broken = [
+        Problem(_message(condition, rows, result.compared, names)) for condition, rows in rows_by_condition.items()
+    ]
+    return [*broken, *(Problem(_without_rows(each)) for each in result.without_rows)]
+
+
+def _without_rows(condition: Condition) -> str:
+    """Return that nothing was compared for a condition, and why."""
+    metric = BY_NAME[condition.metric]
+    return f"--fail-on {condition.text}: no test has {metric.title} in two releases: {metric.absent}"
 
 
 def _message(condition: str, rows: Sequence[Row], compared: int, names: Mapping[str, EnvironmentRelease]) -> str:
@@ -36,8 +46,9 @@ def _message(condition: str, rows: Sequence[Row], compared: int, names: Mapping[
     lines = [f"{len(rows)} of {counted(compared, 'comparison')} {breaks} --fail-on {condition}:"]
     for row in rows[:SHOWN_ROWS]:
         base = row.base.environment
-        test = changed_test(row, name(base, names), base_name(row.environment, base, names))
-        lines.append(f"{wording.word(row)}: {test}")
+        sides = name(base, names), base_name(row.environment, base, names)
+        of_time = row.metric == TIME
+        lines.append(f"{wording.word(row)}: {changed_test(row, *sides)}" if of_time else metric_text.line(row, *sides))
     more = len(rows) - SHOWN_ROWS
     return "\n  ".join([*lines, *([f"and {more} more"] if more > 0 else [])])
 

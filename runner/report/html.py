@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from runner.analysis.comparison_model import Comparison
 from runner.report import formatting, pictures
+from runner.report.answer import changed_metrics
 from runner.report.compared_rows import ComparedRow, by_kind, compared_rows
 from runner.report.controls_table import controls_summary
 from runner.report.heat_map import heat_maps
@@ -85,6 +86,7 @@ def comparison_text(comparison: Comparison) -> str:
     return template("comparison.html.j2", comparison.releases, table["axis_scale"], {}, {}).render(
         comparison=comparison,
         title=f"{', '.join(comparison.others)} against {comparison.base}",
+        changed=changed_metrics([comparison], comparison.releases),
         **table,
     )
 

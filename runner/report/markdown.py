@@ -7,9 +7,9 @@ that is, and names the file that has it.
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from runner.analysis.comparison_model import Comparison
+from runner.analysis.comparison_model import Comparison, Row
 from runner.core.grouping import grouped
-from runner.report import comparison_notes, differences, formatting, profile_markdown, wording
+from runner.report import answer, comparison_notes, differences, formatting, metric_text, profile_markdown, wording
 from runner.report.accuracy import ERRORS, NETWORKS, Accuracy
 from runner.report.answer import ReleaseChange
 from runner.report.compared_rows import ComparedRow, by_kind, compared_rows, test_phase
@@ -25,6 +25,7 @@ LIMIT = 60_000
 """Characters of a page at most; GitHub takes 65,536 for a comment."""
 SHOWN_CHANGES = 10
 """Rows of the tables of slower tests and of the largest changes."""
+METRIC_HEAD = ("what", "releases", "values", "change", "95 % interval")
 MIN_ROWS = 20
 """Rows of the table of all comparisons at least, however long the page is."""
 SUMMARY_LINES = 30
@@ -114,7 +115,7 @@ def comparison_text(comparison: Comparison) -> str:
     for kind, of_kind in by_kind(rows).items():
         parts += [f"## {plain(kind)}"] if kind else []
         parts.append(table(HEAD, map(_row, of_kind)))
-    parts += [*_reasons(rows)]
+    parts += [*_reasons(rows), *changed_metrics(answer.changed_metrics([comparison], comparison.releases))]
     others = (*comparison.only, *comparison_notes.sources(comparison))
     parts += [bullets(others)] if others else []
     issues = dict.fromkeys(issue for row in comparison.rows for issue in row.quality_issues)
@@ -140,7 +141,26 @@ def _first_part(page: Page) -> list[str]:
         for kind, of_kind in by_kind(rows).items():
             on_kind = f" on {plain(kind)}" if kind else ""
             parts += [f"## {title}{on_kind}", *first_changes(of_kind)]
-    return parts
+    return [*parts, *changed_metrics(page.answer.changed)]
+
+
+def changed_metrics(rows: Sequence[tuple[Row, str, str]]) -> list[str]:
+    """Return a table of the first rows about other metrics than time, and how many more there are; nothing of none."""
+    if not rows:
+        return []
+    cells = [
+        (
+            metric_text.test(row),
+            f"{base} → {other}",
+            metric_text.amounts(row),
+            bold(metric_text.change(row)),
+            metric_text.ends(row) or formatting.DASH,
+        )
+        for row, base, other in rows[:SHOWN_CHANGES]
+    ]
+    rest = len(rows) - SHOWN_CHANGES
+    more = [f"{rest} more are in `runner compare --metric all`."] if rest > 0 else []
+    return ["## Also changed", table(METRIC_HEAD, cells), *more]
 
 
 def first_changes(rows: Sequence[ComparedRow]) -> list[str]:

@@ -17,7 +17,7 @@ from runner.analysis.releases import EnvironmentRelease
 from runner.core.grouping import grouped
 from runner.core.model.cells import is_control
 from runner.core.text import printable
-from runner.report import comparison_notes, differences, formatting, pictures, published_bars, wording
+from runner.report import comparison_notes, differences, formatting, metric_text, pictures, published_bars, wording
 from runner.report.accuracy import ERRORS, NETWORKS
 from runner.report.answer import ReleaseChange
 from runner.report.compared_rows import ComparedRow, anchor, description, test_phase
@@ -28,6 +28,8 @@ from runner.report.times import Case, Line
 TEMPLATES = Path(__file__).parent / "templates"
 SHOWN_TIMELINES, MAX_TIMELINES = 6, 60
 """Tests whose releases over time are shown at once, and at most; those with the most releases come first."""
+SHOWN_CHANGED = 20
+"""Changes of other metrics than time that a page lists; the others are counted."""
 SHOWN_SLOWER = 10
 """Slower tests that the answer lists; more are folded below them."""
 SHOWN_FAILURES = 3
@@ -109,6 +111,8 @@ def template(
         "lines": lines,
         "script": Markup(script),  # noqa: S704  a file of ours
         "shown_slower": SHOWN_SLOWER,
+        "shown_changed": SHOWN_CHANGED,
+        "metric_text": metric_text,
         "shown_timelines": SHOWN_TIMELINES,
         "max_timelines": MAX_TIMELINES,
         "timeline_picture": lambda line: Markup(picture(line)),  # noqa: S704  it escapes its names

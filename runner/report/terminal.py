@@ -1,7 +1,8 @@
 """A comparison for a terminal: one table for each case."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -11,8 +12,19 @@ from rich.text import Text
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model_checks import UNCHECKED
 from runner.core.grouping import grouped
+from runner.core.metrics import TIME
 from runner.core.units import TimeUnit, time_unit
-from runner.report import answer_text, comparison_notes, differences, formatting, panels, quality, rich_text, wording
+from runner.report import (
+    answer_text,
+    comparison_notes,
+    differences,
+    formatting,
+    metric_table,
+    panels,
+    quality,
+    rich_text,
+    wording,
+)
 from runner.report.answer import answer
 from runner.report.compared_rows import unlike_times
 
@@ -25,9 +37,19 @@ SHOWN_NOTES = 2
 """Implementations and cases of one side only that are named; the others are counted."""
 
 
-def text(comparison: Comparison, *, width: int, colour: bool) -> str:
-    """Return a comparison as lines of at most ``width`` columns, with ANSI colours or without."""
-    return rich_text.as_text(_parts(comparison, width), width, colour=colour) + "\n"
+def text(comparison: Comparison, *, width: int, colour: bool, metrics: Collection[str] = ()) -> str:
+    """Return a comparison as lines of at most ``width`` columns, with ANSI colours or without.
+
+    Args:
+        comparison: it.
+        width: columns.
+        colour: whether there are colours.
+        metrics: whose rows are shown; none for time, and the changed rows of the others.
+    """
+    of_time = replace(comparison, metrics=()) if metrics else comparison  # else a table for each
+    shown = _parts(of_time, width) if not metrics or TIME in metrics else ()
+    parts = [*shown, *metric_table.tables(comparison, metrics, width)]
+    return rich_text.as_text(parts, width, colour=colour) + "\n"
 
 
 def _parts(comparison: Comparison, width: int) -> Iterator[RenderableType]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from runner.analysis.compare.tails import LONGER_TAIL, OPEN_TAIL, SHORTER_TAIL
-from runner.analysis.comparison_model import LEANING, Comparison, Row
+from runner.analysis.comparison_model import LEANING, Comparison, Row, Verdict
 from runner.report.comparison_notes import mean_scope
 from runner.report.formatting import DASH
 
@@ -34,6 +34,14 @@ TAIL_WORDS: Mapping[str, Word] = {
     OPEN_TAIL: "same median",
 }
 """Code of a row whose medians are the same -> its word."""
+VERDICT_WORDS: Mapping[Verdict, Word] = {
+    "faster": "faster",
+    "same": "same",
+    "slower": "slower",
+    "not-comparable": "not comparable",
+    "not-measured": "not measured",
+}
+"""Verdict -> its word, where that depends on nothing else."""
 
 
 def factor(ratio: float) -> str:
@@ -94,15 +102,11 @@ def mean_sentences(comparison: Comparison) -> list[str]:
 
 
 def word(row: Row) -> Word:
-    """Return the verdict of a row in words."""
-    if row.verdict == "not-comparable":
-        return "not comparable"
-    if row.verdict == "not-measured":
-        return "not measured"
+    """Return the verdict of a row about times in words."""
     if row.verdict == "same-median":
         return TAIL_WORDS[row.code]
-    if row.verdict != "inconclusive":
-        return row.verdict
+    if row.verdict in VERDICT_WORDS:
+        return VERDICT_WORDS[row.verdict]
     if row.code == LEANING and row.ratio:
         return "probably faster" if row.ratio < 1 else "probably slower"
     return "can't tell"

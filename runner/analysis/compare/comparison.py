@@ -9,6 +9,7 @@ from runner.analysis.compare.drafts import Draft, widenings
 from runner.analysis.compare.forecasts import detectable_by_kind
 from runner.analysis.compare.geometric_mean import geometric_means
 from runner.analysis.compare.measured_run import MeasuredRun
+from runner.analysis.compare.metric_rows import absences, metric_rows
 from runner.analysis.compare.noise_floor import apply_noise_floors, flag_noisy_means
 from runner.analysis.compare.plain_rows import in_plain_processes
 from runner.analysis.compare.run_sides import Match, RunReader, choose_sides, passed_over
@@ -63,6 +64,7 @@ def compare(
     averaged = [draft for draft, row in zip(drafts, rows, strict=True) if row.code != TWO_STATES]
     passed = (each for match in usable for each in passed_over(reader.already_read(), match))
     sides = ((match.base, match.other, match.pairs) for match in usable)
+    metrics = metric_rows(usable, reader.measured())
     return Comparison(
         base=base,
         others=tuple(others),
@@ -80,6 +82,8 @@ def compare(
         detectable_change=detected.change,
         detectable_rounds=detected.rounds,
         detectable_by_kind=by_kind,
+        metrics=tuple(row for of_metric in metrics.values() for row in _sorted(of_metric, others)),
+        absent=absences(usable, metrics),
     )
 
 

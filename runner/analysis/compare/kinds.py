@@ -26,6 +26,7 @@ def by_kind(comparison: Comparison) -> tuple[Comparison, ...]:
             comparison,
             device_name=kind,
             rows=tuple(rows[kind]),
+            metrics=tuple(row for row in comparison.metrics if row.device_name == kind),
             only=comparison.only if kind == kinds[0] else (),
             overall=tuple(mean for mean in comparison.overall if mean.device_name == kind),
             detectable_change=comparison.detectable_by_kind[kind].change,

@@ -5,6 +5,7 @@ from functools import cached_property
 
 from runner.analysis.cell_rounds import CellRound, rounds_by_cell
 from runner.analysis.compare.machine_outliers import MachineOutliers, machine_outliers
+from runner.analysis.compare.metric_rounds import metric_dataset
 from runner.analysis.compare.noise_floor import Floor, MeanKey, Work, mean_noise_floors, noise_floors
 from runner.analysis.compare.pairing import Side, environment_side
 from runner.analysis.controls import AAPair, aa_pairs
@@ -12,6 +13,7 @@ from runner.analysis.error_inflation import Inflation, inflation
 from runner.analysis.model import Dataset
 from runner.analysis.plain_control import PlainPair, plain_pairs
 from runner.analysis.process_states import ProcessStates, process_states
+from runner.core.metrics import Metric
 from runner.core.model import Cell
 
 
@@ -22,6 +24,7 @@ class MeasuredRun:
         """Take the run as tables; nothing is calculated yet."""
         self.dataset = dataset
         self._sides: dict[str, Side] = {}
+        self._metrics: dict[str, MeasuredRun] = {}
 
     @classmethod
     def of(cls, run: "Dataset | MeasuredRun") -> "MeasuredRun":
@@ -33,6 +36,12 @@ class MeasuredRun:
         if environment not in self._sides:
             self._sides[environment] = environment_side(self.dataset, environment, self.machine_outliers)
         return self._sides[environment]
+
+    def of_metric(self, metric: Metric) -> "MeasuredRun":
+        """Return the run with the values of a metric in place of its times; ``metric`` is not time."""
+        if metric.name not in self._metrics:
+            self._metrics[metric.name] = MeasuredRun(metric_dataset(self.dataset, metric))
+        return self._metrics[metric.name]
 
     @cached_property
     def aa_pairs(self) -> tuple[AAPair, ...]:

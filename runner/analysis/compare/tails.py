@@ -105,12 +105,21 @@ def p95(measured: "MeasuredCell | None") -> float | None:
     """
     if measured is None:
         return None
-    ends = []
-    for number, times in measured.times.items():
-        if len(times) >= MIN_CALLS and measured.batches.get(number, 1) == 1:
-            rank = math.ceil((1 - TAIL_SHARE) * len(times)) - 1
-            ends.append(float(np.partition(times, rank)[rank]))
+    of_rounds = (
+        nearest_rank(times, 1 - TAIL_SHARE)
+        for number, times in measured.times.items()
+        if measured.batches.get(number, 1) == 1
+    )
+    ends = [end for end in of_rounds if end is not None]
     return float(np.median(ends)) if ends else None
+
+
+def nearest_rank(times: "NDArray[np.float64]", share: float) -> float | None:
+    """Return the time that a share of the calls (N,) do not exceed; None with fewer than MIN_CALLS."""
+    if len(times) < MIN_CALLS:
+        return None
+    rank = math.ceil(share * len(times)) - 1
+    return float(np.partition(times, rank)[rank])
 
 
 def with_mean_ratios(

@@ -15,6 +15,7 @@ from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.plain_control import DIFFERS, plain_issues
 from runner.analysis.process_states import state_issues
 from runner.analysis.quality.cell_checks import CELL_CHECKS, cell_samples, few_rounds, rounds_in_clusters
+from runner.analysis.quality.memory_growth import memory_grows
 from runner.analysis.quality.page_faults import plain_differs, rounds_differ, sides_differ
 from runner.analysis.quality.repeating_calls import calls_differ
 from runner.analysis.quality.run import busy_issues, machine_issues, serial_correlation_issues, short_budget
@@ -36,6 +37,7 @@ CODES = (
     "a-a-differs",
     "host-drift",
     "calls-differ",
+    "memory-grows",
     "two-modes",
     "page-faults",
     "trend",
@@ -75,7 +77,7 @@ def quality_issues(run: Dataset | MeasuredRun) -> tuple[QualityIssue, ...]:
     issues += [*plain_issues(measured.plain_pairs.values()), *state_issues(measured.states)]
     issues += [*sides_differ(cells), *plain_differs(measured_cells)]
     for cell in cells:
-        for check in (*CELL_CHECKS, rounds_differ, calls_differ):
+        for check in (*CELL_CHECKS, rounds_differ, calls_differ, memory_grows):
             issues += check(cell)
         if cell.cell not in with_states:
             issues += rounds_in_clusters(cell)

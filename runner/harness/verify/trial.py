@@ -8,7 +8,7 @@ libgomp no longer spins, which made forward passes of small cells up to 15 times
 import gc
 
 from . import tolerance
-from .. import cases, queueing, timing
+from .. import cases, own_memory, queueing, timing
 from ..errors import CellFailure
 
 METHODS = {
@@ -37,6 +37,7 @@ class Trial(object):
         if self.trains_later:
             self.first_method = "forward"
         self.reference = reference
+        self.memory = own_memory.OwnMemory()
 
     def checked_arrays(self, case):
         """Return (data, weights, digest) of the checked case. Raises CellFailure if the digest is not the reference's."""
@@ -49,15 +50,26 @@ class Trial(object):
         return data, weights, digest
 
     def build(self, case, data, weights):
-        """Return (program, seconds) from before the program was built to the end of its first call.
+        """Return (program, facts): the seconds to build it and make its first call, and those of the call alone.
 
         The call is a training step, or a forward pass if that is timed.
         """
         start = timing.CLOCK()
         program = self.implementation(case, data, weights, self.device, self.precision)
-        getattr(program, self.first_method)()
+        seconds = timing.CLOCK() - start
+        self.memory.end(own_memory.BUILD)
+        first = self.first_call(program, getattr(program, self.first_method))[1]
+        return program, {"compile_seconds": seconds + first, "first_call_seconds": first}
+
+    def first_call(self, program, call):
+        """Return (what the first call of a program returns, its seconds); note the memory that it takes."""
+        self.memory.begin()
+        start = timing.CLOCK()
+        returned = call()
         program.synchronize()
-        return program, timing.CLOCK() - start
+        seconds = timing.CLOCK() - start
+        self.memory.end(own_memory.FIRST_CALL)
+        return returned, seconds
 
     def verify(self, program, facts, again_later):
         """Add errors to ``facts``; the program, which has made a step, is reset afterwards.
@@ -74,8 +86,8 @@ class Trial(object):
     def build_verified(self, case):
         """Build and verify a case that is checked as it is; return (program, facts)."""
         data, weights, digest = self.checked_arrays(case)
-        program, seconds = self.build(case, data, weights)
-        facts = {"compile_seconds": seconds, "digest": digest}
+        program, facts = self.build(case, data, weights)
+        facts["digest"] = digest
         if not self.trains_later:
             self.verify(program, facts, self.times_program)
         return program, facts
@@ -86,7 +98,8 @@ class Trial(object):
         A smaller program that an earlier round of the run has verified is not built again.
         """
         facts = {"checked_case": {key: smaller[key] for key in smaller if smaller[key] != case[key]}}
-        program, facts["compile_seconds"] = self.build(case, *cases.materialise(case))
+        program, built = self.build(case, *cases.materialise(case))
+        facts.update(built)
         if not self.trains_later:
             self.check_loss(program, facts)
             self.verify_smaller(smaller, facts)

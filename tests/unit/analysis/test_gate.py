@@ -1,5 +1,6 @@
 """What ``--fail-on`` does not accept, by verdict and estimate, and how its conditions are read."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ def broken(text: str, *rows: Row) -> list[tuple[str, float | None]]:
     [
         ("slower", [Condition("slower")]),
         ("slower:5%", [Condition("slower", 0.05)]),
+        ("memory:5%,first-call", [Condition("memory", 0.05), Condition("first-call")]),
         ("slower:2.5 %, undecided", [Condition("slower", 0.025), Condition("undecided")]),
         ("slower:5%,slower:5%", [Condition("slower", 0.05)]),
     ],
@@ -47,7 +49,8 @@ def test_conditions_are_read(text: str, conditions: list[Condition]) -> None:
         ("slower:-5%", "cannot read"),
         ("slower,", "cannot read ''"),
         ("slowr:5%", "there is no condition 'slowr'\nhint: did you mean slower?"),
-        ("memory:5%", "there is no condition 'memory'\nhint: there are slower, undecided"),
+        ("memry:5%", "there is no condition 'memry'\nhint: did you mean memory?"),
+        ("x:5%", "there is no condition 'x'\nhint: there are slower, memory, first-call"),
         ("undecided:5%", "undecided takes no limit"),
         (f"slower:{'9' * 400}%", "slower takes no limit"),
     ],
@@ -85,3 +88,31 @@ def test_a_gate_that_compared_nothing_does_not_pass() -> None:
     assert not gate([], conditions).passed
     assert not gate([comparison(row("not-measured", None, measured=False))], conditions).passed
     assert gate([comparison(row("same", 1.0))], conditions).passed
+
+
+def of_memory(verdict: Any, ratio: float) -> Row:
+    cells = cell("torch-1.0"), cell("torch-2.x")
+    amounts: dict[str, Any] = {"base_amount": 1e6, "amount": 1e6 * ratio}
+    return Row(base=cells[0], other=cells[1], metric="memory", ratio=ratio, verdict=verdict, **amounts)
+
+
+def test_a_condition_is_about_the_rows_of_its_metric() -> None:
+    both = replace(comparison(row("slower", 1.5)), metrics=(of_memory("more", 1.1),))
+    result = gate([both], parse_conditions(["memory:5%"]))
+    assert [(each.condition.word, each.row.ratio) for each in result.broken] == [("memory", 1.1)]
+    assert result.compared == 1
+    assert gate([both], parse_conditions(["memory:20%"])).passed
+    assert len(gate([both], parse_conditions(["memory,slower"])).broken) == 2
+
+
+def test_undecided_is_about_the_metrics_of_the_other_conditions() -> None:
+    both = replace(comparison(row("same", 1.0)), metrics=(of_memory("inconclusive", 1.1),))
+    assert gate([both], parse_conditions(["undecided"])).passed
+    assert gate([both], parse_conditions(["slower,undecided"])).passed
+    assert not gate([both], parse_conditions(["slower,memory,undecided"])).passed
+
+
+def test_a_metric_without_rows_does_not_pass() -> None:
+    result = gate([comparison(row("same", 1.0))], parse_conditions(["slower,memory"]))
+    assert [each.word for each in result.without_rows] == ["memory"]
+    assert not result.passed

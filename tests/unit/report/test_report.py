@@ -54,6 +54,9 @@ ROW_KEYS = [
     "mean_ratio_high",
     "base_p95_seconds",
     "p95_seconds",
+    "metric",
+    "base_amount",
+    "amount",
 ]
 
 

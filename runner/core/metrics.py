@@ -1,0 +1,200 @@
+"""What is compared of two releases: time, memory and others, one entry each. Whatever reads a metric reads this table.
+
+A smaller value is better in all of them. To add a metric, add an entry to ``METRICS``.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple
+
+from runner.core.errors import Problem, UsageError
+
+Unit = Literal["seconds", "bytes", "joules"]
+Scope = Literal["cell", "environment"]
+"""Of what there is a value: of each round of a cell, or of each server of an environment, whatever it measures."""
+Change = Literal["slower", "faster", "more", "less"]
+
+
+class Metric(NamedTuple):
+    """What is measured, and how its changes are called.
+
+    Attributes:
+        name: in options, in JSON and CSV, and in conditions of ``--fail-on`` unless ``condition`` is another word.
+        title: what a heading calls it.
+        unit: of its values.
+        worse: the verdict of a side with a larger value; ``better`` that of one with a smaller value.
+        noun: what follows the verdict in a sentence, ``1.30x more memory``.
+        margin: the relative change that counts as none, as a share; that of time is the matrix's.
+        method: how it is measured, as a clause.
+        absent: why a record may be without it, as a clause.
+        scope: of what there is a value.
+        on_cpu: the fact of a record that has it, where the cell ran on a CPU; ``on_gpu`` likewise. Empty for none.
+        quantile: the share of a round's calls that take no longer than the value; 0 where a fact has it.
+        floor: values below it count as it: smaller ones are not told apart.
+        resolution: the smallest difference between two values that is measured, in its unit.
+        exact: whether two servers of an environment always have the same value, so that one says all.
+        on_disk: whether its bytes are of files, which are shown in decimal units.
+        first_differs: whether the first server of an environment differs from later ones, and is left out if there
+            are some.
+    """
+
+    name: str
+    title: str
+    unit: Unit
+    worse: Change
+    better: Change
+    noun: str
+    margin: float
+    method: str
+    absent: str
+    scope: Scope = "cell"
+    on_cpu: str = ""
+    on_gpu: str = ""
+    quantile: float = 0.0
+    floor: float = 0.0
+    resolution: float = 0.0
+    exact: bool = False
+    first_differs: bool = False
+    condition: str = ""
+    on_disk: bool = False
+
+    def fact(self, device: str) -> str:
+        """Return the fact that has it on a device; empty where none has."""
+        return self.on_cpu if device == "cpu" else self.on_gpu
+
+    @property
+    def word(self) -> str:
+        """What a condition of ``--fail-on`` calls it."""
+        return self.condition or self.name
+
+
+TIME = "time"
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        name=TIME,
+        title="time of a call",
+        unit="seconds",
+        worse="slower",
+        better="faster",
+        noun="",
+        margin=0.02,
+        method="the sides take turns, and are compared call by call",
+        absent="the cell has no good record",
+        condition="slower",
+    ),
+    Metric(
+        name="memory",
+        title="peak memory of the steps",
+        unit="bytes",
+        worse="more",
+        better="less",
+        noun="memory",
+        margin=0.02,
+        method="on a CPU the peak of the resident memory that a process has beyond its server, without pages of "
+        "files; on a GPU the peak of the framework's allocator",
+        absent="the kernel does not tell the peak of a process, the framework does not tell that of its allocator, "
+        "or an older program measured it",
+        on_cpu="step_peak_bytes",
+        on_gpu="peak_bytes",
+        floor=2.0**20,
+        resolution=2.0**15,
+    ),
+    Metric(
+        name="first-call",
+        title="first call",
+        unit="seconds",
+        worse="slower",
+        better="faster",
+        noun="in the first call",
+        margin=0.05,
+        method="the first call of a program after it is built, in each process",
+        absent="an older program measured it",
+        on_cpu="first_call_seconds",
+        on_gpu="first_call_seconds",
+        resolution=1e-6,
+    ),
+    Metric(
+        name="p95",
+        title="95th percentile of the calls",
+        unit="seconds",
+        worse="slower",
+        better="faster",
+        noun="at the 95th percentile",
+        margin=0.05,
+        method="the time that 95 % of the calls of a round do not exceed",
+        absent="a round has fewer than 20 calls, or its samples are of several calls",
+        quantile=0.95,
+        resolution=1e-7,
+    ),
+    Metric(
+        name="import",
+        title="import of the framework",
+        unit="seconds",
+        worse="slower",
+        better="faster",
+        noun="to import",
+        margin=0.05,
+        method="the import of the framework in each server",
+        absent="children import the framework by themselves",
+        scope="environment",
+        on_cpu="import_seconds",
+        on_gpu="import_seconds",
+        floor=0.01,
+        resolution=1e-4,
+        first_differs=True,
+    ),
+    Metric(
+        name="size",
+        title="installed size",
+        unit="bytes",
+        worse="more",
+        better="less",
+        noun="on disk",
+        margin=0.02,
+        method="the size of all files in the folders of packages of an environment",
+        absent="an older program measured it, or the folders cannot be read",
+        scope="environment",
+        on_cpu="installed_bytes",
+        on_gpu="installed_bytes",
+        on_disk=True,
+        resolution=1.0,
+        exact=True,
+    ),
+    Metric(
+        name="energy",
+        title="energy of a step",
+        unit="joules",
+        worse="more",
+        better="less",
+        noun="energy",
+        margin=0.03,
+        method="the energy that the GPU takes for a step, without what it takes when idle",
+        absent="a CPU does not tell it, nor do some GPUs",
+        on_gpu="joules_per_step",
+        resolution=1e-6,
+    ),
+)
+BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
+OTHERS: tuple[Metric, ...] = tuple(metric for metric in METRICS if metric.name != TIME)
+"""All but time, in the order in which they are shown."""
+BY_CONDITION: Mapping[str, Metric] = {metric.word: metric for metric in METRICS}
+"""Word of a condition of ``--fail-on`` -> its metric."""
+ALL = "all"
+
+
+def parse_metrics(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the metrics of ``--metric``, each once: names with commas between them, or ``all``.
+
+    Raises:
+        UsageError: there is no such metric.
+
+    >>> parse_metrics(["memory,size"])
+    ('memory', 'size')
+    """
+    names = [name.strip() for text in texts for name in text.split(",")]
+    for name in names:
+        if name != ALL and name not in BY_NAME:
+            close = difflib.get_close_matches(name, (*BY_NAME, ALL), 1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join((*BY_NAME, ALL))}"
+            raise UsageError(Problem(f"--metric: there is no metric {name!r:.100}", hint=hint))
+    return tuple(BY_NAME) if ALL in names else tuple(dict.fromkeys(names))

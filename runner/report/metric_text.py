@@ -1,0 +1,79 @@
+"""The words for rows about metrics other than time, ``1.30x more memory``; those for times are in ``wording``."""
+
+import math
+from collections.abc import Iterable
+
+from runner.analysis.comparison_model import LEANING, Row
+from runner.core import units
+from runner.core.metrics import BY_NAME, Metric
+from runner.report import comparison_notes
+from runner.report.formatting import DASH
+from runner.report.wording import factor
+
+CHANGED = frozenset({"slower", "faster", "more", "less"})
+"""Verdicts of rows that changed."""
+OPEN = {"inconclusive": "can't tell", "not-comparable": "not comparable", "not-measured": "not measured"}
+
+
+def metric_of(row: Row) -> Metric:
+    """Return the metric of a row."""
+    return BY_NAME[row.metric]
+
+
+def changed(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that changed, the largest change first."""
+    return sorted((row for row in rows if row.verdict in CHANGED), key=lambda row: -abs(math.log(row.ratio or 1.0)))
+
+
+def word(row: Row) -> str:
+    """Return the verdict of a row: ``more``, ``same``, ``can't tell``."""
+    if row.verdict == "inconclusive" and row.code == LEANING and row.ratio:
+        metric = metric_of(row)
+        return f"probably {metric.worse if row.ratio > 1 else metric.better}"
+    return OPEN.get(row.verdict, row.verdict)
+
+
+def change(row: Row) -> str:
+    """Return the change of a row with its direction and its noun: ``1.30x more memory``; a dash if there is none."""
+    if row.ratio is None:
+        return DASH
+    text, metric = factor(row.ratio), metric_of(row)
+    if text == "1.00x":
+        return text
+    return " ".join(filter(None, (text, metric.worse if row.ratio > 1 else metric.better, metric.noun)))
+
+
+def ends(row: Row) -> str:
+    """Return the 95 % interval of the change, the smaller change first; empty if there is none."""
+    low, high, metric = row.ratio_low, row.ratio_high, metric_of(row)
+    if low is None or high is None or low <= 0:
+        return ""
+    if low < 1 < high:
+        return f"{factor(low)} {metric.better} to {factor(high)} {metric.worse}"
+    smaller, larger = sorted((factor(low), factor(high)), key=lambda text: float(text[:-1]))
+    return f"{smaller} to {larger}"
+
+
+def amount(row: Row, value: float | None) -> str:
+    """Return a value of a side with its unit, or a dash."""
+    metric = metric_of(row)
+    return DASH if value is None else units.amount(value, metric.unit, on_disk=metric.on_disk)
+
+
+def amounts(row: Row) -> str:
+    """Return the values of both sides: ``2.10 s → 900 ms``."""
+    return " → ".join(amount(row, value) for value in row.values)
+
+
+def test(row: Row) -> str:
+    """Return what was measured, ``case train, API``; the title of a metric of environments."""
+    if metric_of(row).scope == "environment":
+        return metric_of(row).title
+    phase = row.phase if row.precision == "fp32" else f"{row.phase} {row.precision}"
+    return f"{row.case_id} {phase}, {comparison_notes.implementations(row)}"
+
+
+def line(row: Row, base: str, other: str) -> str:
+    """Return a row in a line: its change, its values, and what was measured of which releases."""
+    interval = f" ({ends(row)})" if ends(row) else ""
+    return f"{change(row)}{interval}, {amounts(row)}: {test(row)}, {base} → {other}"

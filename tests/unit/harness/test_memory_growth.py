@@ -1,0 +1,79 @@
+"""The memory that a step keeps from each call."""
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from runner.harness import own_memory
+from runner.harness.memory_growth import MemoryGrowth
+
+MIB = 1 << 20
+
+
+def growth(turns: int, held: Callable[[int], int | None], allocated: Callable[[int], int | None]) -> dict[str, Any]:
+    """Return the facts of turns of 4 calls, 1 of them no sample; both gauges are functions of the calls so far."""
+    measured, calls = MemoryGrowth(), [0]
+    known = held(0) is not None
+    measured.allocated = lambda: allocated(calls[0])
+
+    def resident() -> dict[str, int] | None:
+        return {"RssAnon": held(calls[0]) or 0, "RssShmem": MIB} if known else None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(own_memory, "resident", resident)
+        for _ in range(turns):
+            measured.before_turn()
+            calls[0] += 4
+        facts: dict[str, Any] = measured.facts({"turns": [3] * turns, "batch": 1, "leads": [0.1] * turns})
+    return facts
+
+
+@pytest.mark.parametrize("turns", [2, 3, 10, 50])
+def test_a_leak_has_its_bytes_per_call(turns: int) -> None:
+    facts = growth(turns, lambda calls: 1000 * calls, lambda calls: 10 * calls)
+    assert facts == {"growth_bytes_per_call": 1000.0}
+    assert growth(turns, lambda _: 0, lambda calls: 10 * calls) == {"growth_bytes_per_call": 10.0}
+
+
+def test_memory_that_grows_once_or_shrinks_is_no_leak() -> None:
+    assert growth(10, lambda calls: MIB * (calls > 2), lambda _: 0) == {"growth_bytes_per_call": 0.0}
+    assert growth(10, lambda calls: MIB * (calls > 30), lambda _: None) == {"growth_bytes_per_call": 0.0}
+    assert growth(10, lambda calls: -1000 * calls, lambda _: 0) == {"growth_bytes_per_call": 0.0}
+
+
+def test_circles_that_the_collector_frees_are_no_leak() -> None:
+    measured, circles = MemoryGrowth(), 0
+    gc.disable()
+    try:
+        for _ in range(10):
+            measured.before_turn()
+            for _ in range(20):
+                circle: list[object] = [bytearray(5000)]
+                circle.append(circle)
+                circles += 1
+        facts = measured.facts({"turns": [20] * 10, "batch": 1})
+    finally:
+        gc.enable()
+    assert circles == 200
+    assert facts["growth_bytes_per_call"] < 500
+
+
+def test_one_gauge_is_enough_and_without_any_nothing_is_known() -> None:
+    assert growth(10, lambda _: None, lambda calls: 7 * calls) == {"growth_bytes_per_call": 7.0}
+    assert not growth(10, lambda _: None, lambda _: None)
+
+
+def test_without_turns_nothing_is_known() -> None:
+    assert not MemoryGrowth().facts({"seconds": [1.0], "batch": 1})
+
+
+def test_blocks_of_1_kb_are_counted_by_the_real_allocator() -> None:
+    measured, kept = MemoryGrowth(), list[bytearray]()
+    for _ in range(20):
+        measured.before_turn()
+        kept += [bytearray(1000) for _ in range(40)]
+    facts = measured.facts({"turns": [40] * 20, "batch": 1})
+    assert 1000 <= facts["growth_bytes_per_call"] < 1400
+    assert len(kept) == 800
