@@ -1,7 +1,7 @@
 """The environments that releases named on the command line become.
 
 The nearest environment of the matrix with packages is the template; one of the matrix that has this very release, and
-does not float, is taken as it is. Python is the template's, or the newest of the matrix that has a wheel.
+does not float, is taken as it is. Python is the template's, or the newest of the matrix that has a wheel, or a newer.
 """
 
 import difflib
@@ -32,7 +32,7 @@ from runner.releases.candidates import (
 from runner.releases.index import Lister
 from runner.releases.named import NamedRelease, declared_id
 from runner.releases.nightly_builds import DEFAULT, day_of
-from runner.releases.release_files import has_wheel, pythons_of
+from runner.releases.release_files import PYTHONS, has_wheel, pythons_of
 
 USUAL_PYTHON = "3.11"
 """Of a framework that the matrix has no environment of."""
@@ -48,8 +48,7 @@ class ReleaseFinder:
         device: ``cpu`` or ``cuda``.
         versions: lists the versions of a package, see ``releases.index.versions``.
         pythons: returns the Pythons that a release of a package has wheels for, see ``release_files.pythons_of``.
-        has_wheel: whether the index of uv lists a wheel of a release for a Python, see ``release_files.has_wheel``;
-            ``versions`` is called where it lists none, for pip may have other indexes.
+        has_wheel: see ``release_files``; ``versions`` is called where it is False, for pip may have other indexes.
     """
 
     matrix: Matrix
@@ -121,13 +120,13 @@ class ReleaseFinder:
                     yield template, python, each
 
     def _pythons(self, named: NamedRelease, template: ReleaseCandidate) -> Iterator[str]:
-        """Yield the Pythons to try: the one that was asked for, or else the template's, and those of the matrix."""
+        """Yield the Pythons to try: the named one, or else the template's, those of the matrix, and newer ones."""
         if named.python:
             yield named.python
             return
-        of_matrix = {each.python for each in self.matrix.environments.values() if each.python}
-        first = template.environment.python or USUAL_PYTHON
-        yield from dict.fromkeys((first, *sorted(of_matrix, key=Version, reverse=True)))
+        of_matrix = sorted(_pythons_of(self.matrix), key=Version, reverse=True)
+        newer = (each for each in PYTHONS if Version(each) > Version([*of_matrix, USUAL_PYTHON][0]))
+        yield from dict.fromkeys((template.environment.python or USUAL_PYTHON, *of_matrix, *newer))
 
     def _list(self, package: str, python: str, nightly: str) -> tuple[str, ...]:
         """Return the versions of a package that have a wheel for a Python; see ``releases.index.versions``."""
@@ -141,6 +140,8 @@ class ReleaseFinder:
         index = self._index(named, candidate)
         if not index and self.has_wheel(package, named.version, python):
             return True
+        if python not in {USUAL_PYTHON, named.python, *_pythons_of(self.matrix)}:
+            return False  # to list the versions for each newer Python would take seconds
         listed = self._list(package, python, index)
         return any(release_key(each) == key for each in listed)
 
@@ -211,6 +212,10 @@ def _usual(framework: str) -> ReleaseCandidate:
     return ReleaseCandidate(name=framework, release="*", source="matrix", environment=environment)
 
 
+def _pythons_of(matrix: Matrix) -> set[str]:
+    return {each.python for each in matrix.environments.values() if each.python}
+
+
 def _distance(release: str, version: str) -> tuple[int, ...]:
     """Return how far a release is from a version: what differs in each of its first three numbers."""
     first, other = release_key(release), release_key(version)
@@ -242,6 +247,6 @@ def _with_python(environment: Environment, python: str) -> Environment:
         return base and re.sub(r"^(python:)[0-9]+\.[0-9]+", rf"\g<1>{python}", base)
 
     variants = {
-        name: each.model_copy(update={"base": of_python(each.base)}) for name, each in environment.variants.items()
+        key: each.model_copy(update={"base": of_python(each.base)}) for key, each in environment.variants.items()
     }
     return environment.model_copy(update={"python": python, "variants": variants, "base": of_python(environment.base)})

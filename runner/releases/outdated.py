@@ -15,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 from packaging.requirements import Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
@@ -28,7 +27,7 @@ from runner.core.paths import cache_folder
 from runner.matrix import Matrix, load
 from runner.matrix.environments import package_name
 from runner.releases.followed import Followed, followed_environments, release_in
-from runner.releases.release_files import ANY_PATCH, files_of
+from runner.releases.release_files import files_of, is_for
 
 OFFLINE = ("MATRIX_RUNNER_OFFLINE", "UV_OFFLINE", "PIP_NO_INDEX")
 """Variables with which no index is asked; those of uv and pip count, too."""
@@ -141,10 +140,9 @@ def _ask(question: _Question, file: Path, environ: Mapping[str, str]) -> None:
     requirement = Requirement(question.requirement)
     versions: list[Version] = []
     for each in files_of(requirement.name, environ):
-        with suppress(InvalidWheelFilename, InvalidSpecifier):
+        with suppress(InvalidWheelFilename):
             _, version, _, tags = parse_wheel_filename(each.filename)
-            needed = SpecifierSet(each.requires_python or "")
-            if not each.yanked and f"{question.python}.{ANY_PATCH}" in needed and _fits(tags, question.python):
+            if not each.yanked and is_for(each, question.python) and _fits(tags, question.python):
                 versions.append(version)
     newest = max(requirement.specifier.filter(versions, prereleases=False), default=None)
     if newest is not None:

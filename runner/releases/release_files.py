@@ -43,6 +43,8 @@ SETTLED = timedelta(weeks=6)
 """After the upload: the packages that a release needs are often fixed some weeks later."""
 
 
+PYTHONS = tuple(f"3.{minor}" for minor in range(6, 15))
+"""Those that a wheel for every Python 3 may be for, the oldest first."""
 ANY_PATCH = 99
 """The patch release of Python that counts. pip reads 3.6 as 3.6.0, and packages ask for "3.6.1 or later"."""
 
@@ -78,7 +80,7 @@ class _Files(msgspec.Struct):
 def pythons_of(package: str, version: str, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """Return the minor versions of Python that a release has wheels for on this platform, the oldest first.
 
-    Nothing where the index does not say so, and none of a wheel for every Python 3.
+    Of a wheel for every Python 3, those that it does not exclude. Nothing where the index does not say so.
 
     Args:
         package: its name on the index.
@@ -86,13 +88,15 @@ def pythons_of(package: str, version: str, environ: Mapping[str, str] = os.envir
         environ: names the index.
     """
     machine = platform.machine()
-    minors = {
-        (int(match[1]), int(match[2]))
-        for _, tags in _wheels(package, Version(version), environ)
-        for tag in tags
-        if tag.platform == "any" or ("linux" in tag.platform and tag.platform.endswith(machine))
-        if (match := re.fullmatch(r"cp([23])([0-9]+)", tag.interpreter))
-    }
+    minors = set[tuple[int, int]]()
+    for file, tags in _wheels(package, Version(version), environ):
+        for tag in tags:
+            if tag.platform != "any" and not ("linux" in tag.platform and tag.platform.endswith(machine)):
+                continue
+            if match := re.fullmatch(r"cp([23])([0-9]+)", tag.interpreter):
+                minors.add((int(match[1]), int(match[2])))
+            elif tag.interpreter == "py3":
+                minors |= {(3, int(each[2:])) for each in PYTHONS if is_for(file, each)}
     return tuple(f"{major}.{minor}" for major, minor in sorted(minors))
 
 
@@ -107,11 +111,15 @@ def has_wheel(package: str, version: str, python: str, environ: Mapping[str, str
     """
     minor = tuple(map(int, python.split(".")))
     supported = {*cpython_tags(minor), *compatible_tags(minor, f"cp{minor[0]}{minor[1]}")}
-    for file, tags in _wheels(package, Version(version), environ):
-        with suppress(InvalidSpecifier):
-            if f"{python}.{ANY_PATCH}" in SpecifierSet(file.requires_python or "") and tags & supported:
-                return True
-    return False
+    return any(tags & supported and is_for(file, python) for file, tags in _wheels(package, Version(version), environ))
+
+
+def is_for(file: IndexFile, python: str) -> bool:
+    """Return whether a file does not exclude a minor version of Python by ``Requires-Python``."""
+    try:
+        return f"{python}.{ANY_PATCH}" in SpecifierSet(file.requires_python or "")
+    except InvalidSpecifier:
+        return False
 
 
 def _uploads(package: str, version: Version, environ: Mapping[str, str]) -> Iterator[date]:

@@ -78,13 +78,13 @@ def with_named_releases(
         named = None if mark else parse_named(name)
         if named is None:
             words.append(selector)
-            first = None if mark else first_lock_of(matrix, name, device)
-            if first is not None:
-                made[first.name] = first
+            made |= _without_lock(matrix, "" if mark else name, device)
             continue
         has_lock = () if options.upgrade else filter(locks.has, finder.possible(locks.dated(named)))
         candidate = next(iter(has_lock), None) or finder.find(named)
-        if candidate.source == "index" and candidate.name not in made:
+        if candidate.source == "matrix":
+            made |= _without_lock(matrix, "" if mark else candidate.name, device)
+        elif candidate.name not in made:
             refuse_taken(matrix, named, device)
             made[candidate.name] = candidate
         words.append(f"{candidate.name}{rest}")
@@ -102,6 +102,12 @@ def with_named_releases(
         locks={name: locks.path(candidate) for name, candidate in made.items()},
         notes=tuple(note for each in notes for note in each),
     )
+
+
+def _without_lock(matrix: Matrix, name: str, device: Device) -> dict[str, ReleaseCandidate]:
+    """Return an environment of the matrix by its id where its lock is made when it is named, else nothing."""
+    first = first_lock_of(matrix, name, device)
+    return {} if first is None else {first.name: first}
 
 
 def locked_again(matrix_file: Path, selectors: Sequence[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from runner.core.progress import Progress
 from runner.measure.round_plan import OUTAGE
 from runner.plan.specs import specs
 from runner.releases.candidates import ReleaseCandidate, lock_request_of
-from runner.releases.release_locks import lock_release
+from runner.releases.release_locks import lock_of_its_time
 from runner.report import differences
 from runner.search.bisect.rebuilt import is_rebuilt, lock_again
 from runner.search.bisect.state import SearchState, SearchStep
@@ -105,7 +105,8 @@ class Measuring:
                     settings, device = self.context.settings, self.context.request.device
                     lock_again(candidate, path.parent, settings.matrix, device, path)
                 else:
-                    lock_release(lock_request_of(candidate, self.context.request.device, path))
+                    for note in lock_of_its_time(lock_request_of(candidate, self.context.request.device, path)):
+                        self.progress.note(note)
             except ProvisionError as error:
                 raise _unprovisioned(candidate, base, error) from error
         self.locks[candidate.name] = path

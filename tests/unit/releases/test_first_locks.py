@@ -99,3 +99,13 @@ def test_the_plan_says_how_a_lock_is_made(matrix: Matrix, tmp_path: Path) -> Non
         "no lock yet: run `runner lock torch-0.1` where its package index answers",
         "no lock yet: run `runner lock jax` where its package index answers",
     ]
+
+
+def test_a_release_that_is_named_is_the_environment_that_has_it(
+    matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
+) -> None:
+    """torch==2.1.2 is the torch-2.1 of this matrix, whose lock is made as where it is named by its id."""
+    by_id, _ = first_locks(matrix, ["torch-2.1"], "cpu", tmp_path)
+    by_release, _ = first_locks(matrix, ["torch==2.1.2"], "cpu", tmp_path)
+    assert (by_release, [*by_release]) == (by_id, ["torch-2.1"])
+    assert first_locks(matrix, ["!torch==2.1.2"], "cpu", tmp_path)[0] == {}

@@ -62,7 +62,7 @@ def matrix() -> Matrix:
 
 
 def find(
-    matrix: Matrix, text: str, device: Device = "cpu", versions: Lister = listed, *, has_wheel: bool = False
+    matrix: Matrix, text: str, device: Device = "cpu", versions: Lister = listed, *, has_wheel: str = ""
 ) -> ReleaseCandidate:
     named = parse_named(text)
     assert named is not None
@@ -72,17 +72,25 @@ def find(
         device=device,
         versions=versions,
         pythons=wheels,
-        has_wheel=lambda *_: has_wheel,
+        has_wheel=lambda _package, _version, python: python == has_wheel,
     ).find(named)
 
 
-def test_versions_are_listed_only_where_the_index_says_of_no_wheel(matrix: Matrix) -> None:
-    def unlisted(*_: str) -> tuple[tuple[str, ...], str]:
-        raise AssertionError
+def unlisted(*_: str) -> tuple[tuple[str, ...], str]:
+    """Fail where versions are listed."""
+    raise AssertionError
 
-    assert find(matrix, "numpy==2.9.9", versions=unlisted, has_wheel=True).environment.release == "2.9.9"
+
+def test_versions_are_listed_only_where_the_index_has_no_wheel(matrix: Matrix) -> None:
+    assert find(matrix, "numpy==2.9.9", versions=unlisted, has_wheel="3.11").environment.release == "2.9.9"
     with pytest.raises(AssertionError):
         find(matrix, "numpy==2.9.9", versions=unlisted)
+
+
+def test_a_release_for_newer_pythons_alone_has_the_oldest_of_them(matrix: Matrix) -> None:
+    assert find(matrix, "numpy==2.9.9", has_wheel="3.13").environment.python == "3.13"
+    with pytest.raises(NothingSelectedError, match=r"for Python 3\.11"):
+        find(matrix, "numpy==2.9.9")
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_a_release_has_the_pythons_of_its_wheels_for_this_platform(
 ) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     assert pythons_of("jax", "0.1", {}) == ("2.7", "3.6", "3.10")
-    assert pythons_of("jax", "0.4.16", {}) == ()
+    assert pythons_of("jax", "0.7.0", {}) == ("3.10", "3.11", "3.12", "3.13", "3.14")
     assert len(addresses) == 2
 
 
