@@ -94,7 +94,7 @@ def located(python: str, hint: str) -> str:
     """Return the path of an interpreter, from its path or its name on PATH; raises UsageError where there is none."""
     path = shutil.which(python)
     if path is None:
-        raise UsageError(Problem(f"there is no interpreter {python!r}", hint=hint))
+        raise UsageError(Problem(f"there is no interpreter {python[:REASON_LENGTH]!r}", hint=hint))
     return str(Path(path).absolute())  # links are not followed: a virtual environment's python is one
 
 

@@ -35,6 +35,8 @@ RoundNumber = Annotated[int, Field(ge=0, le=10**9)]
 CellId = Annotated[str, Field(min_length=1, max_length=4096)]
 StepSeconds = Annotated[float, Field(allow_inf_nan=False, ge=LEAST_SECONDS, le=MOST_SECONDS)]
 Ratio = Annotated[float, Field(allow_inf_nan=False, ge=1e-100, le=1e100)]  # an interval of two rounds may be huge
+Argument = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+"""An argument of a command, or a path: the system knows none with a NUL."""
 Text = Annotated[str, Field(max_length=MAX_TEXT, pattern=r"^[^\x00]*$")]  # PostgreSQL has no NUL
 Name = Annotated[Text, Field(min_length=1)]
 

@@ -9,6 +9,7 @@ NamedRelease(framework='torch', version='2.9.1', packages=('transformers==4.57.0
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from hashlib import sha256
 from types import MappingProxyType
 
@@ -102,7 +103,7 @@ def parse_named(text: str) -> NamedRelease | None:
     names the nightly build of a day. A range, such as ``torch==2.*``, names environments of the matrix.
 
     Raises:
-        UsageError: it names a package twice.
+        UsageError: it names a package twice, or a day that is none.
     """
     match = NAMED.fullmatch(text)
     if match is None:
@@ -130,11 +131,27 @@ def _is_version(text: str) -> bool:
 
 
 def _refuse(named: NamedRelease, text: str) -> None:
-    """Raise UsageError where a named release has two versions of a package."""
+    """Raise UsageError where a named release has two versions of a package, or a day that is none."""
     names = [canonicalize_name(each.partition("==")[0]) for each in named.packages]
     held = [named.framework, *(FRAMEWORK_OF.get(name, name) for name in names)]
     if twice := next((name for name in held if held.count(name) > 1), None):
         raise UsageError(Problem(f"{printable(text, MAX_SHOWN)!r} names {twice} twice", hint="name one version of it"))
+    if named.day and not _is_day(named.day):
+        hint = "write year, month and day, such as torch@nightly-20261101"
+        raise UsageError(Problem(f"{named.day} is no day", hint=hint))
+
+
+def _is_day(text: str) -> bool:
+    """Return whether eight digits are a day.
+
+    >>> _is_day("20261101"), _is_day("20269999"), _is_day("00000000")
+    (True, False, False)
+    """
+    try:
+        date(int(text[:4]), int(text[4:6]), int(text[6:]))
+    except ValueError:
+        return False
+    return True
 
 
 def refuse_taken(matrix: Matrix, named: NamedRelease, device: Device) -> None:

@@ -69,7 +69,8 @@ def _changed(rows: Sequence[tuple[Row, str, str]]) -> Iterator[RenderableType]:
         yield Text(metric_text.line(row, base, other), style=METRIC_STYLES[row.verdict])
     rest = len(rows) - SHOWN_CHANGED
     if rest > 0:
-        yield Text(f"and {rest} more changes of other metrics than time: `runner compare --metric all`", style="dim")
+        command = metric_text.all_command(rows)
+        yield Text(f"and {rest} more changes of other metrics than time: `{command}`", style="dim")
 
 
 def _table(changes: list[ReleaseChange], width: int) -> Table:

@@ -1,7 +1,7 @@
 """The words for rows about metrics other than time, ``1.30x more memory``; those for times are in ``wording``."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from runner.analysis.comparison_model import LEANING, Row
 from runner.core import units
@@ -77,3 +77,9 @@ def line(row: Row, base: str, other: str) -> str:
     """Return a row in a line: its change, its values, and what was measured of which releases."""
     interval = f" ({ends(row)})" if ends(row) else ""
     return f"{change(row)}{interval}, {amounts(row)}: {test(row)}, {base} → {other}"
+
+
+def all_command(changes: Sequence[tuple[Row, str, str]]) -> str:
+    """Return the command that prints the rows of all metrics of the environments of some changed rows, one or more."""
+    environments = dict.fromkeys(name for row, _, _ in changes for name in (row.base.environment, row.environment))
+    return " ".join(["runner compare", *environments, "--metric all"])

@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
-from runner.core.bounds import STRICT, open_dict
+from runner.core.bounds import STRICT, Argument, open_dict
 from runner.core.model.devices import ClockPolicy
 from runner.core.model.plans import Measurement
 from runner.store.shapes import value_of
@@ -49,19 +49,19 @@ class RunHeader:
     device: str
     device_name: str
     driver: str | None
-    matrix: str
-    python: str | None
+    matrix: Argument
+    python: Argument | None
     clocks: ClockPolicy | None = None
     pin: bool = False
     harness: str
     digests: Mapping[str, str]
-    command: tuple[str, ...] = ()
+    command: tuple[Argument, ...] = ()
     program: str = ""
     framework: str | None = None
     profile: bool = False
-    locks: Mapping[str, str] = field(default_factory=dict)
-    as_is: Mapping[str, str] = field(default_factory=dict)
-    executor: str = ""
+    locks: Mapping[str, Argument] = field(default_factory=dict)
+    as_is: Mapping[str, Argument] = field(default_factory=dict)
+    executor: Argument = ""
 
     def event(self) -> dict[str, Any]:
         """Return the fields of the ``begun`` event."""

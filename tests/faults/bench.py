@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from runner.core.locks import try_exclusive
 from runner.core.paths import cache_folder
 from runner.session.context import IN_USE
 from runner.store.run import Run, runs
+from runner.store.started import note_started
 from tests.faults.fault import Fault, Kept
 from tests.integration.conftest import ROOT, alive, containers, wait_for
 from tests.support.options import with_last_values
@@ -58,6 +60,12 @@ class Bench:
     def temporary(self) -> Path:
         """The folder of temporary files."""
         return Path(self.environment["TMPDIR"])
+
+    def take_over(self, reports: Path) -> None:
+        """Copy a reports folder here, as if its only run had been started here: a copy is not resumed otherwise."""
+        shutil.copytree(reports, self.reports)
+        (run,) = self.reports.glob("runs/[!.]*")
+        note_started(Run(run), self.environment)
 
     def start(
         self,

@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The reports folder of a run that was killed with a round and a half measured; copy it."""
+    """The reports folder of a run that was killed with a round and a half measured; see ``Bench.take_over``."""
     fault = Fault(id="unfinished", group="", what="", exits=(), kept=Kept.RESUMABLE)
     made = Bench(beside_matrix(tmp_path_factory.mktemp("unfinished")), {}, fault)
     made.environment = variables(made.folder)

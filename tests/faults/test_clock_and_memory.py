@@ -1,7 +1,6 @@
 """A clock that is set, and memory that is short."""
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +42,7 @@ def set_while_measuring(bench: Bench) -> None:
 
 
 def back_resume(bench: Bench, unfinished: Path) -> None:
-    shutil.copytree(unfinished, bench.reports)
+    bench.take_over(unfinished)
     bench.check(bench("run", "--resume", program=clocked(bench, -3 * 365 * DAY)))
     (resumed,) = bench.events("resumed")
     assert resumed["at"] < time.strftime("%Y")

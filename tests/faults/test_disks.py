@@ -177,7 +177,7 @@ def foreign(bench: Bench) -> None:
 
 
 def foreign_run(bench: Bench, unfinished: Path) -> None:
-    shutil.copytree(unfinished, bench.reports)
+    bench.take_over(unfinished)
     (run,) = bench.reports.glob("runs/[!.]*")
     before = sorted(run.rglob("*"))
     for path in (*run.rglob("*"), run):

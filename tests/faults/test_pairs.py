@@ -1,6 +1,5 @@
 """Two commands at once."""
 
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -43,7 +42,7 @@ def two_runs(bench: Bench) -> None:
 def resume_beside(bench: Bench, unfinished: Path) -> None:
     first: tuple[str, ...] = RUN
     if bench.fault.id == "two-resumes":
-        shutil.copytree(unfinished, bench.reports)
+        bench.take_over(unfinished)
         first = ("run", "--resume")
     run_both(bench, first, ("run", "--resume"), pause="runner.store.run:append@measured")
 

@@ -58,7 +58,7 @@ ACTIONS: Mapping[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("fault", FOLDER_FAULTS, ids=lambda fault: fault.id)
 def test_a_damaged_run_folder(fault: Fault, bench: Bench, unfinished: Path) -> None:
-    shutil.copytree(unfinished, bench.reports)
+    bench.take_over(unfinished)
     (run,) = bench.reports.glob("runs/[!.]*")
     ACTIONS[fault.id.removeprefix("piece-")](run)
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file() and path.name != ".lock"}

@@ -158,6 +158,14 @@ def test_text_that_the_shell_cannot_split_ends_the_step(service: Service) -> Non
     assert not (service.folder / "asked").exists()
 
 
+def test_no_line_of_the_program_becomes_another_output(service: Service) -> None:
+    page = service.variables["PAGE_OF_RUN"]
+    service.variables["PAGE_OF_RUN"] = f"code=0\nfolder=elsewhere\n{page}"
+    service.variables["EXIT_CODE"] = "8"
+    measure(service, RELEASES="torch==2.13.0")
+    assert service.outputs() == {"code": "8", "folder": str(Path(page).parent)}
+
+
 @pytest.mark.parametrize("code", ["0", "1", "8"])
 def test_the_job_ends_as_the_measurement_did(service: Service, code: str) -> None:
     service.variables["EXIT_CODE"] = code

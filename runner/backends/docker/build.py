@@ -47,7 +47,8 @@ def inspect(client: docker.DockerClient, name: str) -> dict[str, Any] | None:
         ProvisionError: the engine answers, and refuses this name. Its class is ``image-pull``.
     """
     if not is_image_name(name):
-        raise ProvisionError("image-pull", Problem(f"{name!r} is not the name of an image", hint=NAME_HINT))
+        message = f"{name[:REASON_LENGTH]!r} is not the name of an image"
+        raise ProvisionError("image-pull", Problem(message, hint=NAME_HINT))
     try:
         return dict(client.api.inspect_image(name))  # type: ignore[no-untyped-call]
     except ImageNotFound:

@@ -102,6 +102,8 @@ def parse_model(text: str) -> NamedModel:
     >>> parse_model("small=nets.py:UNet(8)").workload
     'small'
     """
+    if "\0" in text:  # no argument of a command has one, and a stored command that somebody sent may
+        raise UsageError(Problem(f"there is no file {printable(text, 200)}", hint=FORMS))
     label, equals, rest = text.partition("=")
     is_labelled = equals and rest and len(label) <= LONGEST_NAME and NETWORK_NAME.fullmatch(label)
     if is_labelled and not os.path.exists(text):  # noqa: PTH110  Path.exists raises for a name that is too long

@@ -143,6 +143,12 @@ def test_other_words_are_selectors(text: str) -> None:
     assert parse_named(text) is None
 
 
+@pytest.mark.parametrize("day", ["20269999", "00000000", "20260229"])
+def test_a_day_that_is_none_is_refused(day: str) -> None:
+    with pytest.raises(UsageError, match=f"{day} is no day"):
+        parse_named(f"torch@nightly-{day}")
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [

@@ -69,3 +69,8 @@ def test_words_of_open_rows() -> None:
 def test_the_largest_change_comes_first() -> None:
     rows = [row(ratio=1.1), row(ratio=0.5, verdict="less"), row(ratio=1.3), row(ratio=3.0, verdict="same")]
     assert [each.ratio for each in metric_text.changed(rows)] == [0.5, 1.3, 1.1]
+
+
+def test_the_command_for_all_metrics_names_the_environments_once() -> None:
+    changes = [(row(), "1.0", "2.x"), (row("size"), "1.0", "2.x")]
+    assert metric_text.all_command(changes) == "runner compare torch-1.0 torch-2.x --metric all"

@@ -53,6 +53,20 @@ def test_a_header_comes_back_as_it_was(tmp_path: Path) -> None:
     assert header_of(journal.header) == HEADER
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"matrix": "a\0b"},
+        {"python": "/usr/bin/python\0"},
+        {"command": ["--model", "hf:a\0"]},
+        {"locks": {"torch-1.0": "\0"}},
+        {"as_is": {"mine": "python:\0"}},
+    ],
+)
+def test_a_path_or_an_argument_with_a_nul_is_refused(changed: dict[str, Any], tmp_path: Path) -> None:
+    assert read(journal_with(tmp_path, {**EVENT, **changed})).header == {}
+
+
 def test_each_field_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
     refused = set()
     for name, changed in confused(EVENT):

@@ -81,6 +81,8 @@ MISTAKES = {
     "torchvision:resnet-18": "there is no file torchvision:resnet-18",
     "nets.py:": "there is no file nets.py:",
     "nets.py:Outer.Inner": "there is no file nets.py:Outer.Inner",
+    "hf:config.json\0": "there is no file hf:config.json",
+    "hf:config.jso\0n": "there is no file hf:config.jso",
     "nets.py:UNet(width)": PLAIN,
     "nets.py:UNet(3": "there is no file nets.py:UNet(3",
     "nets.py:UNet(3)(4)": PLAIN,
