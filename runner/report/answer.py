@@ -186,15 +186,19 @@ def changed_metrics(
 ) -> tuple[tuple[Row, str, str], ...]:
     """Return the rows about other metrics than time that changed, the largest change first, with their releases.
 
+    A quantile of the calls that changed as the time did is left out: it repeats the verdict.
+
     Args:
         comparisons: those with an A/A control do not count.
         names: environment -> its release.
     """
-    bases = {id(row): each.base for each in comparisons if not each.is_control for row in each.metrics}
-    rows = (row for each in comparisons if not each.is_control for row in each.metrics)
+    of_releases = [each for each in comparisons if not each.is_control]
+    bases = {id(row): each.base for each in of_releases for row in each.metrics}
+    times = {(row.base, row.other): row.verdict for each in of_releases for row in each.rows}
     return tuple(
         (row, name(bases[id(row)], names), base_name(row.environment, bases[id(row)], names))
-        for row in metric_text.changed(rows)
+        for row in metric_text.changed(row for each in of_releases for row in each.metrics)
+        if not (metric_text.metric_of(row).quantile and times.get((row.base, row.other)) == row.verdict)
     )
 
 

@@ -1,5 +1,6 @@
 """The peaks of the memory that a process has beyond what it began with."""
 
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, PAGESIZE, mmap
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,21 @@ MIB = 1 << 20
 NEAR = 2 * MIB  # of what a test's process does beside
 
 
+def resident(size: int) -> mmap:
+    """Return memory of a size, all of it resident; what malloc gives may have been so before."""
+    memory = mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+    for position in range(0, size, PAGESIZE):
+        memory[position] = 1
+    return memory
+
+
 def test_the_peak_of_each_stage_counts_beyond_what_the_process_had() -> None:
-    before = bytearray(16 * MIB)
+    before = resident(16 * MIB)
     memory = OwnMemory()
-    kept = bytearray(24 * MIB)
+    kept = resident(24 * MIB)
     memory.end(BUILD)
     for _ in range(3):
-        bytearray(40 * MIB)
+        resident(40 * MIB).close()
     memory.end(STEPS)
     peaks = memory.facts()
     assert peaks[BUILD] == pytest.approx(24 * MIB, abs=NEAR)
@@ -27,7 +36,7 @@ def test_the_peak_of_each_stage_counts_beyond_what_the_process_had() -> None:
 
 def test_what_was_before_a_stage_begins_does_not_count() -> None:
     memory = OwnMemory()
-    bytearray(64 * MIB)
+    resident(64 * MIB).close()
     memory.begin()
     memory.end(STEPS)
     assert memory.facts()[STEPS] < NEAR

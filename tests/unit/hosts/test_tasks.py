@@ -16,7 +16,7 @@ from runner.hosts.executors.dask import scheduler_address
 from runner.hosts.executors.slurm import SlurmExecutor
 from runner.hosts.tasks import Inquiry
 from runner.hosts.work import perform_guarded
-from runner.releases import release_locks
+from runner.releases import release_files, release_locks
 from runner.releases.lock_requests import LockRequest
 from runner.session.named_releases import with_named_releases
 from runner.session.options import Options
@@ -118,6 +118,7 @@ def test_the_locks_of_named_releases_arrive_and_count(tmp_path: Path, monkeypatc
         request.out.write_text(f"numpy==1.26.4 --hash=sha256:{len(made):064x}\n")
         yield from ()
 
+    monkeypatch.setattr(release_files, "files_of", lambda *_: [])
     monkeypatch.setattr(release_locks, "lock_of_its_time", lock_of_its_time)
     monkeypatch.setattr(run_on_hosts, "with_named_releases", partial(with_named_releases, versions=listed))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "driver"))
