@@ -36,6 +36,11 @@ def test_lines_keep_their_numbers_without_docstrings() -> None:
         assert lines(before) == lines(after), path
 
 
+def test_a_docstring_becomes_an_empty_one() -> None:
+    source = 'def add():\n    """Add.\n\n    Or not.\n    """\n    return """1"""\n'
+    assert harness_archive.without_docstrings(source) == 'def add():\n    ""\n\n\n\n    return """1"""\n'
+
+
 def lines(tree: ast.Module) -> list[tuple[str, int]]:
     """Return the kind of each statement, and the line in which it begins."""
     return [(type(node).__name__, node.lineno) for node in ast.walk(tree) if isinstance(node, ast.stmt)]
