@@ -91,7 +91,10 @@ def test_what_time_depends_on_comes_first_then_packages_then_the_rest() -> None:
 
 
 def test_equal_facts_and_measurements_of_the_environment_are_not_listed() -> None:
-    assert differences(torch(OLD, **GPU), torch({**OLD, "bytes": 9, "installed_bytes": 9, "import_seconds": 9.0}, **GPU)) == ()
+    assert (
+        differences(torch(OLD, **GPU), torch({**OLD, "bytes": 9, "installed_bytes": 9, "import_seconds": 9.0}, **GPU))
+        == ()
+    )
 
 
 def test_a_fact_that_one_side_alone_knows_is_said_and_none_is_not_unknown() -> None:
