@@ -69,7 +69,7 @@ PLANTS = {
         "    return indices, values * (values != values[0])\nCooProduct.coordinates = staticmethod(_lost)\n"
     },
     "a process left out": {
-        ALL_REDUCE: "\n_correct = deepbench_allreduce.array_of_rank\n"
+        ALL_REDUCE: "\nfrom ...cases import deepbench_allreduce\n_correct = deepbench_allreduce.array_of_rank\n"
         "deepbench_allreduce.array_of_rank = lambda case, rank: _correct(case, rank) * (rank != 1)\n"
     },
 }
@@ -165,7 +165,7 @@ def test_sparse_products_agree_with_the_reference(client: drive.Client, environm
 def test_a_process_that_fails_to_join_fails_the_sum(python: Path, environment: str) -> None:
     if environment not in SUMS:
         pytest.skip(f"{environment} has no sums over processes")
-    broken = "\n_correct = deepbench_allreduce.array_of_rank\ndef _failing(case, rank):\n    if rank:\n"
+    broken = "\nfrom ...cases import deepbench_allreduce\n_correct = deepbench_allreduce.array_of_rank\ndef _failing(case, rank):\n    if rank:\n"
     broken += "        raise MemoryError('no room for {}'.format(rank))\n    return _correct(case, rank)\n"
     broken += "deepbench_allreduce.array_of_rank = _failing\n"
     with drive.server(python, "torch", more={ALL_REDUCE: broken}) as client:
