@@ -165,7 +165,8 @@ def test_sparse_products_agree_with_the_reference(client: drive.Client, environm
 def test_a_process_that_fails_to_join_fails_the_sum(python: Path, environment: str) -> None:
     if environment not in SUMS:
         pytest.skip(f"{environment} has no sums over processes")
-    broken = "\nfrom ...cases import deepbench_allreduce\n_correct = deepbench_allreduce.array_of_rank\ndef _failing(case, rank):\n    if rank:\n"
+    broken = "\nfrom ...cases import deepbench_allreduce\n_correct = deepbench_allreduce.array_of_rank\n"
+    broken += "def _failing(case, rank):\n    if rank:\n"
     broken += "        raise MemoryError('no room for {}'.format(rank))\n    return _correct(case, rank)\n"
     broken += "deepbench_allreduce.array_of_rank = _failing\n"
     with drive.server(python, "torch", more={ALL_REDUCE: broken}) as client:
