@@ -14,7 +14,7 @@ from runner.core.paths import cache_folder
 
 logging.getLogger("python_discovery").setLevel(logging.ERROR)  # it warns of folders that it does not write to
 FOLDER = "interpreters"
-"""Of the cache: what interpreters said of themselves; they are started again once they have changed."""
+"""The subfolder of the cache for facts about interpreters. They are read again when an interpreter has changed."""
 _MINOR = re.compile(r"[0-9]+\.[0-9]+")
 _PROBE = "import ensurepip, venv, sys; print('%d.%d' % sys.version_info[:2])"
 _PROBE_SECONDS = 30.0

@@ -11,29 +11,29 @@ from runner.core.errors import Problem, UsageError
 
 Unit = Literal["seconds", "bytes", "joules"]
 Scope = Literal["cell", "environment"]
-"""Of what there is a value: of each round of a cell, or of each server of an environment, whatever it measures."""
+"""``cell``: each round of a cell has a value. ``environment``: each server has one, whichever cells it measures."""
 Change = Literal["slower", "faster", "more", "less"]
 
 
 class Metric(NamedTuple):
-    """What is measured, and how its changes are called.
+    """A quantity that is compared, and the words for its changes.
 
     Attributes:
         name: in options, in JSON and CSV, and in conditions of ``--fail-on`` unless ``condition`` is another word.
         title: what a heading calls it.
         unit: of its values.
-        worse: the verdict of a side with a larger value; ``better`` that of one with a smaller value.
+        worse: the verdict if the other side has the larger value; ``better`` if it has the smaller one.
         noun: what follows the verdict in a sentence, ``1.30x more memory``.
-        margin: the relative change that counts as none, as a share; that of time is the matrix's.
+        margin: changes up to this share count as none. For time, the matrix has the margin.
         method: how it is measured, as a clause.
-        absent: why a record may be without it, as a clause.
-        scope: of what there is a value.
-        on_cpu: the fact of a record that has it, where the cell ran on a CPU; ``on_gpu`` likewise. Empty for none.
-        quantile: the share of a round's calls that take no longer than the value; 0 where a fact has it.
-        floor: values below it count as it: smaller ones are not told apart.
+        absent: why a record can lack it, as a clause.
+        scope: whether a cell or an environment has a value.
+        on_cpu: the name of the fact with the value, for cells on a CPU; ``on_gpu`` likewise. Empty if there is none.
+        quantile: if not 0, the value is this quantile of the times of a round's calls, and no fact has it.
+        floor: smaller values are replaced by it, so that they compare as equal.
         resolution: the smallest difference between two values that is measured, in its unit.
-        exact: whether two servers of an environment always have the same value, so that one says all.
-        on_disk: whether its bytes are of files, which are shown in decimal units.
+        exact: whether all servers of an environment have the same value, so that one value is enough.
+        on_disk: whether its values are sizes of files, which are shown in decimal units.
         first_differs: whether the first server of an environment differs from later ones, and is left out if there
             are some.
     """
@@ -59,12 +59,12 @@ class Metric(NamedTuple):
     on_disk: bool = False
 
     def fact(self, device: str) -> str:
-        """Return the fact that has it on a device; empty where none has."""
+        """Return the name of the fact with the value on a device; empty if there is none."""
         return self.on_cpu if device == "cpu" else self.on_gpu
 
     @property
     def word(self) -> str:
-        """What a condition of ``--fail-on`` calls it."""
+        """Its name in a condition of ``--fail-on``."""
         return self.condition or self.name
 
 
@@ -92,7 +92,7 @@ METRICS: tuple[Metric, ...] = (
         margin=0.02,
         method="on a CPU the peak of the resident memory that a process has beyond its server, without pages of "
         "files; on a GPU the peak of the framework's allocator",
-        absent="the kernel does not tell the peak of a process, the framework does not tell that of its allocator, "
+        absent="the kernel does not report the peak of a process, the framework does not report that of its allocator, "
         "or an older program measured it",
         on_cpu="step_peak_bytes",
         on_gpu="peak_bytes",
@@ -169,7 +169,7 @@ METRICS: tuple[Metric, ...] = (
         noun="energy",
         margin=0.03,
         method="the energy that the GPU takes for a step, without what it takes when idle",
-        absent="a CPU does not tell it, nor do some GPUs",
+        absent="CPUs and some GPUs do not report it",
         on_gpu="joules_per_step",
         resolution=1e-6,
     ),

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-NOTICED = 64.0  # bytes a call; what grows by less is not looked into
+NOTICED = 64.0  # bytes a call; smaller growth is not examined further
 READINGS = 3  # fewest, so that there are two parts of which each has to grow
 NAMES = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
 """The numbers of mallinfo(3) in order: ``uordblks`` bytes are in use, and ``hblkhd`` bytes in blocks of their own."""
@@ -71,7 +71,7 @@ class MemoryGrowth(object):
         return {} if growth is None else {"growth_bytes_per_call": growth}
 
     def largest(self, parts: "list", calls: "int") -> "Any":
-        """Return the larger one of what both gauges say, see ``smallest``; None where neither says anything."""
+        """Return the larger of the growths by both gauges, see ``smallest``; None if neither is known."""
         growths = [self.smallest(parts, gauge, calls) for gauge in (0, 1)]
         known = [growth for growth in growths if growth is not None]
         return max(known) if known else None

@@ -22,7 +22,7 @@ class OwnMemory(object):
     """The peaks of this process above what it has when this object is made; read outside of timed calls."""
 
     def __init__(self) -> "None":
-        """Take what the process has now as that of its server, or of the import."""
+        """Read how much memory the process has now, which does not count as memory of the cell."""
         self.peaks = {}
         fields = resident()
         self.known = fields is not None and reset_peak()
@@ -40,12 +40,12 @@ class OwnMemory(object):
         self.begin()
 
     def facts(self) -> "dict":
-        """Return the peak of each stage in bytes; empty where the kernel does not tell."""
+        """Return the peak of each stage in bytes; empty if the kernel does not report it."""
         return dict(self.peaks) if self.known else {}
 
 
 def resident() -> "Any":
-    """Return field of FIELDS -> bytes; None where the kernel does not tell all of them."""
+    """Return field of FIELDS -> bytes; None if the kernel does not report all of them."""
     try:
         with open(STATUS, encoding="utf-8", errors="replace") as handle:
             lines = [line.split() for line in handle if line.startswith(FIELDS)]

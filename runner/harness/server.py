@@ -150,7 +150,7 @@ class Server(object):
         from .adapters import described
 
         facts = described.of(self.adapter, version, self.settings["device"])
-        facts.update(installed.facts(self.settings.get("cache") or ""))
+        facts.update(installed.facts())
         return dict(imported_here, facts=dict(loaded_libraries.facts(), numpy=numpy.__version__, **facts))
 
     def cold(self, request: "dict") -> "dict":

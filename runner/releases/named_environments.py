@@ -120,7 +120,11 @@ class ReleaseFinder:
                     yield template, python, each
 
     def _pythons(self, named: NamedRelease, template: ReleaseCandidate) -> Iterator[str]:
-        """Yield the Pythons to try: the named one, or else the template's, those of the matrix, and newer ones."""
+        """Yield the Python versions to try, in order.
+
+        If the selector names a version, it is the only one. Otherwise, the template's version comes first, then
+        those of the matrix, then newer ones.
+        """
         if named.python:
             yield named.python
             return

@@ -44,7 +44,7 @@ SETTLED = timedelta(weeks=6)
 
 
 PYTHONS = tuple(f"3.{minor}" for minor in range(6, 15))
-"""Those that a wheel for every Python 3 may be for, the oldest first."""
+"""Versions of Python that a ``py3`` wheel can support, the oldest first."""
 ANY_PATCH = 99
 """The patch release of Python that counts. pip reads 3.6 as 3.6.0, and packages ask for "3.6.1 or later"."""
 

@@ -24,7 +24,7 @@ SHOWN_ELSEWHERE = frozenset(
         *("device", "gpu"),  # the records name the device
         *("image", "pin", "registry_digests", "pulled", "interpreter"),  # follow from base image and digest
         *("team_image", "not_pulled"),  # likewise
-        *("import_seconds", "bytes", "installed_bytes"),  # measured; metrics of their own, or different each time
+        *("import_seconds", "bytes", "installed_bytes"),  # metrics, and the size of a build
         "env",  # a line for each variable
     }
 )

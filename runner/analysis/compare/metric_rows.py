@@ -17,11 +17,11 @@ from runner.core.metrics import BY_NAME, OTHERS, Metric, Scope
 from runner.stats import intervals
 
 EXACT_ERROR = 1e-9
-"""The standard error of the log ratio of two values that have none."""
+"""The standard error of the log ratio of two exact values, which the statistics need above 0."""
 NOUNS: Mapping[Scope, str] = {"cell": "test", "environment": "comparison"}
-"""What there is a row for."""
-MANY = 1e6
-"""Degrees of freedom of an error that is known."""
+"""Scope -> what a row of such a metric is called in a sentence."""
+KNOWN_FREEDOM = 1e6
+"""Degrees of freedom of a standard error that is known, not estimated."""
 
 
 def metric_rows(matches: Sequence[Match], runs: Mapping[str, MeasuredRun]) -> dict[str, list[Row]]:
@@ -98,7 +98,7 @@ def _exact(drafted: Draft) -> Draft:
     """Return a draft whose evidence has no error, if its sides can be compared."""
     if drafted.evidence is None:
         return drafted
-    known = drafted.evidence._replace(error=np.asarray(EXACT_ERROR), freedom=np.asarray(MANY))
+    known = drafted.evidence._replace(error=np.asarray(EXACT_ERROR), freedom=np.asarray(KNOWN_FREEDOM))
     return replace(drafted, evidence=known, ratios={}, looks=())
 
 

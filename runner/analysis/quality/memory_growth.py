@@ -9,9 +9,9 @@ from runner.core import units
 
 CODE = "memory-grows"
 MIN_BYTES = 512.0
-"""Bytes a call that count as growth. The harness itself keeps some 40 a sample, for its time."""
+"""Bytes per call that count as growth. The harness itself keeps about 40 per sample, for its time."""
 MIN_SHARE = 0.75
-"""The share of the rounds that have to grow so much: what one process does only now and then is no leak of the step."""
+"""The share of the rounds in which the memory has to grow: growth in a few processes is not a leak of the step."""
 
 
 def memory_grows(cell: CellSamples) -> Iterator[QualityIssue]:

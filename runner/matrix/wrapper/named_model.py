@@ -102,7 +102,7 @@ def parse_model(text: str) -> NamedModel:
     >>> parse_model("small=nets.py:UNet(8)").workload
     'small'
     """
-    if "\0" in text:  # no argument of a command has one, and a stored command that somebody sent may
+    if "\0" in text:  # a shell passes no NUL, but the stored command of a run from elsewhere can contain one
         raise UsageError(Problem(f"there is no file {printable(text, 200)}", hint=FORMS))
     label, equals, rest = text.partition("=")
     is_labelled = equals and rest and len(label) <= LONGEST_NAME and NETWORK_NAME.fullmatch(label)

@@ -43,7 +43,7 @@ def test_a_page_lists_what_changed(comparison: Comparison) -> None:
 def test_a_metric_alone_is_shown_with_all_of_its_rows(comparison: Comparison) -> None:
     text = render(comparison, "table", metrics=("size", "energy"))
     assert "installed size  1.00 GB → 1.00 GB  1.00x  same" in text
-    assert "note: no test has energy of a step: a CPU does not tell it" in text
+    assert "note: no test has energy of a step: CPUs and some GPUs do not report it" in text
     assert "faster" not in text
 
 

@@ -88,7 +88,7 @@ class NcclAllReduce(AllReduce):
 
 def run_member(case, rank, folder, device):
     """Run a process of the group until process 0 exits, which ends all others; never returns."""
-    from ...cases import deepbench_allreduce  # here, for the planner reads the classes without NumPy
+    from ...cases import deepbench_allreduce  # not at the top: the planner imports this module, and must not import NumPy
 
     parent, joined = os.getppid(), False
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
