@@ -84,7 +84,7 @@ def _runner(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 
 def _last_line(done: "subprocess.CompletedProcess[str]") -> str:
     errors = [line for line in done.stderr.splitlines() if line.startswith("error")]
-    return (errors or done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+    return (errors or done.stderr.strip().splitlines() or ["no output"])[-1]
 
 
 def last_releases(framework: str, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:

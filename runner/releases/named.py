@@ -103,7 +103,7 @@ def parse_named(text: str) -> NamedRelease | None:
     names the nightly build of a day. A range, such as ``torch==2.*``, names environments of the matrix.
 
     Raises:
-        UsageError: it names a package twice, or a day that is none.
+        UsageError: it names a package twice, or a date that does not exist.
     """
     match = NAMED.fullmatch(text)
     if match is None:
@@ -131,18 +131,18 @@ def _is_version(text: str) -> bool:
 
 
 def _refuse(named: NamedRelease, text: str) -> None:
-    """Raise UsageError where a named release has two versions of a package, or a day that is none."""
+    """Raise UsageError where a named release has two versions of a package, or a date that does not exist."""
     names = [canonicalize_name(each.partition("==")[0]) for each in named.packages]
     held = [named.framework, *(FRAMEWORK_OF.get(name, name) for name in names)]
     if twice := next((name for name in held if held.count(name) > 1), None):
         raise UsageError(Problem(f"{printable(text, MAX_SHOWN)!r} names {twice} twice", hint="name one version of it"))
     if named.day and not _is_day(named.day):
         hint = "write year, month and day, such as torch@nightly-20261101"
-        raise UsageError(Problem(f"{named.day} is no day", hint=hint))
+        raise UsageError(Problem(f"{named.day} is not a date", hint=hint))
 
 
 def _is_day(text: str) -> bool:
-    """Return whether eight digits are a day.
+    """Return whether eight digits are a date.
 
     >>> _is_day("20261101"), _is_day("20269999"), _is_day("00000000")
     (True, False, False)

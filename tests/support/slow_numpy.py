@@ -7,13 +7,16 @@ from pathlib import Path
 SLOW_NUMPY = '''
 
 def _slow_numpy():
-    """Make tanh and zeros of NumPy, which every cell calls again and again, take three times as long: a busy wait."""
+    """Make tanh and zeros of NumPy, which every cell calls again and again, take three times as long: a busy wait.
+
+    The clock is the CPU time of the thread, which stands still while another process has the CPU or the turn.
+    """
     import functools
     import time
 
     import numpy
 
-    clock = time.perf_counter
+    clock = time.thread_time
     last = [clock()]
 
     def slowed(function):

@@ -145,7 +145,7 @@ def test_other_words_are_selectors(text: str) -> None:
 
 @pytest.mark.parametrize("day", ["20269999", "00000000", "20260229"])
 def test_a_day_that_is_none_is_refused(day: str) -> None:
-    with pytest.raises(UsageError, match=f"{day} is no day"):
+    with pytest.raises(UsageError, match=f"{day} is not a date"):
         parse_named(f"torch@nightly-{day}")
 
 
