@@ -25,7 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from runner.catalog.cases import CASES
-from runner.harness import cases, timing
+from runner.harness import cases, script_stack, timing
 from runner.harness.adapters import torch as torch_
 from runner.harness.adapters.torch import kernels
 
@@ -80,14 +80,14 @@ def nothing() -> None:
 
 def ours(call: Callable[[], object], seconds: float = SECONDS) -> float:
     """Return our median in seconds."""
-    return float(timing.median(timing.measure(call, nothing, time.perf_counter, seconds)["seconds"]))
+    return float(timing.median(script_stack.run(timing.measure(call, nothing, time.perf_counter, seconds))["seconds"]))
 
 
 def in_blocks(call: Callable[[], object], number: int, seconds: float) -> float:
     """Return our median of blocks of so many calls, which is what the harness does with short steps, in seconds."""
     samples: list[float] = []
     while len(samples) < 5 or number * sum(samples) < seconds:
-        samples.append(timing.sample(call, nothing, time.perf_counter, number)[0])
+        samples.append(script_stack.run(timing.sample(call, nothing, time.perf_counter, number))[0])
     return statistics.median(samples)
 
 
@@ -99,9 +99,9 @@ def looking() -> float:
     draw, shortest = random.Random(1), timing.reading(nothing, time.perf_counter)[0] / timing.CLOCK_SHARE
     ticks = list(itertools.accumulate(shortest * draw.uniform(0.1, 1.9) for _ in range(int(2 / shortest))))
     begin = time.process_time()
-    times = timing.until_precise(nothing, nothing, iter(ticks).__next__, 1.0, 1)
+    times = script_stack.run(timing.until_precise(nothing, nothing, iter(ticks).__next__, 1.0, 1))
     between = time.process_time()
-    timing.count(nothing, nothing, iter(ticks).__next__, len(times))
+    script_stack.run(timing.count(nothing, nothing, iter(ticks).__next__, len(times)))
     return float((2 * between - begin - time.process_time()) / sum(times))
 
 

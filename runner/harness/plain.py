@@ -10,9 +10,10 @@ import os
 import sys
 import time
 
-from . import adapters, compile_cache
+from . import adapters, compile_cache, script_stack
 from .link import BUILT, PLAIN, TIMED, ServerLink
 from .program_file import import_path
+from .script_stack import Steps
 
 TASK = "plain.json"  # in the temporary folder of the child
 OBJECTS = 3000  # of Python, below which their number in ``other_heap`` is drawn
@@ -60,7 +61,7 @@ def main() -> "None":
         task = json.load(file)
     os.unlink(TASK)
     link = ServerLink(**task["link"])
-    link.send(result(task, link))
+    link.send(script_stack.run(result(task, link)))
     os._exit(0)  # as a forked child ends: no library tidies up, or hangs
 
 
@@ -89,8 +90,8 @@ def drawn(limit: "int") -> "int":
     return int.from_bytes(os.urandom(4), "little") % limit
 
 
-def result(task: "dict", link: "object") -> "dict":
-    """Return the result message of a task."""
+def result(task: "dict", link: "object") -> "Steps":
+    """Return the result message of a task; a generator, which ``script_stack.run`` runs."""
     request, begin = task["request"], time.perf_counter()
     failure = None
     try:
@@ -106,13 +107,13 @@ def result(task: "dict", link: "object") -> "dict":
         folder, entry = task["entry"] or (None, None)
         with worker.explained(request, folder):
             module = files.module(folder, entry) if folder else None
-            return measure(request, module, link if request.get("turns") else None, begin)
+            return (yield from measure(request, module, link if request.get("turns") else None, begin))
 
-    return worker.run_guarded(work)
+    return (yield from worker.run_guarded(work))
 
 
-def measure(request: "dict", module: "object", wait: "object", begin: "float") -> "dict":
-    """Return the times of a cell, and their facts.
+def measure(request: "dict", module: "object", wait: "object", begin: "float") -> "Steps":
+    """Return the times of a cell, and their facts; a generator, which ``script_stack.run`` runs.
 
     Args:
         request: see ``worker.measure``.
@@ -151,7 +152,8 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
     if wait is not None:
         wait(BUILT)
     memory.begin()
-    times = worker.on_device(program.waits_for_device, request, worker.time_call(program, call, request, wait, earlier=1))
+    times = yield from worker.time_call(program, call, request, wait, earlier=1)
+    times = worker.on_device(program.waits_for_device, request, times)
     memory.end(own_memory.STEPS)
     if wait is not None:
         wait(TIMED)

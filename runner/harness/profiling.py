@@ -7,7 +7,7 @@ that fails costs nothing but the sentence that says so.
 import time
 import traceback
 
-from . import adapters, timing
+from . import adapters, script_stack, timing
 from .profile_rows import NoProfile
 
 WARM_UP_CALLS = 3
@@ -79,7 +79,7 @@ def _plain_seconds(call, synchronize, seconds):
     synchronize()
     times = []
     while not times or (len(times) < MOST_PLAIN_STEPS and sum(times) < seconds):
-        times.append(timing.sample(call, synchronize, time.perf_counter)[0])
+        times.append(script_stack.run(timing.sample(call, synchronize, time.perf_counter))[0])
     return timing.median(times)
 
 

@@ -1,9 +1,12 @@
 """How many calls a sample on a GPU has: enough for the wait after them, and the start of the first, to be negligible.
 
-Pure, except for the calls and the clock, which are passed in.
+Pure, except for the calls and the clock, which are passed in. The functions that make calls are generators, as those of
+``timing`` are.
 """
 
-from .timing import MIN_SAMPLES, TICK, median
+
+from .script_stack import Steps
+from .timing import MIN_SAMPLES, TICK, median, sample
 
 OPERATION_SECONDS = 0.002  # a sample of a single operation lasts at least as long
 STEP_SECONDS = 0.005  # likewise of a network's step; a step that lasts as long is a sample by itself
@@ -60,12 +63,13 @@ class SampleRule(object):
                 needed *= 2
         return max(needed, min(self.least_batch, largest_batch(step, self.seconds)))
 
-    def fixed(self, call: "object", synchronize: "object", clock: "object", step: "float", wait_cost: "float") -> "tuple":
+    def fixed(self, call: "object", synchronize: "object", clock: "object", step: "float", wait_cost: "float") -> "Steps":
         """Return (the batch of all samples, what decided it); called once, after the warm-up.
 
         The second is what ``single_calls`` returns, and ``wait_seconds``, the given cost of waiting for an idle device.
         """
-        single = dict(single_calls(call, synchronize, clock, self.seconds), wait_seconds=wait_cost)
+        single = yield from single_calls(call, synchronize, clock, self.seconds)
+        single["wait_seconds"] = wait_cost
         return self.batch(step, once_seconds(**single)), single
 
 
@@ -81,7 +85,7 @@ def largest_batch(step: "float", seconds: "float") -> "int":
     return batch
 
 
-def single_calls(call: "object", synchronize: "object", clock: "object", seconds: "float") -> "dict":
+def single_calls(call: "object", synchronize: "object", clock: "object", seconds: "float") -> "Steps":
     """Return what a single call on an idle device takes, as medians of up to SINGLE_CALLS calls.
 
     Args:
@@ -93,16 +97,17 @@ def single_calls(call: "object", synchronize: "object", clock: "object", seconds
     Returns:
         ``latency_seconds``, from before the call to the end of the wait; ``dispatch_seconds``, until the call returned.
     """
-    dispatch, latency = [], []
+    dispatch, latency, returned = [], [], []
+
+    def wait():
+        returned.append(clock())
+        synchronize()
+
     synchronize()
     start = now = clock()
     while len(latency) < SINGLE_CALLS and (not latency or now - start < SINGLE_SHARE * seconds):
-        begin = clock()
-        call()
-        returned = clock()
-        synchronize()
-        now = clock()
-        dispatch.append(returned - begin)
+        begin, now = yield call, wait, clock, 1
+        dispatch.append(returned[-1] - begin)
         latency.append(now - begin)
     return {"latency_seconds": median(latency), "dispatch_seconds": median(dispatch)}
 
@@ -121,11 +126,7 @@ def host_bound(dispatch: "float", step: "float") -> "bool":
     return dispatch >= BOUND * step
 
 
-def count_queued(call: "object", synchronize: "object", clock: "object", iterations: "int") -> "float":
+def count_queued(call: "object", synchronize: "object", clock: "object", iterations: "int") -> "Steps":
     """Return the seconds per call of ``iterations`` calls with one wait after the last of them."""
     synchronize()
-    begin = clock()
-    for _ in range(iterations):
-        call()
-    synchronize()
-    return (clock() - begin) / iterations
+    return (yield from sample(call, synchronize, clock, iterations))[0]

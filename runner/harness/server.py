@@ -12,11 +12,12 @@ import sys
 import time
 import traceback
 
-from . import cases, compile_cache, cpu, installed, leftovers, loaded_libraries, plain, procfs, protocol, variables
+from . import cases, compile_cache, cpu, installed, leftovers, loaded_libraries, plain, procfs, protocol, script_stack
+from . import variables
 from .model import blob
 from .model.store import ModelStore
 from .program_file import ProgramFile
-from .supervisor import ChildSupervisor
+from .supervisor import ChildSupervisor, Forked
 
 FORK_SAFE_CHECKS = ("PYTORCH_NVML_BASED_CUDA_CHECK", "TRITON_NVML_BASED_CUDA_CHECK")
 """Variables that have libraries ask NVML whether there is a GPU, instead of initialising CUDA, after which no process may
@@ -337,10 +338,16 @@ def main(source: "object") -> "None":
     out = os.dup(1)
     os.dup2(2, 1)
     leftovers.adopt_orphans()
+    server, steps = os.getpid(), None
     try:
         Server(source, out).serve()
+    except Forked as child:
+        steps = child.steps
     except (BrokenPipeError, KeyboardInterrupt):
         pass
     finally:
-        leftovers.end_processes((), END_SECONDS)
-        remove_temporary_folder()
+        if os.getpid() == server:
+            leftovers.end_processes((), END_SECONDS)
+            remove_temporary_folder()
+    if steps is not None:
+        script_stack.run(steps)

@@ -11,6 +11,7 @@ import traceback
 from . import leftovers, procfs, protocol
 from .link import ANNOUNCED_BYTES, STAGES, TURN, WARM, ServerLink
 from .pipe import Pipe
+from .script_stack import Steps
 from .watched import Watch
 
 LOG_BYTES = 64 * 1024
@@ -28,6 +29,19 @@ WAITING = "waiting for its turn"  # announced by the child; the kernel stops it 
 REAPED = "reaped"
 
 
+class Forked(BaseException):
+    """Raised in a forked child: it leaves the functions of its server, and makes its calls where a script makes them.
+
+    Attributes:
+        steps: a generator, which ``script_stack.run`` runs, and which ends the process.
+    """
+
+    def __init__(self, steps: "Steps") -> "None":
+        """Take the generator."""
+        BaseException.__init__(self)
+        self.steps = steps
+
+
 class ChildSupervisor(object):
     """A child, its pipes, and its ``state``: RUNNING, WAITING or REAPED."""
 
@@ -35,11 +49,14 @@ class ChildSupervisor(object):
         """Fork; the child runs ``work`` and sends what it returns.
 
         Args:
-            work: called in the child with its ``ServerLink``; returns a dict for JSON, with ``status``, or executes
-                another program, which sends that by the link.
+            work: called in the child with its ``ServerLink``; returns a generator for ``script_stack.run``, which returns a
+                dict for JSON, with ``status``; or executes another program, which sends that by the link.
             private: the server's reply descriptor, which the child must not hold.
             source: the server's stdin; when it ends while the child runs, so does the server.
             kept: ids of the processes below the server that the child did not start.
+
+        Raises:
+            Forked: in the child.
         """
         sys.stdout.flush()
         sys.stderr.flush()
@@ -64,10 +81,12 @@ class ChildSupervisor(object):
                     os.close(descriptor)
                 procfs.control(PR_SET_PDEATHSIG, int(signal.SIGKILL))  # a child never outlives its server
                 procfs.control(procfs.PR_SET_DUMPABLE, 1)  # it may read and write what /proc says of itself
-                if os.getppid() == server:
-                    self.run_child(work)
-            finally:
+                has_server = os.getppid() == server
+            except BaseException:
                 os._exit(1)
+            if not has_server:
+                os._exit(1)
+            raise Forked(self.run_child(work))
         for pipe in self.pipes:
             pipe.close_writer()
         self.plan.close_reader()
@@ -87,8 +106,11 @@ class ChildSupervisor(object):
             self.scratch.clear()
             raise
 
-    def run_child(self, work: "object") -> "None":
-        """Run ``work`` in the child, in a new process group and the scratch folder, without stdin; never returns."""
+    def run_child(self, work: "object") -> "Steps":
+        """Run ``work`` in the child, in a new process group and the scratch folder, without stdin; never returns.
+
+        A generator, see ``Forked``.
+        """
         code, child = 1, os.getpid()
         try:
             os.setpgid(0, 0)
@@ -98,7 +120,7 @@ class ChildSupervisor(object):
             os.dup2(self.log.writer, 2)
             procfs.become_first_oom_victim()
             self.scratch.enter()
-            message = work(self.link)
+            message = yield from work(self.link)
             if os.getpid() == child:  # a copy that the framework forked has no result
                 self.link.send(message)
                 code = 0

@@ -1,13 +1,14 @@
 """Decides when to stop warming up and measuring, and how many calls make a sample.
 
-Pure, except for the calls and the clock, which are passed in.
+Pure, except for the calls and the clock, which are passed in. The functions that make calls are generators, which
+``script_stack.run`` runs.
 """
 
 import math
 import time
-from itertools import repeat
 
 from . import turn_plan
+from .script_stack import Steps
 
 CLOCK = time.perf_counter  # as it was before any code of a user's was imported
 WARMUP_SHARE = 0.5  # largest share of the time budget
@@ -90,30 +91,25 @@ def batch_of(step: "float", cost: "float") -> "int":
     return min(int(calls), MAX_BATCH)  # rounded, cost / (0.001 * cost) is more than 1000 for one cost in 25
 
 
-def sample(call: "object", synchronize: "object", clock: "object", batch: "int" = 1) -> "tuple":
+def sample(call: "object", synchronize: "object", clock: "object", batch: "int" = 1) -> "Steps":
     """Return (seconds per call, the clock at the end) of ``batch`` calls with one wait for the device after them."""
-    calls = repeat(None, batch)
-    begin = clock()
-    for _ in calls:
-        call()
-    synchronize()
-    end = clock()
+    begin, end = yield call, synchronize, clock, batch
     return (end - begin) / batch, end
 
 
-def count(call: "object", synchronize: "object", clock: "object", iterations: "int") -> "list":
+def count(call: "object", synchronize: "object", clock: "object", iterations: "int") -> "Steps":
     """Return the seconds of a fixed number of iterations, in order; see ``measure``."""
     synchronize()
-    return [sample(call, synchronize, clock)[0] for _ in range(iterations)]
+    times = []
+    for _ in range(iterations):
+        times.append((yield from sample(call, synchronize, clock))[0])
+    return times
 
 
-def catch_up(call: "object", synchronize: "object", clock: "object", calls: "int") -> "float":
+def catch_up(call: "object", synchronize: "object", clock: "object", calls: "int") -> "Steps":
     """Make some calls that are no samples, with one wait after them; return the seconds that they took."""
-    begin = clock()
-    for _ in range(calls):
-        call()
-    synchronize()
-    return clock() - begin
+    begin, end = yield call, synchronize, clock, calls
+    return end - begin
 
 
 def warm_up(
@@ -123,7 +119,7 @@ def warm_up(
     seconds: "float",
     batch_for: "object",
     alone: "bool" = True
-) -> "tuple":
+) -> "Steps":
     """Return (times in order, the batch they lead to, whether they ended steady, the seconds taken, the number of calls).
 
     See ``measure``.
@@ -147,7 +143,7 @@ def warm_up(
     limit = max(WARMUP_SHARE * seconds, MIN_LIMIT if alone else 0.0)
     start = window_start = now = clock()
     while len(times) < 2 or now - start < limit:
-        time, now = sample(call, synchronize, clock, batch)
+        time, now = yield from sample(call, synchronize, clock, batch)
         times.append(time)
         calls += batch
         if len(times) - first < WINDOW or (medians and now - window_start < window):
@@ -160,7 +156,7 @@ def warm_up(
     return times, batch, steady(medians), now - start, calls
 
 
-def until_precise(call: "object", synchronize: "object", clock: "object", seconds: "float", batch: "int") -> "list":
+def until_precise(call: "object", synchronize: "object", clock: "object", seconds: "float", batch: "int") -> "Steps":
     """Return at least MIN_SAMPLES samples in order, taken until their median is precise or ``seconds`` have passed.
 
     The median is not looked at before EARLIEST_END of the time: a few samples that follow each other see one moment.
@@ -168,7 +164,7 @@ def until_precise(call: "object", synchronize: "object", clock: "object", second
     times, look = [], FIRST_LOOK
     start = now = clock()
     while len(times) < MIN_SAMPLES or now - start < seconds:
-        time, now = sample(call, synchronize, clock, batch)
+        time, now = yield from sample(call, synchronize, clock, batch)
         times.append(time)
         if len(times) >= look and now - start >= EARLIEST_END * seconds:
             if precise(times):
@@ -179,7 +175,7 @@ def until_precise(call: "object", synchronize: "object", clock: "object", second
 
 def in_turns(
     call: "object", synchronize: "object", clock: "object", seconds: "float", plan: "dict", wait: "object"
-) -> "dict":
+) -> "Steps":
     """Return samples as ``until_precise`` does, taken in turns with other processes; see ``measure``.
 
     Each turn has as many calls as the plan says, so turn k of the processes with the same plan holds the same calls.
@@ -199,10 +195,10 @@ def in_turns(
     while len(times) < MIN_SAMPLES or (elapsed < seconds and len(turns) < turn_limit):
         wait()
         if plan["leads"]:
-            leads.append(sample(call, synchronize, clock, batch)[0])
+            leads.append((yield from sample(call, synchronize, clock, batch))[0])
         now = start = clock()
         for _ in range(plan["samples"]):
-            time, now = sample(call, synchronize, clock, batch)
+            time, now = yield from sample(call, synchronize, clock, batch)
             times.append(time)
         turns.append(plan["samples"])
         elapsed += now - start
@@ -223,7 +219,7 @@ def measure(
     starts: "object" = None,
     agree: "object" = None,
     earlier: "int" = 0
-) -> "dict":
+) -> "Steps":
     """Return the times of a step in the order in which they were taken, and how they were taken.
 
     Warm-up ends when the times are steady or half of the budget has passed, after at least two calls; see ``warm_up`` for
@@ -259,10 +255,11 @@ def measure(
             return rule.batch(step, wait_cost)
         return batch_of(step - cost / batch, cost)
 
-    warmup, batch, is_steady, took, calls = warm_up(call, synchronize, clock, seconds, batch_for, alone=wait is None)
+    warming = warm_up(call, synchronize, clock, seconds, batch_for, alone=wait is None)
+    warmup, batch, is_steady, took, calls = yield from warming
     facts = {"warmup": warmup, "clock_seconds": cost, "warmup_seconds": took, "steady": is_steady}
     if rule is not None:
-        batch, single = rule.fixed(call, synchronize, clock, median(warmup[-LAST:]), wait_cost)
+        batch, single = yield from rule.fixed(call, synchronize, clock, median(warmup[-LAST:]), wait_cost)
         facts.update(single)
     plan = None
     if wait is not None:
@@ -270,10 +267,10 @@ def measure(
         pace = turn_plan.pace(calls, batch, max(median(warmup[-LAST:]), TICK))
         plan = (agree(pace) if agree is not None else None) or turn_plan.plans([pace], seconds)[0]
         batch, facts["first_call"] = plan["batch"], plan["first_call"]
-        facts["catch_up_seconds"] = catch_up(call, synchronize, clock, plan["first_call"] - calls)
+        facts["catch_up_seconds"] = yield from catch_up(call, synchronize, clock, plan["first_call"] - calls)
     facts["batch"] = batch
     if starts is not None:
         starts()
     if plan is None:
-        return dict(facts, seconds=until_precise(call, synchronize, clock, seconds, batch))
-    return dict(facts, **in_turns(call, synchronize, clock, seconds, plan, wait))
+        return dict(facts, seconds=(yield from until_precise(call, synchronize, clock, seconds, batch)))
+    return dict(facts, **(yield from in_turns(call, synchronize, clock, seconds, plan, wait)))

@@ -1,5 +1,6 @@
 """What a forked child does: build an implementation, verify it, time a phase."""
 
+import inspect
 import os
 import tempfile
 import time
@@ -15,6 +16,7 @@ from .model.trial import ModelTrial
 from .other_load import OtherLoad
 from .own_memory import STEPS
 from .sample_usage import SampleUsage
+from .script_stack import Steps
 from .verify.trial import METHODS, KernelTrial, Trial
 
 OUT_OF_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "oom when allocating", "resourceexhausted", "alloc_failed")
@@ -43,8 +45,8 @@ def implementation(framework: "str", slug: "str") -> "type":
         raise CellFailure("crash", error.args[0]) from error
 
 
-def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict":
-    """Return the result of one cell in one round.
+def measure(request: "dict", reference: "dict", wait: "object" = None) -> "Steps":
+    """Return the result of one cell in one round; a generator, which ``script_stack.run`` runs.
 
     Args:
         request: ``framework``, ``implementation``, ``case``, ``phase``, ``device``, ``precision``, ``seconds``,
@@ -94,11 +96,12 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
         facts.update(seconds=[facts["compile_seconds"]], warmup=[])
     elif protocol == "published" and not cases.repeats(case):
         del program  # it has verified the implementation; the original program is timed
-        facts.update(on_device(True, request, trial.time_original(phase, facts)))  # it is waited for each time
+        times = yield from trial.time_original(phase, facts)
+        facts.update(on_device(True, request, times))  # it is waited for each time
     else:
         call = getattr(program, METHODS[phase])
         if protocol == "published":
-            times = trial.time_iterations(program, phase)
+            times = yield from trial.time_iterations(program, phase)
         else:
             if phase != "train":
                 call()  # compiles, if it is the first call: that is no warm-up
@@ -106,7 +109,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
                 wait(BUILT)
             earlier = len(facts.get("loss") or ()) if phase == "train" else 2  # verified steps; the first call, and the last
             trial.memory.begin()
-            times = time_call(program, call, request, wait, earlier)
+            times = yield from time_call(program, call, request, wait, earlier)
             trial.memory.end(STEPS)
         times = on_device(program.waits_for_device, request, times)
         trial.keep_last(call)
@@ -132,7 +135,7 @@ def trial_class(case: "dict") -> "type":
     return KernelTrial if cases.is_kernel(case) else Trial
 
 
-def time_call(program: "object", call: "object", request: "dict", wait: "object", earlier: "int" = 0) -> "dict":
+def time_call(program: "object", call: "object", request: "dict", wait: "object", earlier: "int" = 0) -> "Steps":
     """Return the times of a call, from ``timing.measure``, and the facts of its device and of the machine meanwhile.
 
     Args:
@@ -149,16 +152,18 @@ def time_call(program: "object", call: "object", request: "dict", wait: "object"
         turn = usage.outside_turns(monitor.before_turns(others.during(wait)))
         agree = getattr(wait, "agree", None)
         sync = program.synchronize
-        times = timing.measure(call, sync, clock, seconds, turn, starts=usage.begin, agree=agree, earlier=earlier)
+        times = yield from timing.measure(
+            call, sync, clock, seconds, turn, starts=usage.begin, agree=agree, earlier=earlier
+        )
         times.update(usage.facts(times))
         return dict(times, **dict(others.facts(), **monitor.facts()))
     rule = sample_rule(request)
     turn = usage.outside_turns(others.during(wait))
-    times = timing.measure(call, program.synchronize, clock, seconds, turn, rule, usage.begin)
+    times = yield from timing.measure(call, program.synchronize, clock, seconds, turn, rule, usage.begin)
     ended = time.monotonic()
     times.update(usage.facts(times))
     if rule is None:
-        times.update(queueing.single_calls(call, program.synchronize, clock, seconds))
+        times.update((yield from queueing.single_calls(call, program.synchronize, clock, seconds)))
     return dict(times, ended=ended, cpus=cpu.allowed(), **others.facts())
 
 
@@ -193,10 +198,15 @@ def on_device(waits: "bool", request: "dict", times: "dict") -> "dict":
     return times
 
 
-def run_guarded(work: "object") -> "dict":
-    """Return the dict of ``work`` with ``status`` ok; if it raises, ``status`` failed with ``class`` and ``reason``."""
+def run_guarded(work: "object") -> "Steps":
+    """Return the dict of ``work`` with ``status`` ok; if it raises, ``status`` failed with ``class`` and ``reason``.
+
+    A generator, which ``script_stack.run`` runs; ``work`` may be one, too.
+    """
     try:
         facts = work()
+        if inspect.isgenerator(facts):
+            facts = yield from facts
     except CellFailure as failure:
         return dict(failure.facts, status="failed", reason=failure.reason, **{"class": failure.kind})
     except BaseException as error:  # whatever a framework raises ends this cell only
@@ -206,14 +216,14 @@ def run_guarded(work: "object") -> "dict":
     return dict(facts, status="ok")
 
 
-def run(request: "dict", reference: "dict", load: "object", wait: "object" = None) -> "dict":
+def run(request: "dict", reference: "dict", load: "object", wait: "object" = None) -> "Steps":
     """Import the framework with ``load`` if necessary, measure, and return the result message."""
 
     def work():
         compile_cache.use(request["cache"], request.get("driver_cache"))  # before the import: Theano reads its folder only then
         load()
         with explained(request, reference["files"].folder if "files" in reference else None):
-            return measure(request, reference, wait)
+            return (yield from measure(request, reference, wait))
 
     return run_guarded(work)
 
@@ -223,7 +233,7 @@ def explained(request: "dict", folder: "object") -> "object":
     return mistakes.explained(folder, request.get("environment", ""), classify)
 
 
-def run_reference(request: "dict", files: "object", load: "object", path: "str") -> "dict":
+def run_reference(request: "dict", files: "object", load: "object", path: "str") -> "Steps":
     """Make the reference of a user's network; write its arrays to a file, and return the result message.
 
     Args:
@@ -247,6 +257,6 @@ def run_reference(request: "dict", files: "object", load: "object", path: "str")
     return run_guarded(work)
 
 
-def run_cold(request: "dict", reference: "dict", load: "object") -> "dict":
+def run_cold(request: "dict", reference: "dict", load: "object") -> "Steps":
     """Return what ``run`` does, with empty compiler caches in the temporary folder of this child."""
     return run(dict(request, cache=tempfile.mkdtemp(prefix="cold-")), reference, load)

@@ -97,6 +97,36 @@ class WaitsItself(OnADevice):
         OnADevice.synchronize(self)
 
 
+class CountsItsCallers(Sound):
+    """Prints the number of functions above a call, each time that it is a lower one."""
+
+    slug = "counts-its-callers"
+    fewest = 1000
+
+    def forward(self):
+        frame, callers = sys._getframe(), 0
+        while frame.f_back is not None:
+            frame, callers = frame.f_back, callers + 1
+        if callers < self.fewest:
+            self.fewest = callers
+            print("callers: {}".format(callers))
+        return Sound.forward(self)
+
+
+class ReadsAnIterator(Sound):
+    """Reads from an iterator, such as one of batches, that ends after some calls."""
+
+    slug = "reads-an-iterator"
+
+    def __init__(self, *given):
+        Sound.__init__(self, *given)
+        self.batches = iter(range(20))
+
+    def forward(self):
+        next(self.batches)
+        return Sound.forward(self)
+
+
 class Exits(Sound):
     slug = "exits"
 

@@ -155,12 +155,13 @@ TEMPORARIES = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 import numpy
-from harness import sample_usage, timing
+from harness import sample_usage, script_stack, timing
 if sys.argv[2] == "freed":
     block = numpy.ones(20 << 17)
     del block
 x, usage = numpy.ones(3 << 17), sample_usage.SampleUsage()
-times = timing.measure(lambda: x * 2.0 + x, lambda: None, time.perf_counter, 0.1, starts=usage.begin)
+steps = timing.measure(lambda: x * 2.0 + x, lambda: None, time.perf_counter, 0.1, starts=usage.begin)
+times = script_stack.run(steps)
 print(usage.facts(times)["minor_faults_per_call"])
 """
 """Temporaries of 3 MiB: NumPy asks for huge pages from 4 MiB on."""
@@ -180,3 +181,23 @@ def test_page_faults_of_real_temporaries_show_the_state_of_the_allocator(
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     done = subprocess.run(words, env={**environment, **variables}, check=True, capture_output=True, text=True)
     assert lowest <= float(done.stdout) <= highest
+
+
+CALLERS = 3
+"""Of a call that is timed: a module, the function ``main``, and ``script_stack.run``."""
+
+
+@pytest.mark.parametrize("process", ["fork", "plain"])
+def test_timed_calls_are_near_the_start_of_the_stack(process: str, ask: Ask) -> None:
+    """TensorFlow 2 and JAX record the caller's stack in each call."""
+    reply = ask("counts-its-callers", process=process, phase="forward", already_verified=process == "plain")
+    assert reply["status"] == "ok", reply
+    callers = [int(line.split()[-1]) for line in reply["log"].splitlines() if line.startswith("callers: ")]
+    assert min(callers) == CALLERS
+
+
+@pytest.mark.parametrize("process", ["fork", "plain"])
+def test_an_iterator_that_ends_fails_with_the_reason(process: str, ask: Ask) -> None:
+    reply = ask("reads-an-iterator", process=process, phase="forward", already_verified=process == "plain")
+    assert (reply["status"], reply["class"]) == ("failed", "crash"), reply
+    assert "an iterator that the call reads has ended" in reply["reason"]

@@ -231,8 +231,15 @@ def test_killed_runner_leaves_no_container(
 def test_child_that_exceeds_its_memory_is_killed_and_the_server_survives(inside: Callable[[str], Any]) -> None:
     result = inside(
         """
-        from harness.supervisor import ChildSupervisor
-        child = ChildSupervisor(lambda _: {"size": len(bytearray(1 << 30))}, OUT, SOURCE)
+        from harness import script_stack
+        from harness.supervisor import ChildSupervisor, Forked
+        def work(_):
+            yield from ()
+            return {"size": len(bytearray(1 << 30))}
+        try:
+            child = ChildSupervisor(work, OUT, SOURCE)
+        except Forked as forked:
+            script_stack.run(forked.steps)
         result = child.wait_for_result(60.0, None, lambda: None, None)
         """
     )

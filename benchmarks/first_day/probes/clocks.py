@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from runner.harness import cases, timing
+from runner.harness import cases, script_stack, timing
 from runner.harness.adapters import torch as torch_
 
 CALLS = 400  # DeepBench's number: gemm_bench.cu starts so many products and waits once
@@ -31,7 +31,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     matmul: Any = kernels.Matmul
     program = matmul(case, *cases.materialise(case), request["device"], request["precision"])
     compat.torch.set_grad_enabled(mode=False)
-    timing.count(program.forward, program.synchronize, time.perf_counter, 3)
+    script_stack.run(timing.count(program.forward, program.synchronize, time.perf_counter, 3))
     clocks: dict[str, Clock] = {
         "one call, one wait": single,
         f"{CALLS} calls, one wait": block,
@@ -64,16 +64,16 @@ def single(call: Call, synchronize: Call, seconds: float) -> tuple[list[float], 
     """Wait after each call."""
     times: list[float] = []
     while len(times) < 20 or (sum(times) < seconds and len(times) < CALLS):
-        times += timing.count(call, synchronize, time.perf_counter, 1)
+        times += script_stack.run(timing.count(call, synchronize, time.perf_counter, 1))
     return times, f"{len(times)} calls"
 
 
 def block(call: Call, synchronize: Call, seconds: float) -> tuple[list[float], str]:
     """Start many calls and wait once, as DeepBench does."""
-    first = timing.count(call, synchronize, time.perf_counter, 1)[0]
+    first = script_stack.run(timing.count(call, synchronize, time.perf_counter, 1))[0]
     number = max(5, min(CALLS, int(max(seconds, BLOCK) / first)))
     synchronize()
-    return [timing.sample(call, synchronize, time.perf_counter, number)[0]], f"{number} calls"
+    return [script_stack.run(timing.sample(call, synchronize, time.perf_counter, number))[0]], f"{number} calls"
 
 
 def graph(call: Call, synchronize: Call, seconds: float) -> tuple[list[float], str]:
@@ -90,9 +90,10 @@ def graph(call: Call, synchronize: Call, seconds: float) -> tuple[list[float], s
     with torch.cuda.graph(captured):
         for _ in range(CAPTURED):
             call()
-    first = timing.count(captured.replay, synchronize, time.perf_counter, 3)[-1]
+    first = script_stack.run(timing.count(captured.replay, synchronize, time.perf_counter, 3))[-1]
     number = max(2, min(1000, int(seconds / first)))
-    times = [timing.sample(captured.replay, synchronize, time.perf_counter, number)[0] / CAPTURED for _ in range(3)]
+    replays = (timing.sample(captured.replay, synchronize, time.perf_counter, number) for _ in range(3))
+    times = [script_stack.run(steps)[0] / CAPTURED for steps in replays]
     return times, f"{CAPTURED} calls per graph, {number} replays"
 
 

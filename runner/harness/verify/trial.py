@@ -8,7 +8,7 @@ libgomp no longer spins, which made forward passes of small cells up to 15 times
 import gc
 
 from . import tolerance
-from .. import cases, own_memory, queueing, timing
+from .. import cases, own_memory, queueing, script_stack, timing
 from ..errors import CellFailure
 
 METHODS = {
@@ -132,7 +132,7 @@ class Trial(object):
         program = self.implementation.original(case, *(cases.materialise(case) + (self.device, self.precision)))
         program.train()
         before = float(program.loss())
-        times = self.time_iterations(program, phase)
+        times = yield from self.time_iterations(program, phase)
         after = float(program.loss())
         tolerance.check_finite("the loss of the original program", [before, after], facts)
         if case["workload"] == "asr-lstm" and not after < before:
@@ -150,11 +150,11 @@ class Trial(object):
         left_out, kept = cases.iterations(self.case)
         call, synchronize, clock = getattr(program, METHODS[phase]), program.synchronize, timing.CLOCK
         if self.device == "cpu" or not cases.repeats(self.case) or cases.waits_for_each_call(self.case):
-            times = timing.count(call, synchronize, clock, left_out + kept)
+            times = yield from timing.count(call, synchronize, clock, left_out + kept)
             return {"warmup": times[:left_out], "seconds": times[left_out:]}
-        warmup = timing.count(call, synchronize, clock, left_out)
-        figure = queueing.count_queued(call, synchronize, clock, kept)
-        single = queueing.single_calls(call, synchronize, clock, figure * kept)
+        warmup = yield from timing.count(call, synchronize, clock, left_out)
+        figure = yield from queueing.count_queued(call, synchronize, clock, kept)
+        single = yield from queueing.single_calls(call, synchronize, clock, figure * kept)
         return dict(single, warmup=warmup, seconds=[figure], batch=kept)
 
     def check_step(self, program, facts, step):
@@ -165,7 +165,7 @@ class Trial(object):
         """
         if not self.already_verified:
             def seconds_of(call):
-                return timing.count(call, program.synchronize, timing.CLOCK, 1)[0]
+                return script_stack.run(timing.count(call, program.synchronize, timing.CLOCK, 1))[0]
 
             program.reset()
             tolerance.check_step_is_complete(lambda: seconds_of(step), lambda: seconds_of(program.forward), facts)

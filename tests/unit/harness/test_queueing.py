@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runner.harness import queueing, timing
+from runner.harness import queueing, script_stack, timing
 
 MICRO = 1e-6
 MILLI = 1e-3
@@ -39,7 +39,10 @@ class _QueueingDevice:
 
     def measure(self, seconds: float = 1.0, rule: queueing.SampleRule | None = None) -> dict[str, Any]:
         rule = rule or queueing.SampleRule(queueing.OPERATION_SECONDS, seconds)
-        return timing.measure(self.call, self.synchronize, self.clock, seconds, rule=rule)
+        timed: dict[str, Any] = script_stack.run(
+            timing.measure(self.call, self.synchronize, self.clock, seconds, rule=rule)
+        )
+        return timed
 
 
 def of_step(seconds: float = 1.0, **how: Any) -> queueing.SampleRule:
@@ -60,7 +63,7 @@ def test_samples_of_an_operation_are_within_two_percent_of_its_kernel(
 @pytest.mark.parametrize(("launch", "wait"), HOSTS)
 def test_a_wait_after_each_call_would_be_off_by_far(kernel: float, times: float, launch: float, wait: float) -> None:
     device = _QueueingDevice(kernel, launch, wait)
-    single = timing.median(timing.count(device.call, device.synchronize, device.clock, 100))
+    single = timing.median(script_stack.run(timing.count(device.call, device.synchronize, device.clock, 100)))
     assert times <= single / kernel <= 5.0
 
 
@@ -100,10 +103,11 @@ def test_latency_is_that_of_a_call_and_its_wait() -> None:
 
 def test_single_calls_take_a_tenth_of_the_budget_at_most_and_are_one_at_least() -> None:
     device = _QueueingDevice(MILLI, 4 * MICRO, 12 * MICRO)
-    queueing.single_calls(device.call, device.synchronize, device.clock, 0.05)
+    script_stack.run(queueing.single_calls(device.call, device.synchronize, device.clock, 0.05))
     assert sum(device.calls) == 5
     slow = _QueueingDevice(10.0, 4 * MICRO, 12 * MICRO)
-    assert queueing.single_calls(slow.call, slow.synchronize, slow.clock, 0.05)["latency_seconds"] > 10
+    single = script_stack.run(queueing.single_calls(slow.call, slow.synchronize, slow.clock, 0.05))
+    assert single["latency_seconds"] > 10
 
 
 @pytest.mark.parametrize(("kernel", "batch"), [(5 * MILLI, 1), (40 * MILLI, 1), (2 * MILLI, 4), (50 * MICRO, 128)])
@@ -155,7 +159,7 @@ def test_a_cell_is_host_bound_where_starting_takes_nine_tenths(dispatch: float, 
 
 def test_queued_count_waits_once_after_all_calls() -> None:
     device = _QueueingDevice(20 * MICRO, 4 * MICRO, 12 * MICRO)
-    seconds = queueing.count_queued(device.call, device.synchronize, device.clock, 400)
+    seconds = script_stack.run(queueing.count_queued(device.call, device.synchronize, device.clock, 400))
     assert device.calls == [0, 400, 0]
     assert seconds == pytest.approx(20 * MICRO, rel=0.01)
 

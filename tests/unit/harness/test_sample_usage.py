@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.harness import sample_usage, timing
+from runner.harness import sample_usage, script_stack, timing
 from runner.harness.sample_usage import SampleUsage
 
 COUNTED = [name for name, _ in sample_usage.COUNTERS]
@@ -55,7 +55,7 @@ def test_without_turns_what_follows_the_warm_up_counts(kernel: Kernel) -> None:
         starts.append(1)
         usage.begin()
 
-    times = timing.measure(call, lambda: None, time.perf_counter, 0.02, starts=start)
+    times = script_stack.run(timing.measure(call, lambda: None, time.perf_counter, 0.02, starts=start))
     assert len(calls) > len(times["seconds"]) * times["batch"]
     assert usage.facts(times)["minor_faults_per_call"] == 10
 

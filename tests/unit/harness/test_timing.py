@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runner.harness import timing
+from runner.harness import script_stack, timing
 
 MICRO = 1e-6
 READING = 5e-8  # what a reading of the clock costs where a test says so
@@ -42,18 +42,21 @@ class _Machine:
         return self.now
 
     def measure(self, seconds: float) -> dict[str, Any]:
-        return timing.measure(self.call, self.synchronize, self.clock, seconds)
+        timed: dict[str, Any] = script_stack.run(timing.measure(self.call, self.synchronize, self.clock, seconds))
+        return timed
 
     def warm_up(self, seconds: float) -> tuple[list[float], int, bool, float]:
         def batch_for(step: float, batch: int) -> int:
             return timing.batch_of(step - self.reading / batch, self.reading)
 
-        times, batch, steady, took, calls = timing.warm_up(self.call, self.synchronize, self.clock, seconds, batch_for)
+        steps = timing.warm_up(self.call, self.synchronize, self.clock, seconds, batch_for)
+        times, batch, steady, took, calls = script_stack.run(steps)
         assert calls == sum(self.calls)
         return times, batch, steady, took
 
     def until_precise(self, seconds: float) -> list[float]:
-        return timing.until_precise(self.call, self.synchronize, self.clock, seconds, 1)
+        times: list[float] = script_stack.run(timing.until_precise(self.call, self.synchronize, self.clock, seconds, 1))
+        return times
 
 
 def changing(seconds: Callable[[float], float], start: float = 0.0) -> Iterable[float]:
@@ -282,14 +285,16 @@ def test_a_process_in_turns_makes_the_calls_of_its_plan() -> None:
 
     machine = _Machine(0.125)
     turns: list[int] = []
-    timed = timing.measure(
-        machine.call,
-        machine.synchronize,
-        machine.clock,
-        4.0,
-        wait=lambda: turns.append(sum(machine.calls)),
-        agree=agree,
-        earlier=3,
+    timed = script_stack.run(
+        timing.measure(
+            machine.call,
+            machine.synchronize,
+            machine.clock,
+            4.0,
+            wait=lambda: turns.append(sum(machine.calls)),
+            agree=agree,
+            earlier=3,
+        )
     )
     assert paces == [{"calls": 3 + len(timed["warmup"]), "batch": 1, "step": 0.125}]
     assert timed["first_call"] == 30
@@ -301,7 +306,7 @@ def test_a_process_in_turns_makes_the_calls_of_its_plan() -> None:
 
 def test_a_process_that_has_turns_alone_makes_its_own_plan() -> None:
     machine = _Machine(0.004)
-    timed = timing.measure(machine.call, machine.synchronize, machine.clock, 1.0, wait=lambda: None)
+    timed = script_stack.run(timing.measure(machine.call, machine.synchronize, machine.clock, 1.0, wait=lambda: None))
     assert set(timed["turns"]) == {3}
     assert timed["first_call"] == len(timed["warmup"])
     assert timed["catch_up_seconds"] == 0.0
@@ -312,7 +317,7 @@ def test_turns_end_when_there_are_as_many_as_the_budget_has_room_for() -> None:
     noise = random.Random(6)
     machine = _Machine(*(noise.uniform(0.0005, 0.0015) for _ in range(2000)))
     plan = {"batch": 1, "samples": 2, "leads": 0, "first_call": 0}
-    timed = timing.in_turns(machine.call, machine.synchronize, machine.clock, 0.5, plan, lambda: None)
+    timed = script_stack.run(timing.in_turns(machine.call, machine.synchronize, machine.clock, 0.5, plan, lambda: None))
     assert len(timed["turns"]) == 50
     assert sum(timed["seconds"]) < 0.2
 

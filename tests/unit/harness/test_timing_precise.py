@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from runner.harness import timing
+from runner.harness import script_stack, timing
 
 
 def chance(count: int, limit: int) -> float:
@@ -87,6 +87,6 @@ def test_until_precise_compares_each_sample_few_times(monkeypatch: pytest.Monkey
     noise = random.Random(5)
     now = itertools.accumulate(noise.uniform(0.5, 1.5) for _ in itertools.count())
     monkeypatch.setattr(_Counted, "compared", 0)
-    times = timing.until_precise(lambda: None, lambda: None, lambda: _Counted(next(now)), 50_000.0, 1)
+    times = script_stack.run(timing.until_precise(lambda: None, lambda: None, lambda: _Counted(next(now)), 50_000.0, 1))
     assert len(times) > 10_000
     assert 10 * len(times) < _Counted.compared < 26 * len(times)

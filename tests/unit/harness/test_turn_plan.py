@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from runner.analysis.model import Round, TurnCalls, TurnMedians, log_ratio
-from runner.harness import timing, turn_plan
+from runner.harness import script_stack, timing, turn_plan
 from runner.harness.turn_plan import pace
 
 Calls = Callable[[int], float]
@@ -118,16 +118,16 @@ class _Program:
 
     def pace(self, budget: float) -> dict[str, float]:
         """Warm up; return the pace."""
-        warmup, batch, _, _, calls = timing.warm_up(
-            self.call, lambda: None, self.clock, budget, lambda _, batch: batch, alone=False
+        warmup, batch, _, _, calls = script_stack.run(
+            timing.warm_up(self.call, lambda: None, self.clock, budget, lambda _, batch: batch, alone=False)
         )
         announced: dict[str, float] = pace(calls, batch, timing.median(warmup[-timing.LAST :]))
         return announced
 
     def round(self, plan: dict[str, int], budget: float) -> Round:
         """Take turns by a plan."""
-        timing.catch_up(self.call, lambda: None, self.clock, plan["first_call"] - self.number)
-        times = timing.in_turns(self.call, lambda: None, self.clock, budget, plan, lambda: None)
+        script_stack.run(timing.catch_up(self.call, lambda: None, self.clock, plan["first_call"] - self.number))
+        times = script_stack.run(timing.in_turns(self.call, lambda: None, self.clock, budget, plan, lambda: None))
         calls = TurnCalls(np.array(times["seconds"]), (plan["batch"], plan["samples"], True, plan["first_call"]))
         return timing.median(times["seconds"]), TurnMedians("a", (), calls)
 

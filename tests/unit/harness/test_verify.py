@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from runner.catalog.cases import CASES
-from runner.harness import cases, protocol, worker
+from runner.harness import cases, protocol, script_stack, worker
 from runner.harness.adapters.numpy import NumpyLoop
 from runner.harness.errors import CellFailure
 from runner.harness.verify import reference, tolerance
@@ -319,6 +319,6 @@ def test_run_answers_a_failed_import(
     def load() -> None:
         raise MemoryError
 
-    answer = worker.run({"cache": str(tmp_path)}, {}, load)
+    answer = script_stack.run(worker.run({"cache": str(tmp_path)}, {}, load))
     assert answer == {"status": "failed", "class": "oom", "reason": "MemoryError: "}
     assert "MemoryError" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from runner.analysis.controls import aa_pairs
 from runner.analysis.model import TurnCalls, TurnMedians, log_ratio
 from runner.analysis.tables import turns_of
 from runner.core.model import Cell, Outcome, Provisioned, Record
-from runner.harness import timing, turn_plan
+from runner.harness import script_stack, timing, turn_plan
 from runner.measure import turns
 from runner.measure.record import collect
 from tests.support.fake_runs import cell, good, make
@@ -182,8 +182,8 @@ class _Calls:
 
     def turns(self, budget: float) -> dict[str, list[float]]:
         (plan,) = turn_plan.plans([turn_plan.pace(0, 1, self.seconds)], budget)
-        times: dict[str, list[float]] = timing.in_turns(
-            self.call, lambda: None, lambda: self.now, budget, plan, self.wait
+        times: dict[str, list[float]] = script_stack.run(
+            timing.in_turns(self.call, lambda: None, lambda: self.now, budget, plan, self.wait)
         )
         return times
 

@@ -81,7 +81,8 @@ class UserModel(Base):
 
     Data are among them: nothing tells them from weights before a step, and they are the same in each release.
     JAX returns before a computation has ended, on a CPU too. So what a timed call returned is kept for ``synchronize``,
-    which waits for it and for the arrays in all attributes: an update may be a computation of its own.
+    which waits for it and for the arrays in all attributes that the call has assigned: an update may be a computation of
+    its own. If a call returns nothing and assigns nothing, it has changed an object in place, and all are waited for.
     """
 
     framework = "jax"
@@ -89,6 +90,7 @@ class UserModel(Base):
     stateful = "no attribute holds arrays"
     returned = None  # by the last call
     readers = None  # of the attributes of the user's object, and of the objects with attributes that it holds
+    held_before = ()  # the values of these attributes, when ``synchronize`` has last waited
 
     def prepare(self, device, precision):
         """See UserModel of ``user_model``; JAX computes in float64 only where that is enabled for all of a process.
@@ -117,12 +119,16 @@ class UserModel(Base):
         returned, self.returned = self.returned, None  # as in a script, it is gone before the next call
         if self.readers is None:  # before anything is timed
             self.readers = [held.reader(owner) for _, owner in self.owners()]
+        values = [value for read in self.readers for value in read()]
+        before, self.held_before = self.held_before, values
+        assigned = [value for value, previous in zip(values, before) if value is not previous]
+        if len(values) != len(before) or (returned is None and not assigned):
+            assigned = values
         try:
             wait_for((returned,))
-            for read in self.readers:
-                wait_for(read())
+            wait_for(assigned)
         except (RuntimeError, ValueError):  # some were given away to a computation that has overwritten them
-            wait_for_the_rest([returned] + [value for read in self.readers for value in read()])
+            wait_for_the_rest([returned] + values)
 
     def as_array(self, value):
         import jax

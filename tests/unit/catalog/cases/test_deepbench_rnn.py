@@ -9,7 +9,7 @@ import pytest
 
 from runner.catalog.cases import CASES, PUBLISHED, forward_flops, in_published_unit, product_flops
 from runner.catalog.cases.deepbench_rnn import CSV_FILE, recurrent_flops
-from runner.harness import cases, worker
+from runner.harness import cases, script_stack, worker
 from runner.harness.adapters import numpy
 from runner.harness.cases.recurrent import GATES
 from runner.harness.errors import CellFailure
@@ -95,7 +95,7 @@ def measured(case: dict[str, Any], slug: str, phase: str) -> dict[str, Any]:
     """Return what the harness finds of a case in the published protocol, with NumPy."""
     request: dict[str, Any] = {"case": case, "framework": "numpy", "implementation": slug, "phase": phase}
     request.update(device="cpu", precision="fp32", seconds=0.01, already_verified=True)
-    reply: dict[str, Any] = worker.measure(request, reference.compute(case))
+    reply: dict[str, Any] = script_stack.run(worker.measure(request, reference.compute(case)))
     return reply
 
 

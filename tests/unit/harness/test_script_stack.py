@@ -1,0 +1,74 @@
+"""The calls that a generator yields, made by the function that runs it."""
+
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from runner.harness import script_stack
+from runner.harness.script_stack import Steps
+
+
+def steps(call: Callable[[], object], number: int = 1) -> Steps:
+    """Yield calls from a function, and return the readings of a clock that counts."""
+    return (yield call, lambda: None, iter(range(100)).__next__, number)
+
+
+def below(depth: int, call: Callable[[], object]) -> Steps:
+    return (yield from (below(depth - 1, call) if depth else steps(call)))
+
+
+def test_calls_are_made_between_two_readings_of_the_clock() -> None:
+    made: list[int] = []
+    assert script_stack.run(steps(lambda: made.append(1), 3)) == (0, 1)
+    assert made == [1, 1, 1]
+
+
+def test_depth_of_the_stack_is_that_of_run() -> None:
+    def callers() -> int:
+        frame, count = sys._getframe(), 0
+        while frame.f_back is not None:
+            frame, count = frame.f_back, count + 1
+        return count
+
+    depths: list[int] = []
+    here = callers()
+    for depth in (0, 20):
+        script_stack.run(below(depth, lambda: depths.append(callers())))
+    assert depths == [here + 2] * 2  # ``run`` and the lambda
+
+
+@pytest.mark.parametrize("error", [ValueError("bad"), SystemExit(3), KeyboardInterrupt()])
+def test_failure_of_a_call_is_raised_where_it_was_wanted(error: BaseException) -> None:
+    def fail() -> None:
+        raise error
+
+    def guarded() -> Steps:
+        try:
+            yield from below(3, fail)
+        except (ValueError, SystemExit, KeyboardInterrupt) as caught:
+            return caught
+
+    assert script_stack.run(guarded()) is error
+    with pytest.raises(type(error)):
+        script_stack.run(below(3, fail))
+
+
+def test_iterator_that_ends_in_a_call_is_a_failure_with_the_line_of_the_call() -> None:
+    batches: Iterator[int] = iter([])
+    with pytest.raises(RuntimeError, match="an iterator that the call reads has ended") as caught:
+        script_stack.run(below(3, lambda: next(batches)))
+    assert caught.traceback[-1].name == "<lambda>"
+
+
+def test_calls_continue_after_a_failure() -> None:
+    def fail() -> None:
+        raise ValueError
+
+    def tries() -> Steps:
+        try:
+            yield from steps(fail)
+        except ValueError:
+            return (yield from steps(lambda: None))
+
+    assert script_stack.run(tries()) == (0, 1)
