@@ -47,7 +47,7 @@ MADE, FIRST = 60, 10  # iterations of the peer; those of them that are left out
 FIXED = f"""
 
 def measure(call, synchronize, clock, *_):
-    times = count(call, synchronize, clock, {MADE})
+    times = yield from count(call, synchronize, clock, {MADE})
     return {{"warmup": times[:{FIRST}], "seconds": times[{FIRST}:]}}
 """
 
