@@ -133,10 +133,10 @@ class SimulatedConfirmation(Confirmation):
     differences: Mapping[tuple[str, Cell], float]
     made_clock: Clock
 
-    def _compared(self, prepared: Prepared, environment: str) -> tuple[Path, Comparison]:
+    def _compared(self, prepared: Prepared, environment: str, metrics: tuple[str, ...]) -> tuple[Path, Comparison]:
         """Draw the rounds of a plan until it is decided or its budget is used up."""
         plan = with_twins(prepared.plan) if self.scenario.controls else prepared.plan
-        rule, (base,) = StoppingRule.of_plan(plan), prepared.also
+        rule, (base,) = StoppingRule.of_plan(plan, metrics), prepared.also
         seconds = {planned.cell: RECORD_SECONDS for planned in plan.cells}
         deadline = self.made_clock.now + (plan.measurement.budget or 0.0)
         limit = plan.measurement.round_limit

@@ -46,8 +46,8 @@ def load_run(
         matrix: the matrix file, for its margin: the change that counts as none. It may be missing.
 
     Returns:
-        ``samples``, ``rounds`` and ``failures`` as frames, ``table`` with all comparisons, ``chart``, ``answer`` and
-        ``grade``.
+        ``samples``, ``rounds`` and ``failures`` as frames, ``table`` and ``metrics`` with all comparisons, ``chart``,
+        ``answer`` and ``grade``.
 
     Raises:
         UsageError: there is no such run.
@@ -80,7 +80,8 @@ def compare(
         matrix: the matrix file, for its margin and its environments. It may be missing.
 
     Returns:
-        ``table``, a frame with a row for each test, and ``chart``, which a notebook shows.
+        ``table``, a frame with a row for each test, ``metrics``, one about memory and the other metrics, and ``chart``,
+        which a notebook shows.
 
     Raises:
         UsageError: there is no such environment or run.
@@ -119,7 +120,8 @@ def compare_models(  # noqa: PLR0913  all but the first three are keywords
         options: the other options of ``runner run``, such as ``rounds=5``, ``precision=["fp32"]`` or ``device="cpu"``.
 
     Returns:
-        ``table``, a frame with a row for each case, phase and precision, and ``chart``, which a notebook shows.
+        ``table``, a frame with a row for each case, phase and precision, ``metrics``, one about memory and the other
+        metrics, and ``chart``, which a notebook shows.
 
     Raises:
         MatrixError: the model file or the matrix has mistakes.

@@ -13,6 +13,7 @@ from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import grade
 from runner.analysis.releases import EnvironmentRelease, releases
 from runner.core.collector import collector_paused
+from runner.core.metrics import BY_NAME, TIME
 from runner.stats.intervals import MARGIN
 from runner.store.run import Run
 
@@ -33,6 +34,10 @@ class Analysis:
     def measured(self) -> MeasuredRun:
         """What the conclusions share."""
         return MeasuredRun(self.dataset)
+
+    def measured_as(self, metric: str) -> MeasuredRun:
+        """Return the run with the values of a metric in place of its times, by its name."""
+        return self.measured if metric == TIME else self.measured.of_metric(BY_NAME[metric])
 
     @cached_property
     def issues(self) -> tuple[QualityIssue, ...]:

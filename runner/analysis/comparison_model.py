@@ -306,6 +306,10 @@ class Comparison:
     metrics: tuple[Row, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
 
+    def rows_of(self, metric: str) -> tuple[Row, ...]:
+        """Return the rows about a metric, by its name."""
+        return self.rows if metric == TIME else tuple(row for row in self.metrics if row.metric == metric)
+
     @property
     def is_control(self) -> bool:
         """Whether it compares an environment with its twin: an A/A control, and no comparison of releases."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runner.analysis.comparison_model import Comparison, Row
+from runner.core.metrics import BY_NAME, TIME
 from runner.core.model import Cell, Plan
 from runner.core.model.cells import twin
 from runner.stats import intervals
@@ -19,6 +20,18 @@ class Decision(NamedTuple):
 
     cells: frozenset[Cell]
     reason: str = ""
+
+
+class Verdicts(NamedTuple):
+    """The verdicts that decide whether there are more rounds.
+
+    Attributes:
+        margin: the relative change of a time that counts as none.
+        metrics: the names of the metrics whose verdicts count.
+    """
+
+    margin: float
+    metrics: tuple[str, ...] = (TIME,)
 
 
 class _Candidate(NamedTuple):
@@ -35,16 +48,18 @@ class StoppingRule:
     Attributes:
         looks: the numbers of rounds at which verdicts are taken; the last is the maximum.
         round_seconds: estimated seconds of one round of each cell that runs.
+        metrics: the names of the metrics whose verdicts count.
     """
 
     looks: tuple[int, ...]
     round_seconds: Mapping[Cell, float]
+    metrics: tuple[str, ...] = (TIME,)
 
     @classmethod
-    def of_plan(cls, plan: Plan) -> "StoppingRule":
-        """Return the rule for a plan."""
+    def of_plan(cls, plan: Plan, metrics: tuple[str, ...] = (TIME,)) -> "StoppingRule":
+        """Return the rule for a plan, and for the verdicts of some metrics."""
         looks = intervals.looks(plan.measurement.rounds, plan.measurement.round_limit)
-        return cls(looks=looks, round_seconds=plan.round_seconds)
+        return cls(looks=looks, round_seconds=plan.round_seconds, metrics=metrics)
 
     def decide(
         self, comparisons: Iterable[Comparison], rounds: int, remaining: float = float("inf"), pace: float = 1.0
@@ -79,13 +94,21 @@ class StoppingRule:
         return [
             row
             for comparison in comparisons
-            for row in (() if comparison.is_control else comparison.rows)
-            if row.more_rounds and set(row.measured_cells) <= self.round_seconds.keys()
+            for metric in (() if comparison.is_control else self.metrics)
+            for row in comparison.rows_of(metric)
+            if row.more_rounds and self._cells(row) <= self.round_seconds.keys()
         ]
+
+    def _cells(self, row: Row) -> frozenset[Cell]:
+        """Return the cells whose rounds a row is of: all of both sides where the metric is one of environments."""
+        if BY_NAME[row.metric].scope == "cell":
+            return frozenset(row.measured_cells)
+        sides = {row.base.environment, row.environment}
+        return frozenset(cell for cell in self.round_seconds if cell.environment in sides)
 
     def _candidate(self, row: Row) -> _Candidate:
         rounds = min(row.more_rounds, self.looks[-1] - row.rounds)
-        cells = frozenset(row.measured_cells)
+        cells = self._cells(row)
         return _Candidate(rounds * sum(self.round_seconds[cell] for cell in cells), cells)
 
 

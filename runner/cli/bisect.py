@@ -50,6 +50,12 @@ def bisect(
     axis: Annotated[
         Literal["release", "nightly", "cuda", "cudnn"], typer.Option("--axis", help="what varies")
     ] = "release",
+    metric: Annotated[
+        str,
+        typer.Option(
+            "--metric", help="what decides: time, memory, import, size, ...", autocompletion=completion.metrics
+        ),
+    ] = "time",
     every: Annotated[bool, typer.Option("--all", help="compare each release with the one before it")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="keep the environments that are built for the search")] = False,
     rebuild_ends: Annotated[
@@ -80,6 +86,7 @@ def bisect(
         good=good,
         bad=bad or "",
         axis=axis,
+        metric=metric,
         every=every,
         keep=keep,
         rebuild_ends=rebuild_ends,

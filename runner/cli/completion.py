@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import typer
 
+from runner.core.metrics import BY_NAME
 from runner.core.model import Precision
 from runner.core.paths import DEFAULT_MATRIX, find_matrix
 
@@ -42,6 +43,7 @@ def _of(names: Iterable[str]) -> Completer:
 
 
 environments, presets, workloads = map(_of_matrix, ("environments", "presets", "workloads"))
+metrics = _of(BY_NAME)
 
 
 def runs(context: typer.Context, incomplete: str) -> list[str]:

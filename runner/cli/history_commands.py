@@ -37,6 +37,9 @@ def show(
     reports: Reports = Path("reports"),
     history: HistoryUrl = None,
     device: Annotated[str | None, typer.Option("--device", help="only this device, as the history names it")] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", help="memory, import, size, ... instead of time; or all")
+    ] = None,
     last: Annotated[int, typer.Option("--last", min=1, help="how many runs the table of a cell lists")] = 30,
     format: Annotated[
         Literal["table", "json", "csv"], typer.Option("--format", help="how to print it; json and csv have every run")
@@ -45,12 +48,14 @@ def show(
     traceback: Traceback = False,
 ) -> int:
     """Show the trend of a cell over all runs, or the first and last value of each cell that matches."""
+    from runner.core.metrics import TIME, parse_metrics
     from runner.history.database import History
     from runner.session.remember import history_url
     from runner.watch.series.show import existing, shown
 
+    metrics = parse_metrics(metric or (TIME,))
     with History.open(existing(history_url(reports, history)), only_reads=True) as opened:
-        result = shown(opened, pattern, device=device or "", last=last)
+        result = shown(opened, pattern, device=device or "", last=last, metrics=metrics)
     if format == "csv":
         console.emit(result.csv(), output)
     else:

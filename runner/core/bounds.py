@@ -11,6 +11,8 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
+from runner.core.metrics import BY_NAME
+
 LARGEST = 2**53
 """The largest integer that is also a float; larger ones do not fit the columns of the tables."""
 
@@ -19,6 +21,8 @@ STRICT = ConfigDict(strict=True)
 
 LEAST_SECONDS, MOST_SECONDS = 1e-12, 1e9
 """Times outside of this are no times of a step in seconds: a picosecond, and thirty years."""
+MOST_BYTES = 1e18
+"""Larger values of a metric are none: an exabyte."""
 MAX_TEXT = 1 << 16
 """Letters of a stored text; the longest are paths."""
 FIRST_YEAR, LAST_YEAR = 1970, 9998
@@ -33,7 +37,8 @@ Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
 RoundNumber = Annotated[int, Field(ge=0, le=10**9)]
 CellId = Annotated[str, Field(min_length=1, max_length=4096)]
-StepSeconds = Annotated[float, Field(allow_inf_nan=False, ge=LEAST_SECONDS, le=MOST_SECONDS)]
+Amount = Annotated[float, Field(allow_inf_nan=False, ge=LEAST_SECONDS, le=MOST_BYTES)]
+"""A value of a metric in its unit: seconds of a step, bytes, joules."""
 Ratio = Annotated[float, Field(allow_inf_nan=False, ge=1e-100, le=1e100)]  # an interval of two rounds may be huge
 Argument = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """An argument of a command, or a path: the system knows none with a NUL."""
@@ -65,6 +70,17 @@ def _checked_time(text: str) -> str:
 
 Instant = Annotated[str, AfterValidator(_checked_time)]
 """A time in ISO 8601 with an offset."""
+
+
+def _checked_metric(name: str) -> str:
+    if name not in BY_NAME:
+        message = "a metric should be one of " + ", ".join(BY_NAME)
+        raise ValueError(message)
+    return name
+
+
+MetricName = Annotated[str, AfterValidator(_checked_metric)]
+"""The name of a metric."""
 
 
 def mistake(error: ErrorDetails, field: str = "") -> str:

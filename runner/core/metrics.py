@@ -5,7 +5,7 @@ A smaller value is better in all of them. To add a metric, add an entry to ``MET
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from runner.core.errors import Problem, UsageError
 
@@ -13,6 +13,8 @@ Unit = Literal["seconds", "bytes", "joules"]
 Scope = Literal["cell", "environment"]
 """``cell``: each round of a cell has a value. ``environment``: each server has one, whichever cells it measures."""
 Change = Literal["slower", "faster", "more", "less"]
+CHANGES: frozenset[str] = frozenset(get_args(Change))
+"""The verdicts of rows that changed."""
 
 
 class Metric(NamedTuple):
@@ -61,6 +63,20 @@ class Metric(NamedTuple):
     def fact(self, device: str) -> str:
         """Return the name of the fact with the value on a device; empty if there is none."""
         return self.on_cpu if device == "cpu" else self.on_gpu
+
+    @property
+    def is_of_facts(self) -> bool:
+        """Whether its values are facts of records; times of calls and their quantiles are samples."""
+        return bool(self.on_cpu or self.on_gpu)
+
+    def change(self, ratio: float) -> Change:
+        """Return the verdict of a ratio, other over base, of a row that changed."""
+        return self.worse if ratio > 1 else self.better
+
+    @property
+    def phrase(self) -> str:
+        """A change for the worse: ``slower``, ``more memory``, ``slower to import``."""
+        return f"{self.worse} {self.noun}".rstrip()
 
     @property
     def word(self) -> str:
@@ -177,9 +193,29 @@ METRICS: tuple[Metric, ...] = (
 BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
 OTHERS: tuple[Metric, ...] = tuple(metric for metric in METRICS if metric.name != TIME)
 """All but time, in the order in which they are shown."""
+WORSE: frozenset[str] = frozenset(metric.worse for metric in METRICS)
+"""The verdicts of rows whose other side is worse."""
+BETTER: frozenset[str] = CHANGES - WORSE
+NOT_WORSE: frozenset[str] = BETTER | {"same"}
+"""The verdicts of rows that are shown not to be worse."""
 BY_CONDITION: Mapping[str, Metric] = {metric.word: metric for metric in METRICS}
 """Word of a condition of ``--fail-on`` -> its metric."""
 ALL = "all"
+
+
+def margin_of(metric: str, of_time: float) -> float:
+    """Return the relative change of a metric that counts as none, given that of times."""
+    return of_time if metric == TIME else BY_NAME[metric].margin
+
+
+def named(name: str) -> Metric:
+    """Return the metric of a name that somebody typed.
+
+    Raises:
+        UsageError: there is no such metric.
+    """
+    _refuse_unknown(name, tuple(BY_NAME))
+    return BY_NAME[name]
 
 
 def parse_metrics(texts: Iterable[str]) -> tuple[str, ...]:
@@ -193,8 +229,12 @@ def parse_metrics(texts: Iterable[str]) -> tuple[str, ...]:
     """
     names = [name.strip() for text in texts for name in text.split(",")]
     for name in names:
-        if name != ALL and name not in BY_NAME:
-            close = difflib.get_close_matches(name, (*BY_NAME, ALL), 1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join((*BY_NAME, ALL))}"
-            raise UsageError(Problem(f"--metric: there is no metric {name!r:.100}", hint=hint))
+        _refuse_unknown(name, (*BY_NAME, ALL))
     return tuple(BY_NAME) if ALL in names else tuple(dict.fromkeys(names))
+
+
+def _refuse_unknown(name: str, known: tuple[str, ...]) -> None:
+    if name not in known:
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+        raise UsageError(Problem(f"--metric: there is no metric {name!r:.100}", hint=hint))

@@ -23,7 +23,7 @@ from runner.core.errors import Problem, UsageError
 
 
 class TimeUnit(NamedTuple):
-    """A unit of time: the factor from seconds, and its name."""
+    """A unit of time, or of another metric: the factor from seconds, bytes or joules, and its name."""
 
     scale: float
     name: str
@@ -35,6 +35,10 @@ MAX_SECONDS = 1e8
 MAX_COUNT = 1_000_000
 """The largest number of rounds, warm-ups or threads that a matrix or an option may state."""
 TIME_UNITS = (SECONDS, MILLISECONDS, TimeUnit(1e6, "µs"), TimeUnit(1e9, "ns"))
+
+MEMORY_UNITS = (TimeUnit(2.0**-30, "GiB"), TimeUnit(2.0**-20, "MiB"), TimeUnit(2.0**-10, "KiB"))
+DISK_UNITS = (TimeUnit(1e-9, "GB"), TimeUnit(1e-6, "MB"), TimeUnit(1e-3, "kB"))
+BYTES, JOULES = TimeUnit(1.0, "bytes"), TimeUnit(1.0, "J")
 
 
 def time_unit(seconds: Iterable[float | None]) -> TimeUnit:
@@ -135,15 +139,25 @@ def amount(value: float, unit: str, *, on_disk: bool = False) -> str:
     >>> amount(2.5e9, "bytes", on_disk=True), amount(40, "bytes")
     ('2.50 GB', '40 bytes')
     """
+    chosen = amount_unit([value], unit, on_disk=on_disk)
+    return f"{value:.0f} bytes" if chosen == BYTES else step_time(value, chosen)
+
+
+def amount_unit(values: Iterable[float], unit: str, *, on_disk: bool = False) -> TimeUnit:
+    """Return the unit in which the smallest of some values of a metric is at least 1.
+
+    Args:
+        values: above 0, at least one.
+        unit: of the metric: ``seconds``, ``bytes`` or ``joules``.
+        on_disk: whether bytes are sizes of files.
+    """
     if unit == "seconds":
-        return step_time(value)
+        return time_unit(values)
     if unit == "joules":
-        return f"{digits(value)} J"
-    prefixes = (
-        ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if on_disk else ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"))
-    )
-    scale, name = next((each for each in prefixes if value >= each[0]), (1.0, "bytes"))
-    return f"{digits(value / scale) if name != 'bytes' else f'{value:.0f}'} {name}"
+        return JOULES
+    smallest = min(values)
+    prefixes = DISK_UNITS if on_disk else MEMORY_UNITS
+    return next((each for each in prefixes if smallest * each.scale >= 1), BYTES)
 
 
 def rate(per_second: float, unit: str) -> str:

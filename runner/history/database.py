@@ -12,7 +12,9 @@ from sqlalchemy import Connection, Engine, RowMapping, Select, func, select
 from sqlalchemy.orm import aliased
 
 from runner.core.errors import HistoryError, Problem
+from runner.core.metrics import TIME
 from runner.core.model.cells import environment_of
+from runner.core.row_ids import cell_of, row_id
 from runner.history import rows, writes
 from runner.history.engine import RefusedValueError, engine_of, reading, writing
 from runner.history.entries import Acceptance, ChangeEntry, RunEntry, RunRow, SeriesPoint
@@ -93,21 +95,22 @@ class History:
         except RefusedValueError as error:
             raise writes.refused(checked, error.problems[0].message) from error
 
-    def series(self, cell: str, *, device: str = "", backend: str = "") -> tuple[SeriesPoint, ...]:
+    def series(self, cell: str, *, device: str = "", backend: str = "", metric: str = TIME) -> tuple[SeriesPoint, ...]:
         """Return the points of a cell, oldest first.
 
         Args:
             cell: its id.
             device: only of this device, as ``entries.series_device`` names it; empty for all.
             backend: only of this backend; empty for all.
+            metric: the name of the metric.
         """
-        query = _narrowed(_points().where(CellTable.cell == cell), device, backend)
+        query = _narrowed(_points().where(CellTable.cell == row_id(cell, metric)), device, backend)
         with self._reading() as connection:
             stored = connection.execute(query.order_by(RunTable.at, RunTable.run)).all()
         return tuple(point for _, point in self._checked(map(_point, stored), rows.POINTS))
 
     def all_series(
-        self, pattern: str = "*", *, device: str = "", backend: str = ""
+        self, pattern: str = "*", *, device: str = "", backend: str = "", metric: str = TIME
     ) -> Iterator[tuple[str, str, tuple[SeriesPoint, ...]]]:
         """Yield (device, cell, points) of each series with at least one point, its points oldest first.
 
@@ -117,30 +120,35 @@ class History:
             pattern: an environment, the id of a cell, or a glob over ids of cells.
             device: only of this device, as for ``series``.
             backend: only of this backend; empty for all.
+            metric: the name of the metric.
         """
-        names = self.cells(pattern)
-        query = _narrowed(_points(), device, backend)
+        names = self.cells(pattern, metric)
+        query = _narrowed(_points(), device, backend).where(CellTable.metric == metric)
         if pattern != "*" and len(names) <= MAX_NAMED:
-            query = query.where(CellTable.cell.in_(names))
+            query = query.where(CellTable.cell.in_([row_id(name, metric) for name in names]))
         query = query.order_by(MeasurementTable.cell_id, SERIES_DEVICE, RunTable.at, RunTable.run)
         wanted_names = frozenset(names)
         with self._reading() as connection:
             stored = connection.execute(query.execution_options(yield_per=5000))
             points = self._checked(map(_point, stored), rows.POINTS)
-            for (cell, of), group in groupby(points, key=lambda each: (each[0], each[1].device)):
+            for (series, of), group in groupby(points, key=lambda each: (each[0], each[1].device)):
+                cell = cell_of(series)
                 if cell in wanted_names:
                     yield of, cell, tuple(point for _, point in group)
 
-    def cells(self, pattern: str = "*") -> tuple[str, ...]:
+    def cells(self, pattern: str = "*", metric: str = TIME) -> tuple[str, ...]:
         """Return the ids of the cells that have been measured, sorted.
 
         Args:
             pattern: an environment, the id of a cell, or a glob over ids of cells.
+            metric: the name of the metric that was measured.
         """
         measured = select(MeasurementTable.cell_id).where(MeasurementTable.cell_id == CellTable.id).exists()
         with self._reading() as connection:
-            names = connection.execute(select(CellTable.cell).where(measured)).scalars().all()
-        return tuple(sorted(name for name in self._checked(names, rows.CELLS) if matches(name, pattern)))
+            query = select(CellTable.cell).where(measured, CellTable.metric == metric)
+            names = connection.execute(query).scalars().all()
+        cells = map(cell_of, self._checked(names, rows.CELLS))
+        return tuple(sorted(cell for cell in cells if matches(cell, pattern)))
 
     def devices(self) -> tuple[str, ...]:
         """Return the devices of all series, as ``entries.series_device`` names them, sorted."""
@@ -155,15 +163,22 @@ class History:
 
     def changes(self, run: str = "") -> tuple[tuple[str, ChangeEntry], ...]:
         """Return (run, change) of the changes of a night, or of all nights, oldest first."""
-        names = [name for name in ChangeEntry.__dataclass_fields__ if name != "cell"]
-        columns = (RunTable.run.label("night"), CellTable.cell, *(getattr(ChangeTable, name) for name in names))
+        names = [name for name in ChangeEntry.__dataclass_fields__ if name not in ("cell", "metric")]
+        columns = (
+            RunTable.run.label("night"),
+            CellTable.cell,
+            CellTable.metric,
+            *(getattr(ChangeTable, name) for name in names),
+        )
         query = select(*columns).select_from(ChangeTable).join(RunTable).join(CellTable)
         if run:
             query = query.where(RunTable.run == run)
         with self._reading() as connection:
             query = query.order_by(RunTable.at, RunTable.run, ChangeTable.position)
             stored = connection.execute(query).mappings().all()
-        changes = ((row["night"], ChangeEntry(**_without(row, "night"))) for row in stored)
+        changes = (
+            (row["night"], ChangeEntry(**{**_without(row, "night"), "cell": cell_of(row["cell"])})) for row in stored
+        )
         return tuple(self._checked(changes, rows.CHANGES))
 
     def levels(self, pattern: str = "*") -> dict[tuple[str, str], tuple[Acceptance, ...]]:

@@ -7,7 +7,9 @@ from typing import Literal, NamedTuple
 
 from pydantic import ConfigDict
 
-from runner.core.bounds import Count, Instant, Name, Ratio, RoundNumber, StepSeconds, Text
+from runner.core.bounds import Amount, Count, Instant, MetricName, Name, Ratio, RoundNumber, Text
+from runner.core.metrics import TIME
+from runner.core.row_ids import row_id
 
 CHECKED = ConfigDict(strict=True, revalidate_instances="always")
 """Entries are checked as they enter the history, and as they are read back: see ``rows``."""
@@ -42,10 +44,11 @@ class CellEntry:
 
     Attributes:
         cell: its id, as ``Cell.id``.
+        metric: the name of what was measured, one of ``core.metrics.METRICS``.
         release: the exact version of the framework that ran, such as ``2.9.1``.
         digest: what pins the content of the environment; empty if it was not recorded.
-        seconds: median over the rounds of the time of a step; ``seconds_low`` and ``seconds_high`` are the ends of its
-            95 % interval, None without one.
+        seconds: median over the rounds of the time of a step, or of the values of another metric in its unit;
+            ``seconds_low`` and ``seconds_high`` are the ends of its 95 % interval, None without one.
         rounds: how many rounds have a good record.
         base: the id of the cell that it took turns with. Without such a cell, ``base``, ``base_release`` and
             ``base_digest`` are empty.
@@ -60,9 +63,9 @@ class CellEntry:
     cell: Name
     release: Text
     digest: Text = ""
-    seconds: StepSeconds
-    seconds_low: StepSeconds | None = None
-    seconds_high: StepSeconds | None = None
+    seconds: Amount
+    seconds_low: Amount | None = None
+    seconds_high: Amount | None = None
     rounds: RoundNumber
     base: Text = ""
     base_release: Text = ""
@@ -72,6 +75,12 @@ class CellEntry:
     ratio_high: Ratio | None = None
     verdict: Text = ""
     board: BoardEntry | None = None
+    metric: MetricName = TIME
+
+    @property
+    def series(self) -> str:
+        """The id of its series: of its cell and its metric."""
+        return row_id(self.cell, self.metric)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +89,7 @@ class ChangeEntry:
 
     Attributes:
         cell: the id of the cell.
+        metric: the name of what changed.
         before: the run that it was compared with.
         against: ``baseline``, ``anchor`` or ``series``: why it was compared with that run.
         state: how it ended, see ``nights.night.State``.
@@ -104,6 +114,12 @@ class ChangeEntry:
     rounds: RoundNumber = 0
     confirmed_in: Text = ""
     digest: Text = ""
+    metric: MetricName = TIME
+
+    @property
+    def series(self) -> str:
+        """The id of its series: of its cell and its metric."""
+        return row_id(self.cell, self.metric)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +137,7 @@ class RunEntry:
             unknown.
         source: the folder or the file that it came from.
         cells: what it measured; a cell once.
+        metrics: the same of metrics other than time; a cell once for each metric.
         changes: of a night.
     """
 
@@ -137,6 +154,7 @@ class RunEntry:
     harness: Text = ""
     source: Text = ""
     cells: tuple[CellEntry, ...]
+    metrics: tuple[CellEntry, ...] = ()
     changes: tuple[ChangeEntry, ...] = ()
 
     @property
@@ -148,9 +166,13 @@ class RunEntry:
     def digest(self) -> str:
         """SHA-256 of the content, as hexadecimal digits: the same entry has the same digest, wherever it is made."""
         content = {name: value for name, value in asdict(self).items() if name != "source"}
-        for cell in content["cells"]:
-            if cell["board"] is None:  # as entries of one board always were
-                del cell["board"]
+        for part in (*content["cells"], *content["metrics"], *content["changes"]):
+            if part.get("metric") == TIME:  # as entries of times always were
+                del part["metric"]
+            if part.get("board", ...) is None:  # as entries of one board always were
+                del part["board"]
+        if not content["metrics"]:
+            del content["metrics"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -201,9 +223,9 @@ class SeriesPoint(NamedTuple):
     driver: Text
     release: Text
     digest: Text
-    seconds: StepSeconds
-    seconds_low: StepSeconds | None
-    seconds_high: StepSeconds | None
+    seconds: Amount
+    seconds_low: Amount | None
+    seconds_high: Amount | None
     rounds: RoundNumber
     base: Text
     base_release: Text

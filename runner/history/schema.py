@@ -7,6 +7,8 @@ SQLite keeps ``measurements`` in the order of its primary key, so the series of 
 from sqlalchemy import Double, ForeignKey, Index, MetaData, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from runner.core.metrics import TIME
+
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -47,12 +49,13 @@ class RunTable(Base):
 
 
 class CellTable(Base):
-    """The id of a cell."""
+    """A series: ``cell`` is its id, that of a cell and a metric (``core.row_ids``), and ``metric`` the latter."""
 
     __tablename__ = "cells"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     cell: Mapped[str] = mapped_column(unique=True)
+    metric: Mapped[str] = mapped_column(server_default=TIME)
 
 
 class BuildTable(Base):

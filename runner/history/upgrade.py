@@ -13,13 +13,15 @@ from runner.history.location import url_name
 if TYPE_CHECKING:
     from alembic.config import Config
 
-REVISION = "0002"
+REVISION = "0003"
 """The newest migration. A database that has it is used as it is, without loading Alembic."""
-KNOWN = frozenset({"0001", "0002"})
+KNOWN = frozenset({"0001", "0002", "0003"})
 """All migrations."""
 TABLES = frozenset({"runs", "cells", "builds", "measurements", "changes", "levels"})
 """The first tables."""
 SEVERAL_BOARDS = "boards"
+WITH_BOARDS = "0002"
+"""The first migration that has that table."""
 MADE_BY_OTHERS = text(
     "SELECT name FROM sqlite_master WHERE type = 'trigger' OR (type = 'table' AND (rootpage = 0 OR "
     "sql LIKE '%virtual%')) UNION ALL "
@@ -70,7 +72,7 @@ def _revision(connection: Connection, url: str) -> str:
     if revision not in KNOWN:
         hint = "update this program, or name another database with --history"
         raise HistoryError(Problem(f"a newer version of this program wrote the history {url_name(url)}", hint=hint))
-    expected = {*TABLES, SEVERAL_BOARDS} if revision == REVISION else TABLES
+    expected = {*TABLES, SEVERAL_BOARDS} if revision >= WITH_BOARDS else TABLES
     is_file = connection.dialect.name == "sqlite"
     if not tables >= expected or (is_file and connection.execute(MADE_BY_OTHERS).first()):  # views are no tables
         raise _of_another_program(url)

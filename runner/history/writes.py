@@ -10,12 +10,15 @@ from sqlalchemy import Connection, Row, delete, insert, select
 
 from runner.core.bounds import MAX_SHOWN, mistake, time_with_offset
 from runner.core.errors import HistoryError, Problem
+from runner.core.row_ids import cell_and_metric
 from runner.core.text import REASON_LENGTH, printable
 from runner.history.entries import Acceptance, BoardEntry, CellEntry, RunEntry, series_device
 from runner.history.schema import BoardTable, BuildTable, CellTable, ChangeTable, LevelTable, MeasurementTable, RunTable
 
 BATCH = 500
 """Values that a query names at once; SQLite takes 32,766."""
+NOT_IN_TABLE = frozenset({"cell", "metric"})
+"""Fields of a change that are those of its series in the table."""
 T = TypeVar("T")
 Build = tuple[str, str]
 """The release and the digest of an environment."""
@@ -33,7 +36,7 @@ def checked(entry: RunEntry) -> RunEntry:
     Raises:
         EntryError: it has a cell twice; or a value that is none, such as a time of 0 seconds, see ``entries``.
     """
-    names = [cell.cell for cell in entry.cells]
+    names = [cell.series for cell in (*entry.cells, *entry.metrics)]
     if len(set(names)) < len(names):
         raise refused(entry, "it has a cell twice")
     try:
@@ -52,8 +55,8 @@ def refused(entry: RunEntry, reason: str) -> EntryError:
 def _reason(entry: RunEntry, error: ErrorDetails) -> str:
     """Return what is wrong with an entry; a cell has its name."""
     match error["loc"]:
-        case ("cells", int(number), *rest) if rest:
-            return f"{printable(str(entry.cells[number].cell))}: {mistake(error, '.'.join(map(str, rest)))}"
+        case ("cells" | "metrics" as part, int(number), *rest) if rest:
+            return f"{printable(str(getattr(entry, part)[number].cell))}: {mistake(error, '.'.join(map(str, rest)))}"
     return mistake(error)
 
 
@@ -89,9 +92,10 @@ def _replaces(entry: RunEntry, stored: Row[*tuple[Any, ...]]) -> bool:
 
 
 def _insert(connection: Connection, entry: RunEntry) -> None:
-    names = [cell.cell for cell in entry.cells] + [cell.base for cell in entry.cells if cell.base]
-    cells = _cell_ids(connection, [*names, *(change.cell for change in entry.changes)])
-    builds, boards = _build_ids(connection, entry.cells), _board_ids(connection, entry)
+    measured = (*entry.cells, *entry.metrics)
+    names = [each.series for each in measured] + [each.base for each in measured if each.base]
+    cells = _cell_ids(connection, [*names, *(change.series for change in entry.changes)])
+    builds, boards = _build_ids(connection, measured), _board_ids(connection, measured, entry.backend)
     columns = ("run", "at", "kind", "device", "device_name", "backend", "host", "driver", "harness", "source")
     (run,) = connection.execute(
         insert(RunTable).returning(RunTable.id),
@@ -104,16 +108,18 @@ def _insert(connection: Connection, entry: RunEntry) -> None:
             "changes": len(entry.changes),
         },
     ).scalars()
-    if entry.cells:
+    if measured:
         connection.execute(
-            insert(MeasurementTable), [_measurement(cell, run, cells, builds, boards) for cell in entry.cells]
+            insert(MeasurementTable), [_measurement(each, run, cells, builds, boards) for each in measured]
         )
     if entry.changes:
         rows = [
-            {**asdict(change), "cell_id": cells[change.cell], "run_id": run, "position": position}
+            {**asdict(change), "cell_id": cells[change.series], "run_id": run, "position": position}
             for position, change in enumerate(entry.changes)
         ]
-        connection.execute(insert(ChangeTable), [_without_cell(row) for row in rows])
+        connection.execute(
+            insert(ChangeTable), [{name: row[name] for name in row.keys() - NOT_IN_TABLE} for row in rows]
+        )
 
 
 def _measurement(
@@ -122,7 +128,7 @@ def _measurement(
     names = ("seconds", "seconds_low", "seconds_high", "rounds", "ratio", "ratio_low", "ratio_high", "verdict")
     return {
         "run_id": run,
-        "cell_id": cells[cell.cell],
+        "cell_id": cells[cell.series],
         "build_id": builds[cell.release, cell.digest],
         "base_id": cells[cell.base] if cell.base else None,
         "base_build_id": builds[cell.base_release, cell.base_digest] if cell.base else None,
@@ -179,7 +185,7 @@ def _cell_ids(connection: Connection, names: Iterable[str]) -> dict[str, int]:
     """Return name -> key of cells; those that are missing are added, in the order of their names."""
     ordered = sorted(set(names))
     known = _known_cells(connection, ordered)
-    missing = [{"cell": name} for name in ordered if name not in known]
+    missing = [{"cell": name, "metric": cell_and_metric(name)[1]} for name in ordered if name not in known]
     if missing:
         connection.execute(insert(CellTable), missing)
         known |= _known_cells(connection, [row["cell"] for row in missing])
@@ -203,11 +209,11 @@ def _build_ids(connection: Connection, cells: Sequence[CellEntry]) -> dict[Build
     return known
 
 
-def _board_ids(connection: Connection, entry: RunEntry) -> dict[BoardEntry, int]:
+def _board_ids(connection: Connection, cells: Sequence[CellEntry], backend: str) -> dict[BoardEntry, int]:
     """Return board -> key of the boards of a run's cells; missing ones are added."""
     keys = {}
-    for board in dict.fromkeys(cell.board for cell in entry.cells if cell.board):
-        row = {**asdict(board), "series_device": series_device(entry.backend, board.device_name)}
+    for board in dict.fromkeys(cell.board for cell in cells if cell.board):
+        row = {**asdict(board), "series_device": series_device(backend, board.device_name)}
         same = [getattr(BoardTable, name) == row[name] for name in ("series_device", "device", "host", "driver")]
         known = connection.execute(select(BoardTable.id).where(*same)).scalar_one_or_none()
         keys[board] = known or connection.execute(insert(BoardTable).returning(BoardTable.id), row).scalar_one()
@@ -227,7 +233,3 @@ def _batches(values: Collection[T]) -> Iterator[list[T]]:
     listed = list(values)
     for start in range(0, len(listed), BATCH):
         yield listed[start : start + BATCH]
-
-
-def _without_cell(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name != "cell"}

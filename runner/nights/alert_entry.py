@@ -29,8 +29,8 @@ class AlertEntry:
 
     Attributes:
         key: names the alert, see ``alert_key``.
-        environment: the environment that became slower.
-        cells: ids of the cells that this action is about.
+        environment: the environment that became slower, or worse in another metric.
+        cells: ids of the rows that this action is about, see ``core.row_ids``: of cells where their times changed.
         because: why cells left, or why the alert was closed; empty otherwise.
         delivered: whether every receiver has the message, or there is none to send.
         targets: key of a receiver -> why it does not have the message, empty if it does.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runner.core.errors import RecordError
+from runner.core.metrics import CHANGES, NOT_WORSE, WORSE
 from runner.nights.night import Night, NightChange, State
 from runner.nights.night_files import read_nights
 from runner.store.run import Run
@@ -57,9 +58,9 @@ class EarlierNights:
 
     Attributes:
         nights: the ids of their first runs, oldest first.
-        looks: (id of a cell, run that it was compared with) -> its looks, oldest first.
-        open_cells: run -> ids of the cells that its night neither found ``same`` nor ``faster`` than their baselines;
-            all cells of the run if its night ended before it compared them.
+        looks: (id of a row, run that it was compared with) -> its looks, oldest first; see ``core.row_ids``.
+        open_cells: run -> ids of the cells of which its night found a row neither ``same`` nor better than their
+            baselines; all cells of the run if its night ended before it compared them.
         seconds: id of a cell -> (run, median seconds) of the nights that measured it, oldest first.
     """
 
@@ -68,9 +69,9 @@ class EarlierNights:
     open_cells: Mapping[str, frozenset[str]]
     seconds: Mapping[str, tuple[tuple[str, float], ...]]
 
-    def of(self, cell: str, before: str) -> tuple[Look, ...]:
-        """Return the looks at a cell against a run, oldest first."""
-        return self.looks.get((cell, before), ())
+    def of(self, row: str, before: str) -> tuple[Look, ...]:
+        """Return the looks at a row against a run, oldest first."""
+        return self.looks.get((row, before), ())
 
 
 def nights_waiting(looks: Sequence[Look]) -> int:
@@ -89,9 +90,9 @@ def is_confirmed(looks: Sequence[Look]) -> bool:
 
 
 def is_slower_once(looks: Sequence[Look]) -> bool:
-    """Return True where the newest verdict in turns is ``slower`` and needs another night to confirm it."""
+    """Return True where the newest verdict in turns is for the worse and needs another night to confirm it."""
     last = last_in_turns(looks)
-    return bool(last and last.verdict == "slower" and not is_confirmed(looks))
+    return bool(last and last.verdict in WORSE and not is_confirmed(looks))
 
 
 def last_in_turns(looks: Sequence[Look]) -> Look | None:
@@ -111,7 +112,7 @@ def is_over(verdict: str, ratio_high: float | None, margin: float) -> bool:
     """
     if verdict == "inconclusive":
         return ratio_high is not None and ratio_high < 1 + margin
-    return verdict in ("same", "faster")
+    return verdict in NOT_WORSE
 
 
 def earlier_nights(reports: Path) -> EarlierNights:
@@ -122,7 +123,7 @@ def earlier_nights(reports: Path) -> EarlierNights:
     seconds: dict[str, list[tuple[str, float]]] = {}
     for run, night in nights.items():
         for change in night.changes:
-            looks.setdefault((change.cell, change.before), []).append(_look(run, night.series_device, change))
+            looks.setdefault((change.row, change.before), []).append(_look(run, night.series_device, change))
         for cell, median in night.seconds.items():
             seconds.setdefault(cell, []).append((run, median))
     return EarlierNights(
@@ -159,7 +160,7 @@ def _look(run: str, device: str, change: NightChange) -> Look:
     if again is None:
         return look
     return look._replace(
-        verdict=again.verdict if again.verdict in ("slower", "faster", "same", "inconclusive") else "",
+        verdict=again.verdict if again.verdict in (*CHANGES, "same", "inconclusive") else "",
         leans_slower=(again.ratio_low or 0.0) > 1,
         ratio=again.ratio,
         ratio_low=again.ratio_low,
@@ -175,4 +176,4 @@ def _is_open(change: NightChange) -> bool:
         return False
     if change.again is None:
         return change.state in OPEN_STATES
-    return change.again.verdict not in ("same", "faster")
+    return change.again.verdict not in NOT_WORSE

@@ -6,7 +6,10 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
-from runner.core.bounds import CellId, Count, Number
+from runner.core.bounds import CellId, Count, MetricName, Number
+from runner.core.metrics import BY_NAME, NOT_WORSE, TIME, WORSE
+from runner.core.model.cells import environment_of
+from runner.core.row_ids import cell_and_metric, row_id
 from runner.history.entries import series_device
 from runner.nights.alert_entry import AlertEntry
 from runner.store.documents import newest
@@ -27,12 +30,17 @@ Against = Literal["baseline", "anchor", "series"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightRatio:
-    """Tonight's time over that of an earlier run; the fields are those of ``analysis.comparison_model.Row``."""
+    """Tonight's time, or value of another metric, over that of an earlier run.
+
+    The fields are those of ``analysis.comparison_model.Row``.
+    """
 
     __pydantic_config__ = NEWER_FIELDS_IGNORED
 
     base_seconds: Number | None = None
     seconds: Number | None = None
+    base_amount: Number | None = None
+    amount: Number | None = None
     ratio: Number | None = None
     ratio_low: Number | None = None
     ratio_high: Number | None = None
@@ -56,7 +64,8 @@ class NightChange(NightRatio):
     """A cell that may have changed: its ratio is that of two runs, which did not take turns.
 
     Attributes:
-        cell: its id; the next six are its parts.
+        cell: its id; the next six are its parts. For a metric of environments it stands for all cells of one.
+        metric: the name of what changed.
         before: the run that it is compared with, and ``against`` what that is for the cell.
         state: how the change ended.
         again: the environment as it is against the environment as it was, in turns; None where that was not measured.
@@ -79,17 +88,23 @@ class NightChange(NightRatio):
     confirmed_in: str = ""
     digest: str = ""
     again: RatioInTurns | None = None
+    metric: MetricName = TIME
+
+    @property
+    def row(self) -> str:
+        """The id of its row, see ``core.row_ids``: that of the cell where its time changed."""
+        return row_id(self.cell, self.metric)
 
     @property
     def is_regression(self) -> bool:
-        """True where the cell was confirmed to be slower, tonight or by an earlier night, and that still stands."""
+        """True where the row was confirmed to be worse, tonight or by an earlier night, and that still stands."""
         return bool(self.confirmed_in)
 
     @property
     def is_decided(self) -> bool:
-        """True where what was measured in turns needs no reason: an equal or faster cell, or a confirmed regression."""
+        """True where what was measured in turns needs no reason: an equal or better row, or a confirmed regression."""
         verdict = self.again.verdict if self.again else ""
-        return verdict in ("same", "faster") or (verdict == "slower" and self.is_regression)
+        return verdict in NOT_WORSE or (verdict in WORSE and self.is_regression)
 
     @property
     def in_turns(self) -> NightRatio:
@@ -174,6 +189,13 @@ class Night:
     def exit_code(self) -> int:
         """1 where a regression was confirmed or nothing could be measured, else 0."""
         return 1 if self.slower or not self.measured else 0
+
+    def has_measured(self, row: str) -> bool:
+        """Return whether its first run has a good record of the cell of a row, or of the environment."""
+        cell, metric = cell_and_metric(row)
+        if BY_NAME[metric].scope == "environment":
+            return any(environment_of(name) == environment_of(cell) for name in self.seconds)
+        return cell in self.seconds
 
     def json(self) -> dict[str, Any]:
         """Return the night as docs/how-to/nightly.md describes it."""

@@ -7,18 +7,26 @@ from typing import TypeVar
 
 from rich.text import Text
 
+from runner.core.metrics import BETTER, WORSE
+
 T = TypeVar("T")
 HEIGHT = 11
 """Rows of a chart."""
 STEP = 4
 """Columns between two points, at most."""
 BARS = "▁▂▃▄▅▆▇█"
-MARKS = {"slower": "▲", "faster": "▼", "same": "●", "same-median": "●", "inconclusive": "○"}
+MARKS = {
+    **dict.fromkeys(WORSE, "▲"),
+    **dict.fromkeys(BETTER, "▼"),
+    "same": "●",
+    "same-median": "●",
+    "inconclusive": "○",
+}
 """Verdict -> mark; a point without a verdict is a dot."""
 DOT = "•"
 STYLES = {
-    "slower": "bold red",
-    "faster": "bold green",
+    **dict.fromkeys(WORSE, "bold red"),
+    **dict.fromkeys(BETTER, "bold green"),
     "same": "cyan",
     "same-median": "cyan",
     "inconclusive": "yellow",

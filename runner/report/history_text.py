@@ -8,12 +8,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from runner.core.metrics import BY_NAME, TIME
 from runner.core.model.cells import environment_of
-from runner.core.units import TimeUnit, time_unit
+from runner.core.units import TimeUnit, amount_unit
 from runner.history.entries import Acceptance, SeriesPoint
-from runner.report import formatting, rich_text
+from runner.report import formatting, metric_text, rich_text
 from runner.report.answer_text import WORD_STYLES
-from runner.report.history_chart import ChartMark, chart, sparkline
+from runner.report.history_chart import STYLES, ChartMark, chart, sparkline
 
 SHOWN = 30
 """Points of a trend that its table lists, the newest ones."""
@@ -38,6 +39,7 @@ class CellSeries:
 
     Attributes:
         cell: its id.
+        metric: the name of what the points measured.
         device: as ``history.entries.series_device`` names it.
         points: oldest first, at least one.
         levels: accepted levels of the cell on the device, oldest first.
@@ -47,6 +49,18 @@ class CellSeries:
     device: str
     points: tuple[SeriesPoint, ...]
     levels: tuple[Acceptance, ...] = ()
+    metric: str = TIME
+
+    @property
+    def title(self) -> str:
+        """What a heading calls it: the cell, and the metric unless that is time."""
+        return self.cell if self.metric == TIME else f"{self.cell}, {BY_NAME[self.metric].title}"
+
+    @property
+    def unit(self) -> TimeUnit:
+        """The unit that its values share."""
+        metric = BY_NAME[self.metric]
+        return amount_unit((point.seconds for point in self.points), metric.unit, on_disk=metric.on_disk)
 
     @property
     def listed(self) -> tuple[SeriesPoint, ...]:
@@ -99,14 +113,14 @@ def trend_text(trend: CellSeries, width: int, *, colour: bool, shown: int = SHOW
 
 def _trend_parts(trend: CellSeries, width: int, shown: int) -> Iterator[RenderableType]:
     points = trend.listed[-shown:]
-    unit = time_unit(point.seconds for point in trend.points)
-    yield Text(trend.cell, style="bold")
+    unit, what = trend.unit, "time" if trend.metric == TIME else BY_NAME[trend.metric].title
+    yield Text(trend.title, style="bold")
     yield Text(f"on {trend.device}, {formatting.counted(len(trend.points), 'run')}", style="dim")
     yield ""
     if trend.ratios:
-        yield Text(f"time over that of {_environment(trend.base)}, in turns in the same run", style="dim")
+        yield Text(f"{what} over that of {_environment(trend.base)}, in turns in the same run", style="dim")
     else:
-        yield Text(f"median of a step in {unit.name}", style="dim")
+        yield Text(f"median {'of a step' if trend.metric == TIME else what} in {unit.name}", style="dim")
     yield from chart(trend.marks, width, 1.0 if trend.ratios else unit.scale)
     yield ""
     yield _table(trend, points, unit, width)
@@ -172,8 +186,7 @@ def _time_interval(point: SeriesPoint, unit: TimeUnit) -> str:
 
 def _verdict(point: SeriesPoint) -> Text:
     word = WORDS.get(point.verdict, point.verdict)
-    styles: dict[str, str] = {**WORD_STYLES}
-    return Text(word, style=styles.get(word, ""))
+    return Text(word, style={**STYLES, **WORD_STYLES}.get(word, ""))
 
 
 def list_text(trends: Sequence[CellSeries], width: int, *, colour: bool) -> str:
@@ -197,12 +210,22 @@ def _list_parts(trends: Sequence[CellSeries], width: int) -> Iterator[Renderable
     for change, trend, marks in sorted(_changes(trends), key=lambda row: (-row[0], row[1].cell, row[1].device)):
         fields = [trend.cell, *([trend.device] if several_devices else []), str(len(trend.points))]
         if width >= LIST_WIDTH:
-            show = formatting.ratio if trend.ratios else formatting.step_time
-            fields += [show(marks[0].value), show(marks[-1].value)]
+            fields += [_value(trend, marks[0].value), _value(trend, marks[-1].value)]
         fields += [f"{change - 1:+.1%}".replace("%", " %"), sparkline([mark.value for mark in marks], room)]
         table.add_row(*map(Text, fields))
     yield table
-    yield Text("change: the last value over the first; + is slower. Values are ratios to a base in turns, or times.")
+    worse, what = _words(trends[0])
+    yield Text(f"change: the last value over the first; + is {worse}. Values are ratios to a base in turns, or {what}.")
+
+
+def _words(trend: CellSeries) -> tuple[str, str]:
+    """Return the word for a change upwards, and what the values are."""
+    return BY_NAME[trend.metric].worse, "times" if trend.metric == TIME else f"of the {BY_NAME[trend.metric].title}"
+
+
+def _value(trend: CellSeries, value: float) -> str:
+    """Return the value of a mark: a ratio, or an amount with its unit."""
+    return formatting.ratio(value) if trend.ratios else metric_text.amount(BY_NAME[trend.metric], value)
 
 
 def _changes(trends: Sequence[CellSeries]) -> Iterator[tuple[float, CellSeries, tuple[ChartMark, ...]]]:

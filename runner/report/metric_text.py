@@ -5,13 +5,11 @@ from collections.abc import Iterable, Sequence
 
 from runner.analysis.comparison_model import LEANING, Row
 from runner.core import units
-from runner.core.metrics import BY_NAME, Metric
+from runner.core.metrics import BY_NAME, CHANGES, Metric
 from runner.report import comparison_notes
 from runner.report.formatting import DASH
 from runner.report.wording import factor
 
-CHANGED = frozenset({"slower", "faster", "more", "less"})
-"""Verdicts of rows that changed."""
 OPEN = {"inconclusive": "can't tell", "not-comparable": "not comparable", "not-measured": "not measured"}
 
 
@@ -22,25 +20,25 @@ def metric_of(row: Row) -> Metric:
 
 def changed(rows: Iterable[Row]) -> list[Row]:
     """Return the rows that changed, the largest change first."""
-    return sorted((row for row in rows if row.verdict in CHANGED), key=lambda row: -abs(math.log(row.ratio or 1.0)))
+    return sorted((row for row in rows if row.verdict in CHANGES), key=lambda row: -abs(math.log(row.ratio or 1.0)))
 
 
 def word(row: Row) -> str:
     """Return the verdict of a row: ``more``, ``same``, ``can't tell``."""
     if row.verdict == "inconclusive" and row.code == LEANING and row.ratio:
-        metric = metric_of(row)
-        return f"probably {metric.worse if row.ratio > 1 else metric.better}"
+        return f"probably {metric_of(row).change(row.ratio)}"
     return OPEN.get(row.verdict, row.verdict)
 
 
 def change(row: Row) -> str:
     """Return the change of a row with its direction and its noun: ``1.30x more memory``; a dash if there is none."""
-    if row.ratio is None:
-        return DASH
-    text, metric = factor(row.ratio), metric_of(row)
-    if text == "1.00x":
-        return text
-    return " ".join(filter(None, (text, metric.worse if row.ratio > 1 else metric.better, metric.noun)))
+    return DASH if row.ratio is None else change_of(metric_of(row), row.ratio)
+
+
+def change_of(metric: Metric, ratio: float) -> str:
+    """Return a ratio of a metric with its direction and its noun: ``1.30x more memory``."""
+    text = factor(ratio)
+    return text if text == "1.00x" else " ".join(filter(None, (text, metric.change(ratio), metric.noun)))
 
 
 def ends(row: Row) -> str:
@@ -54,15 +52,14 @@ def ends(row: Row) -> str:
     return f"{smaller} to {larger}"
 
 
-def amount(row: Row, value: float | None) -> str:
-    """Return a value of a side with its unit, or a dash."""
-    metric = metric_of(row)
+def amount(metric: Metric, value: float | None) -> str:
+    """Return a value of a metric with its unit, or a dash."""
     return DASH if value is None else units.amount(value, metric.unit, on_disk=metric.on_disk)
 
 
 def amounts(row: Row) -> str:
     """Return the values of both sides: ``2.10 s → 900 ms``."""
-    return " → ".join(amount(row, value) for value in row.values)
+    return " → ".join(amount(metric_of(row), value) for value in row.values)
 
 
 def test(row: Row) -> str:

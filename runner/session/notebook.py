@@ -1,7 +1,7 @@
 """The program from Python: stored runs as pandas frames, and comparisons with a chart that a notebook shows."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +16,11 @@ from runner.analysis.model import Dataset, Grade
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
+from runner.core.metrics import BY_NAME, OTHERS, TIME
 from runner.core.progress import Progress
 from runner.matrix.wrapper import parse_model
-from runner.report import answer_text, chart_file, data, gate_text, render, wording
-from runner.report.answer import Answer
+from runner.report import answer_text, chart_file, data, formatting, gate_text, metric_text, render, wording
+from runner.report.answer import Answer, changed_metrics
 from runner.session import flow
 from runner.session.context import cache_in_use
 from runner.session.options import Options
@@ -27,6 +28,7 @@ from runner.session.results import comparison, find_run, matrix_margin, run_answ
 from runner.store.documents import PLAN
 from runner.store.run import Run
 
+OF_OTHERS = frozenset(metric.name for metric in OTHERS)
 WIDTH = 100
 """Columns of a text that no terminal shows."""
 
@@ -56,7 +58,7 @@ class ForestPlot:
         return self.svg
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparisonResult:
     """Environments against a base. ``print`` it for the text of ``runner compare``; a notebook shows its chart.
 
@@ -78,6 +80,14 @@ class ComparisonResult:
         return _table([self.comparison])
 
     @cached_property
+    def metrics(self) -> pd.DataFrame:
+        """The rows about memory and the other metrics, with the columns of ``table``.
+
+        ``metric`` is the name; ``base_amount`` and ``amount`` are the values in its unit: seconds, bytes or joules.
+        """
+        return _table([self.comparison], OF_OTHERS)
+
+    @cached_property
     def chart(self) -> ForestPlot:
         """The rows on a logarithmic axis of speed-ups, without A/A controls.
 
@@ -95,6 +105,13 @@ class ComparisonResult:
     def __str__(self) -> str:
         """Return the tables and the answer, as ``runner compare`` prints them."""
         return render(self.comparison, "table", width=WIDTH)
+
+    def __repr__(self) -> str:
+        """Return the sides and the number of tests, then a line for each change of another metric than time."""
+        compared = f"{self.comparison.base} → {', '.join(self.comparison.others)}"
+        changed = changed_metrics([self.comparison], self.comparison.releases)
+        lines = [f"<comparison of {compared}: {formatting.counted(len(self.comparison.rows), 'test')}>"]
+        return "\n".join([*lines, *(metric_text.line(*each) for each in changed)])
 
     def _repr_svg_(self) -> str:
         return self.chart.svg
@@ -146,6 +163,11 @@ class RunResult:
     def table(self) -> pd.DataFrame:
         """All comparisons of the run, with the columns of ``ComparisonResult.table``."""
         return _table(self.comparisons)
+
+    @cached_property
+    def metrics(self) -> pd.DataFrame:
+        """The rows of all comparisons about memory and the other metrics, as ``ComparisonResult.metrics``."""
+        return _table(self.comparisons, OF_OTHERS)
 
     @cached_property
     def chart(self) -> ForestPlot:
@@ -224,12 +246,16 @@ def _stored(path: Path, reports: Path) -> Run:
     return find_run(reports, str(path))
 
 
-def _table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
-    rows = [row for each in comparisons for row in data.rows(each)]
+def _table(comparisons: Iterable[Comparison], metrics: Collection[str] = (TIME,)) -> pd.DataFrame:
+    rows = [row for each in comparisons for row in data.rows(each, metrics)]
     for row in rows:
-        row["change"] = wording.speedup(row["ratio"]) if row["ratio"] else ""
+        row["change"] = _change(row["metric"], row["ratio"]) if row["ratio"] else ""
     before = data.COLUMNS.index("ratio")
     return pd.DataFrame(rows, columns=["base", *data.COLUMNS[:before], "change", *data.COLUMNS[before:]])
+
+
+def _change(metric: str, ratio: float) -> str:
+    return wording.speedup(ratio) if metric == TIME else metric_text.change_of(BY_NAME[metric], ratio)
 
 
 def _chart(comparisons: Sequence[Comparison], names: Mapping[str, EnvironmentRelease]) -> ForestPlot:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from runner.backends import Backend, Installed
 from runner.backends.lock_file import locked_packages
+from runner.core.metrics import TIME
 from runner.core.model import Gpu, Plan, Provisioned, Request, Spec, Survey
 from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.matrix import Matrix
@@ -53,6 +54,7 @@ class RunSettings:
         quiet_seconds: how long to wait for a quiet machine before measuring; 0 does not look.
         locks: environment -> the lock that is used instead of the matrix's.
         as_is: environment -> what it holds, for interpreters and images that are measured as they are.
+        metrics: the names of the metrics whose open verdicts get further rounds.
         profile: keep a profile of a step of each cell, taken after the rounds.
     """
 
@@ -67,6 +69,7 @@ class RunSettings:
     quiet_seconds: float = 0.0
     locks: Mapping[str, Path] = field(default_factory=dict)
     as_is: Mapping[str, Installed] = field(default_factory=dict)
+    metrics: tuple[str, ...] = (TIME,)
     profile: bool = False
 
     @property

@@ -17,6 +17,7 @@ from runner.analysis.of_run import split
 from runner.analysis.quality.run import measured_elsewhere
 from runner.analysis.time_intervals import Ends, time_intervals
 from runner.core.errors import Problem, RecordError
+from runner.core.metrics import OTHERS, TIME
 from runner.core.model import Cell
 from runner.core.model.cells import is_control
 from runner.core.text import path_text
@@ -50,7 +51,10 @@ def run_entry(analysis: Analysis, run: Run) -> RunEntry:
         backend=_text(header, "backend"),
         harness=_text(header, "harness"),
         source=path_text(run.path),
-        cells=tuple(replace(cell, board=boards.get(cell.cell)) for cell in _cells(analysis)),
+        cells=tuple(replace(cell, board=boards.get(cell.cell)) for cell in _cells(analysis, TIME)),
+        metrics=tuple(
+            replace(cell, board=boards.get(cell.cell)) for metric in OTHERS for cell in _cells(analysis, metric.name)
+        ),
         changes=tuple(map(change_entry, read_night(night_of(run)).changes)) if kind == "night" else (),
     )
 
@@ -94,6 +98,7 @@ def change_entry(change: NightChange) -> ChangeEntry:
     ratio = change.again if change.again and change.again.ratio else change
     return ChangeEntry(
         cell=change.cell,
+        metric=change.metric,
         before=change.before,
         against=change.against,
         state=change.state,
@@ -107,22 +112,23 @@ def change_entry(change: NightChange) -> ChangeEntry:
     )
 
 
-def _cells(analysis: Analysis) -> Iterator[CellEntry]:
-    """Yield the cells with a good record, in the order measured."""
-    results = analysis.dataset
+def _cells(analysis: Analysis, metric: str) -> Iterator[CellEntry]:
+    """Yield the cells with a good record that has a value of a metric, in the order measured."""
+    results = analysis.measured_as(metric).dataset
     grouped = results.rounds.assign(cell=results.rounds["cell"].astype(str)).groupby("cell", sort=False)["seconds"]
     medians, counts = grouped.median().to_dict(), grouped.size().to_dict()
     intervals = time_intervals(results)
-    rows = {row.other: row for each in analysis.comparisons for row in each.rows if _has_base(row)}
+    rows = {row.other: row for each in analysis.comparisons for row in each.rows_of(metric) if _has_base(row)}
     for name, seconds in medians.items():
         cell = Cell.parse(str(name))
         if not is_control(cell.environment) and not split(cell.environment)[1]:
-            yield _cell(cell, float(seconds), int(counts[name]), intervals.get(cell), rows.get(cell), analysis)
+            entry = _cell(cell, float(seconds), int(counts[name]), intervals.get(cell), rows.get(cell), analysis)
+            yield replace(entry, metric=metric)
 
 
 def _has_base(row: Row) -> bool:
     """Return whether both sides of a row were measured, and it is no A/A pair."""
-    return row.base_seconds is not None and row.seconds is not None and not is_control(row.other.environment)
+    return None not in row.values and not is_control(row.other.environment)
 
 
 def _digest(analysis: Analysis, environment: str) -> str:

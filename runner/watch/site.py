@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from runner.analysis.analyse import analyse_run
 from runner.core.errors import Problem, RecordError, RunnerError, UsageError
 from runner.core.files import read_bounded
+from runner.core.metrics import TIME
 from runner.core.unfinished import sweep
 from runner.history.entries import ChangeEntry, RunRow, series_device
 from runner.history.location import sqlite_path
@@ -110,7 +111,7 @@ def _regressions(history: "History", past: Sequence[RunRow]) -> dict[tuple[str, 
         (change.cell, device, host): change
         for (device, host), run in last.items()
         for _, change in history.changes(run)
-        if change.confirmed_in
+        if change.confirmed_in and change.metric == TIME
     }
 
 

@@ -26,6 +26,11 @@ def environment_cell(environment: str, metric: Metric) -> Cell:
     return Cell.parse(f"{environment}/all/environment/{metric.name}/all/all")
 
 
+def is_environment(cell: str) -> bool:
+    """Return whether the id of a cell is that of ``environment_cell``."""
+    return cell.partition("/")[2].startswith("all/environment/")
+
+
 def metric_dataset(dataset: Dataset, metric: Metric) -> Dataset:
     """Return a run whose rounds have the values of a metric as their ``seconds``; rounds without a value are left out.
 

@@ -39,7 +39,7 @@ def metric_rows(matches: Sequence[Match], runs: Mapping[str, MeasuredRun]) -> di
     every = [row for rows in rows_by_metric.values() for row in rows]
     counts = iter(_discovered(every))
     return {
-        name: [_named(row if next(counts) else _undecided(row), BY_NAME[name]) for row in rows]
+        name: [in_words_of(BY_NAME[name], row if next(counts) else _undecided(row)) for row in rows]
         for name, rows in rows_by_metric.items()
         if rows
     }
@@ -72,7 +72,7 @@ def _rows(metric: Metric, matches: Sequence[Match], runs: Mapping[str, MeasuredR
 
 
 def _drafts(metric: Metric, match: Match, runs: Mapping[str, MeasuredRun]) -> Iterator[Draft]:
-    base, other = (_side(metric, side, runs) for side in (match.base, match.other))
+    base, other = (metric_side(metric, runs[side.run], side.environment) for side in (match.base, match.other))
     if metric.scope == "environment":
         pairs: Iterable[CellPair] = [
             CellPair(environment_cell(base.environment, metric), environment_cell(other.environment, metric))
@@ -85,9 +85,9 @@ def _drafts(metric: Metric, match: Match, runs: Mapping[str, MeasuredRun]) -> It
             yield _exact(drafted) if metric.exact else drafted
 
 
-def _side(metric: Metric, side: Side, runs: Mapping[str, MeasuredRun]) -> Side:
-    """Return a side with the values of a metric, of which none is finer than the metric's resolution."""
-    of_metric = runs[side.run].of_metric(metric).side(side.environment)
+def metric_side(metric: Metric, run: MeasuredRun, environment: str) -> Side:
+    """Return an environment of a run with the values of a metric, of which none is finer than its resolution."""
+    of_metric = run.of_metric(metric).side(environment)
     measured = {
         cell: replace(each, tick=max(each.tick, metric.resolution)) for cell, each in of_metric.measured.items()
     }
@@ -115,7 +115,7 @@ def _undecided(row: Row) -> Row:
     return replace(row, verdict="inconclusive", code="more-rounds", reason="too many metrics for so little evidence")
 
 
-def _named(row: Row, metric: Metric) -> Row:
+def in_words_of(metric: Metric, row: Row) -> Row:
     """Return a row with its values as those of its metric, and with the words of the metric."""
     words: Mapping[str, Verdict] = {"slower": metric.worse, "faster": metric.better}
     return replace(

@@ -8,6 +8,7 @@ from pathlib import Path
 from runner.analysis.comparison_model import Comparison, Row
 from runner.backends.removal import leftovers_of, remove
 from runner.core.errors import OutageError, Problem, ProvisionError, RunnerError
+from runner.core.metrics import BY_NAME, CHANGES
 from runner.core.model import Provisioned
 from runner.core.model.cells import is_control, without_environment
 from runner.core.progress import Progress
@@ -28,7 +29,7 @@ LOCKS = "locks"
 BUILT = "a bisect built it"
 MAX_ROUNDS = 40
 """The limit of a comparison without ``--max-rounds``: twice that of a run, because an open step costs a release."""
-OUTCOMES: Mapping[str, Outcome] = {"same": "same", "slower": "changed", "faster": "changed"}
+OUTCOMES: Mapping[str, Outcome] = {"same": "same", **dict.fromkeys(CHANGES, "changed")}
 """Verdict -> what it says to the search; a pair without one stays open, and one without a record is missing."""
 
 
@@ -69,13 +70,13 @@ class Measuring:
             prepared = self.prepared(base, other)
             self._check_plan(prepared, base, other)
             self._build(prepared, base, other)
-            measured = self._measured(prepared, other)
+            step = _step(base, other, self._measured(prepared, other), self.state.question.metric)
         except UnmeasurableError as error:
             reason = error.problems[0].message
             return SearchStep(
                 base=base.name, other=other.name, outcome="missing", reason=reason, seconds=self.clock() - begin
             )
-        return replace(_step(base, other, measured), seconds=round(self.clock() - begin, 1))
+        return replace(step, seconds=round(self.clock() - begin, 1))
 
     def prepared(self, *candidates: ReleaseCandidate) -> Prepared:
         """Return the plan of the cell in some candidates, the base first."""
@@ -88,7 +89,8 @@ class Measuring:
             chosen=lambda cell: without_environment(cell) == self.cell,
             cell_selectors=(self.cell,),
         )
-        settings = replace(self.context.settings, reports=self.state.path, locks=self.locks)
+        metrics = (self.state.question.metric,)
+        settings = replace(self.context.settings, reports=self.state.path, locks=self.locks, metrics=metrics)
         return prepare(matrix, request, self.context.backend, settings, self.context.gpu)
 
     def _lock(self, candidate: ReleaseCandidate, base: ReleaseCandidate) -> None:
@@ -210,10 +212,18 @@ def _comparison(measured: RunSession, other: ReleaseCandidate) -> Comparison | N
     return next((each for each in measured.analysis.comparisons if each.others == (other.name,)), None)
 
 
-def _step(base: ReleaseCandidate, other: ReleaseCandidate, measured: RunSession) -> SearchStep:
+def row_of(comparison: Comparison, metric: str) -> Row:
+    """Return the row about a metric; raises UnmeasurableError if a release has no value."""
+    rows = comparison.rows_of(metric)
+    if not rows:
+        raise UnmeasurableError(Problem(f"it has no {BY_NAME[metric].title}: {BY_NAME[metric].absent}"))
+    return rows[0]
+
+
+def _step(base: ReleaseCandidate, other: ReleaseCandidate, measured: RunSession, metric: str) -> SearchStep:
     comparison = _comparison(measured, other)
     assert comparison is not None
-    row: Row = comparison.rows[0]
+    row = row_of(comparison, metric)
     grade = measured.analysis.grade
     outcome = OUTCOMES.get(row.verdict_on_median, "missing" if row.verdict == "not-measured" else "open")
     return SearchStep(
@@ -224,6 +234,8 @@ def _step(base: ReleaseCandidate, other: ReleaseCandidate, measured: RunSession)
         ratio=row.ratio,
         ratio_low=row.ratio_low,
         ratio_high=row.ratio_high,
+        base_value=row.values[0],
+        value=row.values[1],
         rounds=row.rounds,
         run=measured.run.id,
         reason="" if outcome in ("same", "changed") else row.reason,

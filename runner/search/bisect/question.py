@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.core.errors import Problem, RunnerError, UsageError
+from runner.core.metrics import TIME, Metric, named
 from runner.core.model import Cell, device_id
 from runner.core.model.cells import without_environment
 from runner.releases.candidates import Axis
@@ -26,6 +27,7 @@ class Ends:
         good: an environment or a version, the first of the search.
         bad: the last; empty for the environment of the cell.
         axis: what varies.
+        metric: the name of the metric whose verdicts decide.
         every: compare all neighbours.
         keep: keep what is built.
         rebuild_ends: measure a second build of both ends, where there is a change.
@@ -35,6 +37,7 @@ class Ends:
     good: str
     bad: str = ""
     axis: Axis = "release"
+    metric: str = TIME
     every: bool = False
     keep: bool = False
     rebuild_ends: bool = False
@@ -64,7 +67,9 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
     if len(typed_threads(options)) > 1:
         hint = "search with each count by itself: --threads 1, then --threads 4"
         raise UsageError(Problem("bisect compares releases, with one thread count", hint=hint))
+    metric = named(ends.metric)
     context = setup(replace(options, selectors=None), cells=[cell])
+    refuse_unmeasured(metric, context.request.device)
     return context, Question(
         cell=cell,
         good=ends.good,
@@ -74,8 +79,15 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
         environment=environment,
         device=device_id(*context.gpus),
         backend=context.backend.name,
+        metric=metric.name,
         settings={**settings_of(context), **({"env": sorted(options.env)} if options.env else {})},
     )
+
+
+def refuse_unmeasured(metric: Metric, device: str) -> None:
+    """Raise UsageError for a metric that no cell on a device has."""
+    if metric.is_of_facts and not metric.fact(device):
+        raise UsageError(Problem(f"{metric.title} is not measured on {device}: {metric.absent}"))
 
 
 def _check_named(**ends: str) -> None:

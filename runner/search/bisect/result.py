@@ -9,6 +9,7 @@ from typing import Any
 from runner.core.units import duration
 from runner.releases.candidates import ReleaseCandidate
 from runner.report import formatting, rich_text
+from runner.search.bisect import effects
 from runner.search.bisect.rebuilt import rebuilt_name
 from runner.search.bisect.state import CandidateEntry, Question, SearchStep
 from runner.search.bisect.walk import SearchResult
@@ -16,6 +17,8 @@ from runner.stats.bisection import FoundChanges, Kind, LocatedChange
 from runner.stats.release_scatter import LEVEL, Standing
 
 VERSION = 1
+STEP_FIELDS = ("ratio", "ratio_low", "ratio_high", "base_value", "value", "rounds", "verdict", "run")
+"""Fields of the deciding step that a change has in JSON."""
 RANGES: Mapping[Kind, str] = {
     "gradual": "and no two neighbours differ by more than the margin",
     "unconfirmed": "which a second run did not confirm",
@@ -76,7 +79,7 @@ class Bisection:
     def text(self, width: int = 100, *, colour: bool = False) -> str:  # noqa: ARG002  a plain table
         """Return the steps as a table, then what they show."""
         rows = [("base", "other", "ratio", "95 %", "rounds", "verdict"), *map(step_row, self.steps)]
-        lines = [f"{self.question.cell} on {self.question.device}, {self.question.backend}", ""]
+        lines = [f"{effects.subject(self.question)} on {self.question.device}, {self.question.backend}", ""]
         lines += [rich_text.columns(rows, width).rstrip(), ""]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes), *self.sentences()])
 
@@ -92,7 +95,7 @@ class Bisection:
             between = f"between {self._name(first)} and {self._name(last)}"
             yield f"{between} nothing is decided: {self._why_open(first, last)}"
         elif not self.answer.changes:
-            yield f"{self._name(bad)} is as fast as {self._name(good)}: there is no change to search"
+            yield effects.equal(self.question, (self._name(good), self._name(bad)))
         if self.answer.stopped:
             count = len(self.steps)
             yield f"the search stopped after {count} comparisons; `--max-comparisons {2 * count}` goes on"
@@ -102,20 +105,19 @@ class Bisection:
         by_name = {rebuilt_name(candidate.name): candidate for candidate in self.candidates}
         for step in self.steps:
             if candidate := by_name.get(step.other):
-                name = f"a second build of {self._name(candidate)}"
-                yield f"{name} was {_effect(step)} than the first" if step.ratio else f"{name}: {step.reason}"
+                yield effects.second_build(self.question, self._name(candidate), step)
 
     def _sentence(self, change: LocatedChange) -> str:
-        before, after = self.candidates[change.before], self.candidates[change.after]
+        releases = self._name(self.candidates[change.before]), self._name(self.candidates[change.after])
         step = self._deciding(change)
         runs = len({each.run for each in self.steps if each.run})
         measured = f"measured in turns in {formatting.counted(runs, 'run')}"
-        effect = _effect(step)
+        effect = effects.effect(self.question, step)
         if change.is_named:
-            return f"{self._name(after)} made {self.question.cell} {effect} than {self._name(before)}; {measured}"
+            return f"{effects.named(self.question, effect, releases, step)}; {measured}"
         if change.kind == "scatter":
-            effect = _level_effect(self.searched.standings[change.after])
-        range_of = f"{self.question.cell} became {effect} between {self._name(before)} and {self._name(after)}"
+            effect = effects.level_effect(self.question, self.searched.standings[change.after])
+        range_of = effects.between(self.question, effect, releases)
         if change.kind == "scatter" and self.searched.standings[change.after].p_value <= LEVEL:
             return f"{range_of}, but releases differ too much to say which one of this range caused it; {measured}"
         if change.kind in RANGES:
@@ -145,7 +147,7 @@ class Bisection:
         scatter = f"releases on either side differ from each other by {spread} (standard deviation)"
         if change.kind == "scatter":
             return scatter
-        effect = _level_effect(standing)
+        effect = effects.level_effect(self.question, standing)
         return f"{scatter}, and with that the change is {effect}; the interval above is that of two builds"
 
     def _quality(self, change: LocatedChange) -> Iterator[str]:
@@ -191,7 +193,7 @@ class Bisection:
             "named": change.is_named,
             "kind": change.kind,
             "between": [self.candidates[position].release for position in change.missing],
-            **{name: getattr(step, name) for name in ("ratio", "ratio_low", "ratio_high", "rounds", "verdict", "run")},
+            **{name: getattr(step, name) for name in STEP_FIELDS},
             "with_scatter": None if standing is None else _standing_entry(standing),
             "runs": [
                 {"run": each.run, "grade": each.grade, "issues": list(each.issues)}
@@ -209,25 +211,6 @@ def _standing_entry(standing: Standing) -> dict[str, Any]:
     """Return as JSON how a change stands beside the scatter of releases."""
     names = ("ratio", "ratio_low", "ratio_high", "scatter", "p_value")
     return {name: getattr(standing, name) for name in names}
-
-
-def _effect(step: SearchStep) -> str:
-    """Return how much slower or faster the second release of a comparison is, with its interval."""
-    return _effect_of(step.ratio or 1.0, (step.ratio_low, step.ratio_high))
-
-
-def _level_effect(standing: Standing) -> str:
-    """Return how much slower or faster the releases after a change are; the interval contains their scatter."""
-    return _effect_of(standing.ratio, (standing.ratio_low, standing.ratio_high))
-
-
-def _effect_of(ratio: float, ends: tuple[float | None, float | None]) -> str:
-    """Return a ratio in words, ``1.080 (...) times slower``."""
-    if ratio < 1:
-        low, high = ends
-        inverse = (1 / high if high else None, 1 / low if low else None)
-        return f"{formatting.ratio(1 / ratio)} ({formatting.interval(*inverse)}) times faster"
-    return f"{formatting.ratio(ratio)} ({formatting.interval(*ends)}) times slower"
 
 
 def step_row(step: SearchStep) -> Sequence[str]:

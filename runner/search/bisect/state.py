@@ -15,8 +15,9 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
-from runner.core.bounds import STRICT, Count, Number, Ratio
+from runner.core.bounds import STRICT, Count, MetricName, Number, Ratio
 from runner.core.errors import RecordError
+from runner.core.metrics import TIME
 from runner.stats.bisection import Outcome
 from runner.store.documents import newest, read_value, save
 
@@ -40,6 +41,7 @@ class Question:
         environment: the environment of the cell, where ``cuda`` or ``cudnn`` varies; else empty.
         device: ``cpu``, or the UUIDs of the GPUs.
         backend: ``docker`` or ``venv``.
+        metric: the name of the metric whose verdicts decide.
         settings: what decides its times besides, see ``question.settings_of``; empty in states of older programs.
     """
 
@@ -53,6 +55,7 @@ class Question:
     environment: str
     device: str
     backend: str
+    metric: MetricName = TIME
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -65,6 +68,8 @@ class SearchStep:
         outcome: what the search takes from it.
         verdict: of ``other`` against ``base``; empty where ``other`` could not be measured.
         ratio: time of ``other`` over that of ``base``, with its 95 % interval; None without.
+        base_value: median of the base in the unit of the metric, ``value`` of the other; None without, and in states of
+            older programs.
         rounds: in turns.
         run: the id of its run; empty without.
         seconds: how long it took, with building.
@@ -83,6 +88,8 @@ class SearchStep:
     ratio: Ratio | None = None
     ratio_low: Ratio | None = None
     ratio_high: Ratio | None = None
+    base_value: Number | None = None
+    value: Number | None = None
     rounds: Count = 0
     run: str = ""
     seconds: Number = 0.0

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from runner.analysis.stopping import Verdicts
 from runner.backends import Backend
 from runner.core import busy
 from runner.core.errors import RunnerError
@@ -95,7 +96,7 @@ class DeviceWorker:
         scheduler = RoundScheduler(
             self.plan,
             recorder.stored,
-            context.settings.margin,
+            Verdicts(context.settings.margin, context.settings.metrics),
             recorder.progress.note,
             spending=Spending(costs=recorder.costs, before=self.seconds_before, reserved=self.seconds_reserved),
         )

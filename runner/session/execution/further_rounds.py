@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from runner.analysis import dataset
 from runner.analysis.compare.comparison import summarise
-from runner.analysis.stopping import StoppingRule
+from runner.analysis.stopping import StoppingRule, Verdicts
 from runner.core.model import Block, Cell, Plan
 from runner.core.units import duration
 from runner.session.execution.costs import CellCosts, Spending
@@ -24,7 +24,7 @@ class RoundScheduler:
         self,
         plan: Plan,
         stored: Run,
-        margin: float,
+        verdicts: Verdicts,
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
         spending: Spending | None = None,
@@ -34,17 +34,17 @@ class RoundScheduler:
         Args:
             plan: has the rounds and the budget.
             stored: the run; each record is added to it before the scheduler is called.
-            margin: the relative change that counts as none.
+            verdicts: those whose open rows get further rounds.
             say: shows a message to the user.
             clock: seconds, monotonic.
             spending: what the budget is spent on. None: these cells alone, by the estimates of the plan.
         """
         self.measurement = plan.measurement
         self.stored = stored
-        self.margin = margin
+        self.margin = verdicts.margin
         self.say = say
         self.clock = clock
-        self.rule = StoppingRule.of_plan(plan)
+        self.rule = StoppingRule.of_plan(plan, verdicts.metrics)
         self.spending = spending or Spending(costs=CellCosts(self.rule.round_seconds, plan.past.seconds))
         self.costs = self.spending.costs
         self.started_at = clock() - plan.past.elapsed - self.spending.before

@@ -5,7 +5,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from runner.core.metrics import BY_NAME, TIME, margin_of
 from runner.core.model.cells import environment_of
+from runner.core.row_ids import cell_and_metric
 from runner.nights.alert_entry import Action, AlertEntry, alert_key
 from runner.nights.looks import is_over
 from runner.nights.night import Night, NightChange, NightRatio
@@ -15,7 +17,7 @@ from runner.watch.alerts.state import Alert, AlertState, Nights, of_device, regr
 STALE_AFTER = timedelta(days=30)
 """A cell that no night measured for so long leaves its alert: it is no longer in the matrix, or not selected."""
 RECOVERED = "recovered: {} in turns"
-SAME = "its times are the same as in its last good run"
+SAME = "its {} the same as in its last good run"
 AS_IT_WAS = "the environment is again as in run {}"
 STALE = "no night has measured it for 30 days"
 ACCEPTED = "run {} was accepted: {}"
@@ -29,7 +31,7 @@ class Tonight:
 
     Attributes:
         night: what it found.
-        compared: ids of the cells that were compared with their last good runs.
+        compared: ids of the rows that were compared with their last good runs.
         digests: environment -> what pins its content tonight.
         accepted: id of a cell -> the run that a person accepted, and who did so and why.
         digest_in: (run, environment) -> what pinned its content in that run; empty if unknown.
@@ -129,19 +131,30 @@ def _why_left(
         is_worse = _is_worse(slower[cell], change)
         return WORSE.format(alert_key(environment, night.run)) if is_worse else ""
     before = change.before if change else ""
-    run, reason = tonight.accepted.get(cell, ("", ""))
+    run, reason = _accepted(cell, tonight)
     if run > before:  # ids of runs start with their times
         return ACCEPTED.format(run, reason)
-    if cell not in night.seconds:
+    if not night.has_measured(cell):
         return STALE if _is_stale(cell, nights, night) else ""
     again = _measured_again(cell, change, night)
-    if again and is_over(again.verdict, again.ratio_high, tonight.margin):
+    metric = cell_and_metric(cell)[1]
+    if again and is_over(again.verdict, again.ratio_high, margin_of(metric, tonight.margin)):
         return RECOVERED.format(with_interval(again))
     digest = tonight.digests.get(environment, "")
     if digest and digest == tonight.digest_in(before, environment):
         return AS_IT_WAS.format(before)
-    is_candidate = any(each.cell == cell for each in night.changes)
-    return SAME if _is_since_baseline(change) and cell in tonight.compared and not is_candidate else ""
+    is_candidate = any(each.row == cell for each in night.changes)
+    same = SAME.format("times are" if metric == TIME else f"{BY_NAME[metric].title} is")
+    return same if _is_since_baseline(change) and cell in tonight.compared and not is_candidate else ""
+
+
+def _accepted(row: str, tonight: Tonight) -> tuple[str, str]:
+    """Return the run that a person last accepted for a row, and why; for an environment, of any of its cells."""
+    cell, metric = cell_and_metric(row)
+    if BY_NAME[metric].scope == "cell":
+        return tonight.accepted.get(cell, ("", ""))
+    of_environment = (each for name, each in tonight.accepted.items() if environment_of(name) == environment_of(cell))
+    return max(of_environment, default=("", ""))
 
 
 def _is_since_baseline(change: NightChange | None) -> bool:
@@ -156,7 +169,7 @@ def _measured_again(cell: str, change: NightChange | None, night: Night) -> Nigh
     """
     for each in night.changes:
         of_baseline = each.against == "baseline" and _is_since_baseline(change)
-        if each.cell == cell and each.again and (of_baseline or (change and each.before == change.before)):
+        if each.row == cell and each.again and (of_baseline or (change and each.before == change.before)):
             return each.again
     return None
 
@@ -179,7 +192,7 @@ def _is_worse(change: NightChange, before: NightChange | None) -> bool:
 def _is_stale(cell: str, nights: Nights, tonight: Night) -> bool:
     """Return True where the last night that measured a cell is too long ago."""
     of_device = (night for night in nights.values() if night.series_device == tonight.series_device)
-    measured = [night.at for night in of_device if cell in night.seconds]
+    measured = [night.at for night in of_device if night.has_measured(cell)]
     try:
         return datetime.fromisoformat(tonight.at) - datetime.fromisoformat(measured[-1]) > STALE_AFTER
     except (IndexError, ValueError, TypeError):

@@ -79,7 +79,7 @@ class Delivery:
 
         Args:
             night: tonight, with its confirmed regressions.
-            compared: ids of the cells that were compared with their last good runs.
+            compared: ids of the rows that were compared with their last good runs.
             digests: environment -> what pins its content tonight.
 
         Raises:

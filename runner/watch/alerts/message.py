@@ -5,16 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.core.model.cells import without_environment
+from runner.core.metrics import BY_NAME, TIME
 from runner.core.paths import DEFAULT_REPORTS
+from runner.core.row_ids import cell_of
 from runner.core.text import REASON_LENGTH, printable
 from runner.nights.alert_entry import AlertEntry
 from runner.nights.night import Against, NightChange, NightDifference
 from runner.report import formatting
 from runner.report.markdown_text import Raw, bullets, plain, table
-from runner.watch.alerts.actions import with_interval
 from runner.watch.alerts.sending import Message
 from runner.watch.alerts.state import Nights, reported
+from runner.watch.alerts.wording import name_of, phrase_of, ratio_of, ratio_text, words_of
 
 SHOWN_CELLS = 5
 """Cells of a message, for each earlier run; many services cut off a message after 2,000 characters."""
@@ -38,7 +39,7 @@ RELEVANT = ("framework", "speed")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowStep:
-    """Cells that became slower between the same two states of an environment.
+    """Cells that became slower, or worse in another metric, between the same two states of an environment.
 
     Attributes:
         before: the earlier run.
@@ -67,7 +68,7 @@ class AlertEvidence:
         key, environment: of the alert.
         device: name of the device; ``backend`` its backend.
         night: the night that opened it.
-        reported_in: id of a cell -> the night that reported it.
+        reported_in: id of a row -> the night that reported it.
         steps: those with the largest change first.
     """
 
@@ -80,9 +81,19 @@ class AlertEvidence:
     steps: tuple[SlowStep, ...]
 
     @property
+    def changes(self) -> tuple[NightChange, ...]:
+        """All changes, those of a step together."""
+        return tuple(change for step in self.steps for change in step.changes)
+
+    @property
     def cells(self) -> int:
         """The number of cells."""
-        return sum(len(step.changes) for step in self.steps)
+        return len({change.cell for change in self.changes})
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of the metrics that became worse, that with the largest change first."""
+        return tuple(dict.fromkeys(change.metric for change in self.changes))
 
     @property
     def largest(self) -> NightChange:
@@ -96,7 +107,7 @@ def evidence(key: str, environment: str, cells: Mapping[str, str], nights: Night
     Args:
         key: of the alert.
         environment: that became slower.
-        cells: id of a cell -> the night that reported it.
+        cells: id of a row -> the night that reported it.
         nights: all nights.
     """
     by_run: dict[str, list[NightChange]] = {}
@@ -123,7 +134,7 @@ def _step(environment: str, changes: Sequence[NightChange], cells: Mapping[str, 
     """Return the step of changes since the same earlier run."""
     ordered = sorted(changes, key=lambda change: -ratio_of(change))
     before = ordered[0].before
-    reporting = dict.fromkeys(name for change in ordered for name in (cells[change.cell], change.confirmed_in))
+    reporting = dict.fromkeys(name for change in ordered for name in (cells[change.row], change.confirmed_in))
     different = next(filter(None, (_differences(nights, name, environment, before) for name in reporting)), ())
     relevant = [each for each in different if each.kind in RELEVANT]
     framework = next((each for each in relevant if each.kind == "framework"), None)
@@ -148,23 +159,6 @@ def _text(value: str | None) -> str:
     return printable(value or formatting.DASH, VALUE_LENGTH) if value != "" else ""
 
 
-def ratio_of(change: NightChange) -> float:
-    """Return the ratio of a change: in turns if it was measured so; 1 if there is none."""
-    return change.in_turns.ratio or 1.0
-
-
-def ratio_text(change: NightChange) -> str:
-    """Return the ratio of a change with its interval, and how it was measured."""
-    if change.again is None:
-        return f"{with_interval(change)} between the runs"
-    return f"{with_interval(change.again)} in turns, {formatting.counted(change.again.rounds, 'round')}"
-
-
-def name_of(change: NightChange) -> str:
-    """Return the name of a cell without its environment."""
-    return printable(without_environment(change.cell), 200)
-
-
 def opened_message(known: AlertEvidence, reports: Path = DEFAULT_REPORTS) -> Message:
     """Return the message that opens an alert; ``reports`` is the folder that its commands name."""
     lines = [_summary(known), ""]
@@ -176,9 +170,10 @@ def opened_message(known: AlertEvidence, reports: Path = DEFAULT_REPORTS) -> Mes
 
 def closed_message(entry: AlertEntry, known: AlertEvidence | None) -> Message:
     """Return the message that closes an alert."""
-    cells = formatting.counted(len(entry.cells), "cell")
+    cells = formatting.counted(len({cell_of(row) for row in entry.cells}), "cell")
     device = f" on {known.device}" if known else ""
-    what = printable(f"{entry.environment}: no longer slower: {cells}{device}", TITLE_LENGTH)
+    words = words_of(entry.cells)
+    what = printable(f"{entry.environment}: no longer {words}: {cells}{device}", TITLE_LENGTH)
     because = printable(entry.because, 600)
     return Message(title=_safe(what), body=_safe(f"Alert {entry.key} is closed: {because}."), kind="success")
 
@@ -191,8 +186,8 @@ TEST_MESSAGE = Message(
 
 def title(known: AlertEvidence) -> str:
     """Return the title of an alert and of its issue: what, how many, how much, where."""
-    slower = f"{(ratio_of(known.largest) - 1) * 100:.1f} %"
-    amount = f"{slower} slower" if known.cells == 1 else f"up to {slower} slower"
+    amount = f"{(ratio_of(known.largest) - 1) * 100:.1f} % {BY_NAME[known.largest.metric].phrase}"
+    amount = amount if known.cells == 1 else f"up to {amount}"
     cells = name_of(known.largest) if known.cells == 1 else formatting.counted(known.cells, "cell")
     return _safe(printable(f"{known.environment} {amount}: {cells}, on {known.device}", TITLE_LENGTH))
 
@@ -202,7 +197,8 @@ def issue(known: AlertEvidence, reports: Path = DEFAULT_REPORTS) -> str:
     parts = [f"# {plain(title(known))}", plain(_safe(_summary(known)))]
     for step in known.steps:
         rows = [(_safe(name_of(change)), ratio_text(change)) for change in step.changes[:ISSUE_CELLS]]
-        parts += [f"## Slower than {plain(_safe(_since(step)))}"]
+        word = "Slower" if {change.metric for change in step.changes} == {TIME} else "Worse"
+        parts += [f"## {word} than {plain(_safe(_since(step)))}"]
         parts += [table(("cell", "ratio, with its 95 % interval"), rows)]
         parts += [plain(_more(step, ISSUE_CELLS))] if len(step.changes) > ISSUE_CELLS else []
         parts += [bullets(map(_safe, _fact_lines(step)))]
@@ -219,15 +215,19 @@ def commands(known: AlertEvidence, reports: Path = DEFAULT_REPORTS) -> Iterator[
     """
     folder = () if reports == DEFAULT_REPORTS else ("--reports", str(reports.absolute()))
     cell, step = known.largest.cell, known.steps[0]
-    night = known.reported_in[cell]
-    yield "Look", _command("runner", "history", cell, *folder)
-    yield "Reproduce", _command("runner", "reproduce", f"{night}/{cell}", *folder)
-    if step.release_before and step.release:
+    night, name = known.reported_in[known.largest.row], known.largest.metric
+    metric = () if name == TIME else ("--metric", name)
+    has_cell = BY_NAME[name].scope == "cell"
+    shown = cell if has_cell else known.environment
+    yield "Look", _command("runner", "history", shown, *metric, *folder)
+    yield "Reproduce", _command("runner", "reproduce", f"{night}/{shown}", *folder)
+    if step.release_before and step.release and has_cell:
         good, bad = step.release_before, step.release
         axis = ("--axis", "nightly") if ".dev" in bad else ()
-        yield "Find the release", _command("runner", "bisect", cell, "--good", good, "--bad", bad, *axis, *folder)
-    cells = [change.cell for each in known.steps for change in each.changes]
-    accepted = cells if len(cells) <= SHOWN_CELLS else [known.environment]
+        how = (*metric, *axis, *folder)
+        yield "Find the release", _command("runner", "bisect", cell, "--good", good, "--bad", bad, *how)
+    cells = list(dict.fromkeys(change.cell for change in known.changes if BY_NAME[change.metric].scope == "cell"))
+    accepted = cells if 0 < len(cells) <= SHOWN_CELLS else [known.environment]
     yield "Accept", _command("runner", "history", "accept", *accepted, "--run", night, "--reason", "REASON", *folder)
 
 
@@ -240,6 +240,9 @@ def _summary(known: AlertEvidence) -> str:
     cells = formatting.counted(known.cells, "cell")
     verb = "is" if known.cells == 1 else "are"
     night = f"the night of {formatting.date(known.night) or known.night}"
+    if known.metrics != (TIME,):
+        worse = ", ".join(phrase_of(known.changes, name) for name in known.metrics)
+        return f"{known.environment}: {worse}, on {known.device}, {known.backend}: confirmed by {night}."
     return f"{cells} of {known.environment} {verb} slower on {known.device}, {known.backend}: confirmed by {night}."
 
 

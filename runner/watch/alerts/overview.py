@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from runner.core.errors import Problem, UsageError
+from runner.core.metrics import TIME
 from runner.core.text import printable
+from runner.nights.night import NightChange
 from runner.nights.night_files import read_nights
 from runner.report import formatting
-from runner.watch.alerts.message import TEST_MESSAGE, AlertEvidence, evidence, issue, ratio_of, ratio_text, title
+from runner.watch.alerts.message import TEST_MESSAGE, AlertEvidence, evidence, issue, title
 from runner.watch.alerts.sending import DEADLINE, Send, send
 from runner.watch.alerts.state import Alert, AlertState, Nights, state_after
 from runner.watch.alerts.targets import FILE_VARIABLE, VARIABLE, read_targets, targets_file
+from runner.watch.alerts.wording import ratio_of, ratio_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,14 @@ class OpenAlert:
             "night": self.alert.night,
             "cells": sorted(self.alert.cells),
             "title": title(self.known) if self.known else "",
-            "largest": None if largest is None else {"cell": largest.cell, "ratio": ratio_of(largest)},
+            "largest": None if largest is None else _largest(largest),
             "not_delivered": self.failure,
         }
+
+
+def _largest(change: NightChange) -> dict[str, Any]:
+    of_metric = {} if change.metric == TIME else {"metric": change.metric}
+    return {"cell": change.cell, **of_metric, "ratio": ratio_of(change)}
 
 
 @dataclass(frozen=True, slots=True)

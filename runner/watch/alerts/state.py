@@ -18,7 +18,7 @@ class Alert:
         environment: the environment that became slower.
         device: backend and kind of device.
         night: the night that opened it.
-        cells: id of a cell that is still slower -> the night that reported it.
+        cells: id of a row that is still worse -> the night that reported it; see ``core.row_ids``.
     """
 
     environment: str
@@ -92,18 +92,18 @@ def of_device(alerts: Iterable[Alert], device: str) -> tuple[Alert, ...]:
 
 
 def regressions(night: Night) -> dict[str, NightChange]:
-    """Return id of a cell -> its confirmed regression in a night; against its last good run where there are several."""
-    return {change.cell: change for change in sorted(night.slower, key=lambda change: change.against == "baseline")}
+    """Return id of a row -> its confirmed regression in a night; against its last good run where there are several."""
+    return {change.row: change for change in sorted(night.slower, key=lambda change: change.against == "baseline")}
 
 
-def reported(nights: Nights, run: str, cell: str) -> NightChange | None:
-    """Return the regression of a cell that a night reported; None if the night is gone.
+def reported(nights: Nights, run: str, row: str) -> NightChange | None:
+    """Return the regression of a row that a night reported; None if the night is gone.
 
     Where that night did not measure the cell in turns, it is the regression in the night that confirmed it.
     """
-    change = regressions(nights[run]).get(cell) if run in nights else None
+    change = regressions(nights[run]).get(row) if run in nights else None
     if change is None or change.again or change.confirmed_in not in nights:
         return change
     confirmed = nights[change.confirmed_in].changes
-    same = (each for each in confirmed if (each.cell, each.before) == (cell, change.before))
+    same = (each for each in confirmed if (each.row, each.before) == (row, change.before))
     return next((each for each in same if each.again), change)

@@ -143,7 +143,7 @@ def _measured_night(
     nights = earlier_nights(context.settings.reports)
     series = read_series(file.url, device_of(totals.run.journal().header), progress.note)
     night = _counted(file.night, totals, results)
-    night, candidates, cells = _compared(night, totals, results, nights, series, context)
+    night, candidates, compared_rows = _compared(night, totals, results, nights, series, context)
     confirmation = Confirmation(
         first=first, run=night.run, pace=_pace(totals, first), context=context, progress=progress
     )
@@ -160,7 +160,7 @@ def _measured_night(
         note=progress.note,
         margin=context.settings.margin,
     )
-    return delivery.of(night, cells, digests)
+    return delivery.of(night, compared_rows, digests)
 
 
 def _compared(
@@ -177,17 +177,17 @@ def _compared(
         context: folder of the reports and margin.
 
     Returns:
-        The night, the candidates to be confirmed, and the ids of the cells that were compared with their baselines.
+        The night, the candidates to be confirmed, and the ids of the rows that were compared with their baselines.
     """
     reports, margin, header = context.settings.reports, context.settings.margin, totals.run.journal().header
     read = read_anchors(reports, device_of(header))
     earlier = read_earlier(reports, totals, results, nights, series)
     write_anchors(reports, device_of(header), earlier.anchors.pins, read=read)
     before = functools.partial(measured_before, reports, totals.run)
-    suspected, cells = suspects(results, header["digests"], earlier, before, margin)
+    suspected, compared_rows = suspects(results, header["digests"], earlier, before, margin)
     unchanged = [candidate for candidate in suspected if candidate.baseline.digest == candidate.digest]
     candidates = [candidate for candidate in suspected if candidate.baseline.digest != candidate.digest]
-    return compared(night, measured_cells(results), earlier, unchanged, margin), candidates, cells
+    return compared(night, measured_cells(results), earlier, unchanged, margin), candidates, compared_rows
 
 
 def _measure(first: Prepared, context: Context, run: str, progress: Progress) -> RunSession:
@@ -229,14 +229,14 @@ def _confirm_all(
     """
     settings = confirmation.context.settings
     unconfirmed = {
-        (candidate.cell.id, candidate.baseline.run): confirmation.change(candidate, "interrupted", NOT_CONFIRMED_YET)
+        (candidate.id, candidate.baseline.run): confirmation.change(candidate, "interrupted", NOT_CONFIRMED_YET)
         for candidate in in_order(candidates, settings.margin)
     }
     night = replace(night, stage="confirm")
     file.write(replace(night, changes=(*night.changes, *unconfirmed.values())))
     for changes, pair in confirmation.confirm(candidates, deadline):
         for change in changes:
-            del unconfirmed[change.cell, change.before]
+            del unconfirmed[change.row, change.before]
         pairs = (*night.pairs, pair) if pair else night.pairs
         night = replace(night, changes=(*night.changes, *changes), pairs=pairs)
         file.write(replace(night, changes=(*night.changes, *unconfirmed.values())))

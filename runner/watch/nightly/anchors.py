@@ -15,7 +15,9 @@ from zlib import crc32
 import numpy as np
 
 from runner.analysis import dataset
+from runner.analysis.compare.measured_run import MeasuredRun
 from runner.core.errors import RecordError
+from runner.core.metrics import NOT_WORSE
 from runner.core.model import Cell
 from runner.nights.anchors_file import CellAnchor, device_of, read_anchors
 from runner.nights.looks import OPEN_STATES, EarlierNights, Look, last_in_turns
@@ -125,8 +127,8 @@ def _first_good_runs(
 
 def _measured_in(run: Run, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Baseline]]:
     """Yield what a run measured of some cells."""
-    results, journal = dataset.load_dataset(run), run.journal()
-    sides = {name: side_of_run(run, results, journal, name) for name in {cell.environment for cell in cells}}
+    measured, journal = MeasuredRun(dataset.load_dataset(run)), run.journal()
+    sides = {name: side_of_run(run, measured, journal, name) for name in {cell.environment for cell in cells}}
     for cell in cells:
         if cell in sides[cell.environment].side.measured:
             yield cell, sides[cell.environment]
@@ -151,7 +153,7 @@ def is_due(
         crept: whether tonight's times look slower than the anchor's, and no less so than the baseline's.
     """
     last = last_in_turns(looks)
-    if digest == anchor.digest or (last and last.digest == digest and last.verdict in ("same", "faster")):
+    if digest == anchor.digest or (last and last.digest == digest and last.verdict in NOT_WORSE):
         return False
     if looks and (looks[-1].confirmed_in or looks[-1].state in OPEN_STATES):
         return True

@@ -11,11 +11,14 @@ from types import MappingProxyType
 from typing import Any
 
 from runner.analysis import dataset
+from runner.analysis.compare.measured_run import MeasuredRun
+from runner.analysis.compare.metric_rounds import is_environment
 from runner.analysis.compare.pairing import CellPair, MeasuredCell, Side, environment_side
 from runner.analysis.compare.verdicts import draft, fact_differences, host_difference, with_verdicts
 from runner.analysis.comparison_model import Row
 from runner.analysis.model import Dataset
 from runner.core.errors import RecordError
+from runner.core.metrics import CHANGES
 from runner.core.model import Cell
 from runner.core.model.cells import environment_of, is_control
 from runner.nights.anchors_file import device_of
@@ -33,6 +36,7 @@ class Baseline:
     Attributes:
         run: its id.
         side: what the run measured in the environment.
+        measured: the run, for the values of metrics other than time; None if it has none.
         digest: what pinned the environment's content then; empty where the run did not record it.
         facts: what the run recorded about the environment.
         started_here: this user has started the run in its folder, so that its variables may be set again.
@@ -40,6 +44,7 @@ class Baseline:
 
     run: str
     side: Side
+    measured: MeasuredRun | None = None
     digest: str
     facts: Mapping[str, Any]
     started_here: bool = False
@@ -97,13 +102,20 @@ def find_baselines(
             break
         if earlier.id == run.id:
             continue
-        still_open = {name for name in open_cells.get(earlier.id, ()) if accepted.get(name) != earlier.id}
+        still_open = {name for name in open_cells.get(earlier.id, ()) if not _is_accepted(name, earlier.id, accepted)}
         try:
             runs_read += _add_run(earlier, header, cells, baselines, failed, still_open)
         except RecordError as error:
             baselines.notes.append(f"run {earlier.id} cannot be read: {error.problems[0].message}")
     baselines.refused = {cell: why for cell, why in baselines.refused.items() if cell not in baselines.by_cell}
     return baselines
+
+
+def _is_accepted(cell: str, run: str, accepted: Mapping[str, str]) -> bool:
+    """Return whether a person accepted a run of a cell, or of any cell where it stands for an environment."""
+    if not is_environment(cell):
+        return accepted.get(cell) == run
+    return any(run == of and environment_of(name) == environment_of(cell) for name, of in accepted.items())
 
 
 def measured_cells(results: Dataset) -> dict[Cell, MeasuredCell]:
@@ -132,7 +144,12 @@ def _add_run(
     journal = earlier.journal()
     if not same_circumstances(journal, header):
         return False
-    good = {entry.cell for entry in journal.counting() if entry.status == "ok"} - set(open_cells)
+    open_environments = {environment_of(name) for name in open_cells if is_environment(name)}
+    good = {
+        entry.cell
+        for entry in journal.counting()
+        if entry.status == "ok" and entry.cell not in open_cells and environment_of(entry.cell) not in open_environments
+    }
     for name in set(failed) & good:
         baselines.newly_failed.setdefault(name, earlier.id)
     without_baseline = [cell for cell in cells if cell.id in good and cell not in baselines.by_cell]
@@ -141,7 +158,8 @@ def _add_run(
     results = dataset.load_dataset(earlier)
     baselines.notes += [f"run {earlier.id}: {sentence}" for sentence in results.warnings]
     environments = {cell.environment for cell in without_baseline}
-    baseline_of = {name: side_of_run(earlier, results, journal, name) for name in environments}
+    measured = MeasuredRun(results)
+    baseline_of = {name: side_of_run(earlier, measured, journal, name) for name in environments}
     gpus = gpu_of_case(results)
     for cell in without_baseline:
         baseline = baseline_of[cell.environment]
@@ -165,11 +183,13 @@ def same_circumstances(journal: Journal, header: Mapping[str, Any]) -> bool:
     return journal.ended == "done" and bool(then & tonight) and same_kind
 
 
-def side_of_run(run: Run, results: Dataset, journal: Journal, environment: str) -> Baseline:
+def side_of_run(run: Run, measured: MeasuredRun, journal: Journal, environment: str) -> Baseline:
     """Return what a run, whose results and journal these are, measured in an environment."""
+    results = measured.dataset
     return Baseline(
         run=results.run,
         side=environment_side(results, environment),
+        measured=measured,
         digest=str(journal.header.get("digests", {}).get(environment, "")),
         facts=results.environments.get(environment, {}),
         started_here=is_started_here(run),
@@ -193,4 +213,4 @@ def looks_changed(row: Row, *, same_environment: bool) -> bool:
     Where the environment changed, every cell that was not shown to be the same is measured again: two runs say little.
     Where it did not change, the verdict has to be sure.
     """
-    return row.verdict in {"slower", "faster"} or (row.verdict == "inconclusive" and not same_environment)
+    return row.verdict in CHANGES or (row.verdict == "inconclusive" and not same_environment)

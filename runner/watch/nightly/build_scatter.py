@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runner.core.model.cells import environment_of
+from runner.core.row_ids import cell_and_metric
 from runner.nights.looks import EarlierNights, Look
 from runner.stats.release_scatter import MAD_EFFICIENCY
 from runner.stats.sample_shape import MAD_SCALE
@@ -42,23 +43,24 @@ class BuildScatter(NamedTuple):
     limit: float
 
 
-def build_scatters(nights: EarlierNights, device: str) -> Mapping[str, BuildScatter]:
-    """Return environment -> the scatter of its builds; environments without enough ratios in turns are missing.
+def build_scatters(nights: EarlierNights, device: str) -> Mapping[tuple[str, str], BuildScatter]:
+    """Return (environment, metric) -> the scatter of its builds; those without enough ratios in turns are missing.
 
     Args:
         nights: the earlier nights.
         device: as series name it; nights on others do not count.
     """
     recent = frozenset(nights.nights[-RECENT_NIGHTS:])
-    by_environment: dict[str, list[Look]] = {}
-    for (cell, _), looks in nights.looks.items():
+    by_environment: dict[tuple[str, str], list[Look]] = {}
+    for (row, _), looks in nights.looks.items():
         usable = (
             look
             for look in looks
             if look.night in recent and look.device == device and look.ratio and not look.confirmed_in
         )
         of_builds = {look.digest or look.night: look for look in usable}  # one build again shows nothing more of builds
-        by_environment.setdefault(environment_of(cell), []).extend(of_builds.values())
+        cell, metric = cell_and_metric(row)
+        by_environment.setdefault((environment_of(cell), metric), []).extend(of_builds.values())
     return {name: _scatter(looks) for name, looks in by_environment.items() if len(looks) >= MIN_RATIOS}
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.comparison_model import Row
 from runner.analysis.model import Dataset
 from runner.core.errors import HistoryError, RunnerError
@@ -12,7 +13,7 @@ from runner.core.model import Cell
 from runner.history.entries import SeriesPoint
 from runner.history.location import url_name
 from runner.nights.anchors_file import device_of
-from runner.nights.looks import EarlierNights, is_confirmed, last_in_turns
+from runner.nights.looks import EarlierNights, is_confirmed
 from runner.nights.night import Night, NightChange
 from runner.session.execution.recorder import Totals
 from runner.watch.imports import stored_entries
@@ -25,6 +26,7 @@ from runner.watch.nightly.baseline import (
     looks_changed,
     measured_cells,
 )
+from runner.watch.nightly.metric_candidates import metric_suspects
 from runner.watch.nightly.night_record import night_change
 from runner.watch.nightly.requests import NightCandidate, in_order
 from runner.watch.nightly.series import level_changes
@@ -77,7 +79,7 @@ def read_earlier(reports: Path, totals: Totals, results: Dataset, nights: Earlie
 def suspects(
     tonight: Dataset, digests: Mapping[str, str], earlier: EarlierRuns, read: MeasuredBefore, margin: float
 ) -> tuple[list[NightCandidate], frozenset[str]]:
-    """Return what may have changed tonight, and the ids of the cells that were compared with their baselines.
+    """Return what may have changed tonight, and the ids of the rows that were compared with their baselines.
 
     A candidate whose ``baseline.digest`` is its ``digest`` cannot be measured in turns: the environment is the same.
 
@@ -96,8 +98,10 @@ def suspects(
     suspected += [*against_anchors(anchor_rows, anchors, suspected, nights, digests, margin)]
     changes = level_changes(earlier.series.items(), tonight.run, accepted, margin)
     suspected += [*against_series(changes, measured_cells(tonight), digests, suspected, nights, read)]
+    of_metrics = metric_suspects(MeasuredRun(tonight), baselines, nights, digests)
+    suspected += of_metrics.candidates
     supported = with_support(suspected, earlier.series, tonight.run, nights, earlier.device, accepted)
-    return supported, frozenset(cell.id for cell in rows)
+    return supported, frozenset(cell.id for cell in rows) | of_metrics.compared
 
 
 def compared(
@@ -194,13 +198,8 @@ def against_baselines(
         baseline, digest = baselines[cell], digests.get(cell.environment, "")
         candidate = NightCandidate(cell, row, baseline, "baseline", digest, nights.of(cell.id, baseline.run))
         same_environment = baseline.digest == digest
-        if looks_changed(row, same_environment=same_environment) or (_is_open(candidate) and not same_environment):
+        if looks_changed(row, same_environment=same_environment) or (candidate.is_open and not same_environment):
             yield candidate
-
-
-def _is_open(candidate: NightCandidate) -> bool:
-    last = last_in_turns(candidate.looks)
-    return bool(candidate.looks) and (last is None or last.verdict not in ("same", "faster"))
 
 
 def anchors_to_compare(anchors: Mapping[Cell, Baseline], baselines: Mapping[Cell, Baseline]) -> dict[Cell, Baseline]:

@@ -17,9 +17,10 @@ from typing import NamedTuple
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import MIN_ROUNDS
 from runner.backends import restored
+from runner.core.metrics import BY_NAME, CHANGES, NOT_WORSE, TIME, WORSE, margin_of
 from runner.core.model import Cell, Plan, Provisioned, Survey
 from runner.core.progress import Progress
-from runner.nights.looks import Look, is_over, last_in_turns
+from runner.nights.looks import Look, is_confirmed, is_over, last_in_turns
 from runner.nights.night import Against, NightChange, NightPair, State
 from runner.nights.night_files import nights_folder
 from runner.plan.pairs import MAX_ROUNDS_IN_TURNS, in_turns, of_cells
@@ -38,9 +39,10 @@ from runner.watch.nightly.requests import (
 
 GONE = "cannot be confirmed: the environment of run {} no longer exists"
 NO_TIME = "the budget has no time to confirm it: the next night does so first"
-ONCE = "slower in this night alone: another night, or the series of nights, has to confirm it"
+NO_RECORD = "neither side has a record"
+ONCE = "{} in this night alone: another night, or the series of nights, has to confirm it"
 BUILDS = (
-    "slower, but builds of this environment differ from each other by {:.1f} % (standard deviation): only a change "
+    "{}, but builds of this environment differ from each other by {:.1f} % (standard deviation): only a change "
     "above {:.1f} %, or the series of nights, can confirm it"
 )
 
@@ -98,20 +100,21 @@ class Confirmation:
                 costs = [turn_seconds(cells, seconds, limit, twins=twins) for cells in groups[index:]]
                 share = max(deadline - self.clock(), 0.0) * costs[0] / sum(costs)
                 yield self._measured(group, kept[_pair_of(group[0])], share)
-            measured = {(candidate.cell, candidate.baseline.run) for candidate in batch}
-            queue = [candidate for candidate in queue if (candidate.cell, candidate.baseline.run) not in measured]
+            measured = {(candidate.id, candidate.baseline.run) for candidate in batch}
+            queue = [candidate for candidate in queue if (candidate.id, candidate.baseline.run) not in measured]
             is_first = False
         yield [self.change(candidate, "no-time", NO_TIME) for candidate in queue], None
 
     def change(self, candidate: NightCandidate, state: State, reason: str, again: Row | None = None) -> NightChange:
         """Return a candidate as the night reports it, with the confirmation that stands."""
-        against, margin = candidate.against, self.context.settings.margin
+        against, margin = candidate.against, margin_of(candidate.row.metric, self.context.settings.margin)
         supported = Support(candidate.series_p, candidate.builds)
         confirmed_in = confirming_night(self.run, against, again, candidate.looks, margin, supported)
-        if again is not None and again.verdict == "slower" and not confirmed_in:
-            reason = ONCE if stands_out(again, supported) else _of_builds(candidate.builds)
+        if again is not None and again.verdict in WORSE and not confirmed_in:
+            phrase = BY_NAME[candidate.row.metric].phrase
+            reason = ONCE.format(phrase) if stands_out(again, supported) else _of_builds(phrase, candidate.builds)
         return night_change(
-            candidate.cell,
+            candidate.subject,
             candidate.row,
             before=candidate.baseline.run,
             against=against,
@@ -154,21 +157,28 @@ class Confirmation:
         specs = tuple(spec for spec in first.specs if spec.environment == environment)
         built = Survey(cached=frozenset({environment}))  # the first run of the night has built it
         prepared = Prepared(plan=plan, specs=specs, survey=built, also={earlier.environment: earlier})
-        folder, comparison = self._compared(prepared, environment)
-        rows = {(row.implementation, row.case_id, row.phase, row.precision): row for row in comparison.rows}
+        metrics = tuple(dict.fromkeys(candidate.row.metric for candidate in group))
+        folder, comparison = self._compared(prepared, environment, metrics)
+        rows = [(candidate, _row_in_turns(candidate, comparison)) for candidate in group]
+        slower = {each.cell for each, row in rows if each.row.metric == TIME and row and row.verdict in WORSE}
         changes = []
-        for candidate in group:
-            cell = candidate.cell
-            row = rows.get((cell.implementation, cell.case_id, cell.phase, cell.precision))
-            decided = row is not None and row.verdict_on_median in {"slower", "faster", "same"}
-            reason = "neither side has a record" if row is None else "" if decided else row.reason
+        for candidate, row in rows:
+            is_repeated = BY_NAME[candidate.row.metric].quantile and candidate.cell in slower
+            if is_repeated and not is_confirmed(candidate.looks):
+                continue  # slower calls have a slower quantile
+            decided = row is not None and row.verdict_on_median in {*CHANGES, "same"}
+            reason = NO_RECORD if row is None else "" if decided else row.reason
             again = replace(row, verdict=row.verdict_on_median) if row else None
             changes.append(self.change(candidate, "measured-again", reason, again))
         return changes, night_pair(environment, folder, comparison)
 
-    def _compared(self, prepared: Prepared, environment: str) -> tuple[Path, Comparison]:
-        """Measure a plan of two environments in a run of its own, stored below the night's."""
+    def _compared(self, prepared: Prepared, environment: str, metrics: tuple[str, ...]) -> tuple[Path, Comparison]:
+        """Measure a plan of two environments in a run of its own, until the verdicts on some metrics are decided.
+
+        The run is stored below the night's.
+        """
         context = self.context.step_of("runner nightly", nights_folder(self.context.settings.reports) / self.run)
+        context = replace(context, settings=replace(context.settings, metrics=metrics))
         work = PlannedRun(context, prepared)
         measured = flow.measure_planned(work, self.progress, without=(flow.remember, flow.answer, flow.propose))
         comparison = next(iter(measured.analysis.comparisons), None)
@@ -176,6 +186,14 @@ class Confirmation:
             (base,) = prepared.also
             comparison = Comparison(base=base, others=(environment,), device="", device_name="", rows=())
         return measured.run.path, comparison
+
+
+def _row_in_turns(candidate: NightCandidate, comparison: Comparison) -> Row | None:
+    """Return the row of a candidate in a comparison in turns; None if a side has no value."""
+    subject, names = candidate.subject, ("implementation", "case_id", "phase", "precision")
+    parts = [getattr(subject, name) for name in names]
+    rows = comparison.rows_of(candidate.row.metric)
+    return next((row for row in rows if [getattr(row, name) for name in names] == parts), None)
 
 
 def _pair_of(candidate: NightCandidate) -> tuple[str, str]:
@@ -232,10 +250,10 @@ def stands_out(again: Row, support: Support) -> bool:
     return support.series_p is not None and support.series_p <= SERIES_LEVEL
 
 
-def _of_builds(builds: BuildScatter | None) -> str:
-    """Return why a slow-down that builds explain is not confirmed."""
+def _of_builds(phrase: str, builds: BuildScatter | None) -> str:
+    """Return why a change for the worse that builds explain is not confirmed."""
     spread, limit = (builds.spread, builds.limit - 1) if builds else (0.0, 0.0)
-    return BUILDS.format(100 * spread, 100 * limit)
+    return BUILDS.format(phrase, 100 * spread, 100 * limit)
 
 
 def confirming_night(
@@ -271,10 +289,10 @@ def confirming_night(
     verdict = again.verdict if again else "not-measured"
     if again is None or verdict in ("not-measured", "not-comparable"):
         return standing
-    if verdict != "slower":
+    if verdict not in WORSE:
         return "" if is_over(verdict, again.ratio_high, margin) else standing
     last = last_in_turns(looks)
-    is_first = against == "baseline" and (last is None or last.verdict in ("same", "faster"))
+    is_first = against == "baseline" and (last is None or last.verdict in NOT_WORSE)
     leaned_before = last is not None and last.leans_slower
     has_witness = _has_witness(again.code == CLEAR, is_first, leaned_before, support.series_p)
     return standing or (night if has_witness and stands_out(again, support) else "")

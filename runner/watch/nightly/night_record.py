@@ -130,7 +130,7 @@ def night_change(cell: Cell, row: Row, *, again: Row | None = None, reason: str 
     """Return a cell that may have changed.
 
     Args:
-        cell: in tonight's environment.
+        cell: in tonight's environment; for a metric of environments, what stands for one.
         row: tonight against the earlier run; their rounds were not measured in turns.
         again: the row in turns.
         reason: why there is no verdict, or why it does not fail the night; without it, that of ``row``.
@@ -139,6 +139,7 @@ def night_change(cell: Cell, row: Row, *, again: Row | None = None, reason: str 
     return NightChange(
         cell=cell.id,
         **asdict(cell),
+        metric=row.metric,
         **_numbers(row, reason),
         again=None if again is None else RatioInTurns(**_numbers(again), run=" and ".join(again.runs)),
         **fields,

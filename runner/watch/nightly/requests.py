@@ -6,7 +6,9 @@ from math import log, log1p
 from typing import NamedTuple
 
 from runner.analysis.comparison_model import Row
+from runner.core.metrics import BY_NAME, NOT_WORSE
 from runner.core.model import Cell
+from runner.core.row_ids import row_id
 from runner.nights.looks import Look, is_confirmed, is_slower_once, last_in_turns, nights_waiting
 from runner.nights.night import Against
 from runner.watch.nightly.baseline import Baseline
@@ -20,7 +22,7 @@ class NightCandidate(NamedTuple):
     """A cell that is to be measured in turns: tonight's row against an earlier run, and what nights said of the pair.
 
     Attributes:
-        cell: in tonight's environment.
+        cell: in tonight's environment; it is what is measured in turns.
         row: tonight against the earlier run; the two did not take turns.
         baseline: the earlier run.
         against: whether that is the last good run, the anchor, or the run before the series changed its level.
@@ -38,6 +40,22 @@ class NightCandidate(NamedTuple):
     looks: tuple[Look, ...] = ()
     series_p: float | None = None
     builds: BuildScatter | None = None
+
+    @property
+    def subject(self) -> Cell:
+        """What the row is about: the cell, or what stands for the environment where the metric is one of those."""
+        return self.cell if BY_NAME[self.row.metric].scope == "cell" else self.row.other
+
+    @property
+    def id(self) -> str:
+        """The id of its row, see ``core.row_ids``."""
+        return row_id(self.subject.id, self.row.metric)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an earlier night left the row open, or found it worse."""
+        last = last_in_turns(self.looks)
+        return bool(self.looks) and (last is None or last.verdict not in NOT_WORSE)
 
     @property
     def suspicion(self) -> float:
@@ -94,18 +112,25 @@ class TurnSeconds:
     twins: bool
     total: float = 0.0
     _of_twins: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    _of_cells: dict[tuple[Cell, str], float] = field(default_factory=dict)
 
     def cost(self, candidate: NightCandidate) -> float:
-        """Return the seconds that a further candidate takes."""
+        """Return the seconds that a further candidate takes; the metrics of a cell share its rounds."""
         side = verdict_rounds(candidate, self.limit) * self.seconds[candidate.cell]
+        of_cell = max(side - self._of_cells.get(_measured(candidate), 0.0), 0.0)
         of_twin = max(side - self._of_twins.get(_block(candidate), 0.0), 0.0)
-        return 2 * side + of_twin * self.twins
+        return 2 * of_cell + of_twin * self.twins
 
     def add(self, candidate: NightCandidate) -> None:
         """Count a candidate."""
         self.total += self.cost(candidate)
         side = verdict_rounds(candidate, self.limit) * self.seconds[candidate.cell]
         self._of_twins[_block(candidate)] = max(self._of_twins.get(_block(candidate), 0.0), side)
+        self._of_cells[_measured(candidate)] = max(self._of_cells.get(_measured(candidate), 0.0), side)
+
+
+def _measured(candidate: NightCandidate) -> tuple[Cell, str]:
+    return candidate.cell, candidate.baseline.run
 
 
 def _block(candidate: NightCandidate) -> tuple[str, str, str]:

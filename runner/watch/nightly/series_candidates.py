@@ -5,8 +5,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from runner.analysis import dataset
+from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.comparison_model import Row
 from runner.core.errors import RecordError
+from runner.core.metrics import NOT_WORSE
 from runner.core.model import Cell
 from runner.history.entries import SeriesPoint
 from runner.nights.looks import EarlierNights, is_confirmed, last_in_turns
@@ -92,17 +94,17 @@ def with_support(
     return [
         candidate._replace(
             series_p=slow_down_p(points, candidate.baseline.run) if points else None,
-            builds=builds.get(candidate.cell.environment),
+            builds=builds.get((candidate.cell.environment, candidate.row.metric)),
         )
         for candidate in candidates
-        for points in [comparable_points(series.get(candidate.cell.id, ()), night, accepted.get(candidate.cell.id, ""))]
+        for points in [comparable_points(series.get(candidate.id, ()), night, accepted.get(candidate.cell.id, ""))]
     ]
 
 
 def is_due(nights: EarlierNights, cell: Cell, before: str) -> bool:
     """Return True unless one of the last nights called the cell ``same`` or ``faster`` in turns with an earlier run."""
     last = last_in_turns(nights.of(cell.id, before))
-    if last is None or last.verdict not in ("same", "faster"):
+    if last is None or last.verdict not in NOT_WORSE:
         return True
     return sum(night > last.night for night in nights.nights) + 1 >= ANCHOR_EVERY
 
@@ -135,13 +137,13 @@ def measured_before(
     header = tonight.journal().header
     for name in by_run.keys() & stored.keys():
         try:
-            results, journal = dataset.load_dataset(stored[name]), stored[name].journal()
+            measured, journal = MeasuredRun(dataset.load_dataset(stored[name])), stored[name].journal()
         except RecordError:
             continue
         if not same_circumstances(journal, header):
             continue
         for cell in by_run[name]:
-            baseline = side_of_run(stored[name], results, journal, cell.environment)
+            baseline = side_of_run(stored[name], measured, journal, cell.environment)
             if cell in baseline.side.measured:
                 baselines[cell] = baseline
     return baselines

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runner.core.metrics import BY_NAME, TIME, WORSE
 from runner.nights.night import Against, Night, NightChange, NightPair, NightRatio
 from runner.report import differences, formatting
 
@@ -72,9 +73,9 @@ def _summary(night: Night) -> str:
 def _line(change: NightChange) -> str:
     """Return a change as one line: its verdict in turns, then the ratio of the two runs."""
     again = change.again
-    name = f"{change.implementation} {change.workload}/{change.case} {change.phase} {change.precision}"
+    name, metric = _name(change), BY_NAME[change.metric]
     between = f"{_interval(change)} {BETWEEN[change.against].format(change.rounds)}"
-    word = "creep" if change.against == "anchor" else "slower"
+    word = "creep" if change.against == "anchor" else metric.worse
     if again is None:
         confirmed = f"{word}: {name}: confirmed by night {change.confirmed_in}"
         return f"{confirmed}; {between}" if change.confirmed_in else f"looks {change.verdict}: {name}: {between}"
@@ -82,10 +83,18 @@ def _line(change: NightChange) -> str:
     if change.is_regression and change.against == "anchor":
         slower = f"{(again.ratio or 1.0) - 1:.1%} slower than the anchor of {formatting.date(change.before)[:10]}"
         return f"creep: {name}: {slower.replace('%', ' %')}: {in_turns}"
-    if change.is_regression and again.verdict != "slower":
+    if change.is_regression and again.verdict not in WORSE:
         in_turns += f", which is {again.verdict}; confirmed by night {change.confirmed_in}"
-        return f"slower: {name}: {in_turns}; {between}"
+        return f"{metric.worse}: {name}: {in_turns}; {between}"
     return f"{again.verdict}: {name}: {in_turns}; {between}"
+
+
+def _name(change: NightChange) -> str:
+    metric = BY_NAME[change.metric]
+    if metric.scope == "environment":
+        return metric.title
+    cell = f"{change.implementation} {change.workload}/{change.case} {change.phase} {change.precision}"
+    return cell if metric.name == TIME else f"{cell}, {metric.title}"
 
 
 def _interval(ratio: NightRatio) -> str:

@@ -2,12 +2,16 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from runner.core.errors import NothingSelectedError, Problem, UsageError, file_problem
+from runner.core.grouping import grouped
+from runner.core.metrics import BY_NAME, TIME
+from runner.core.model.cells import environment_of
 from runner.history.database import History
 from runner.history.entries import SeriesPoint
 from runner.history.location import sqlite_path
@@ -23,7 +27,7 @@ class ShownTrends:
 
     Attributes:
         pattern: what was asked for.
-        trends: the series that match, by cell and device.
+        trends: the series that match, by metric, cell and device.
         last: how many points the table of a trend lists.
     """
 
@@ -34,12 +38,16 @@ class ShownTrends:
     @property
     def is_one_cell(self) -> bool:
         """Whether all trends are of the same cell, on one or more devices."""
-        return len({trend.cell for trend in self.trends}) == 1
+        return len({(trend.cell, trend.metric) for trend in self.trends}) == 1
 
     def text(self, width: int, *, colour: bool) -> str:
         """Return a chart and a table of a single cell, or a list of several."""
         if not self.is_one_cell:
-            return list_text(self.trends, width, colour=colour)
+            by_metric = grouped((trend.metric, trend) for trend in self.trends)
+            lists = {name: list_text(trends, width, colour=colour) for name, trends in by_metric.items()}
+            if len(lists) == 1:
+                return "".join(lists.values())
+            return "\n".join(f"{BY_NAME[name].title}\n{text}" for name, text in lists.items())
         return "\n".join(trend_text(trend, width, colour=colour, shown=self.last) for trend in self.trends)
 
     def json(self) -> dict[str, Any]:
@@ -47,15 +55,25 @@ class ShownTrends:
         return {"version": 1, "pattern": self.pattern, "trends": [_trend_json(trend) for trend in self.trends]}
 
     def csv(self) -> str:
-        """Return a row for each point of each trend."""
+        """Return a row for each point of each trend; ``seconds`` are ``value`` unless all are times."""
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(("cell", *SeriesPoint._fields))
-        writer.writerows(map(_csv_value, (trend.cell, *point)) for trend in self.trends for point in trend.points)
+        if {trend.metric for trend in self.trends} == {TIME}:
+            writer.writerow(("cell", *SeriesPoint._fields))
+            writer.writerows(map(_csv_value, (trend.cell, *point)) for trend in self.trends for point in trend.points)
+        else:
+            writer.writerow(("cell", "metric", "unit", *map(_value_name, SeriesPoint._fields)))
+            writer.writerows(
+                map(_csv_value, (trend.cell, trend.metric, BY_NAME[trend.metric].unit, *point))
+                for trend in self.trends
+                for point in trend.points
+            )
         return stream.getvalue()
 
 
-def shown(history: History, pattern: str, *, device: str = "", last: int = SHOWN) -> ShownTrends:
+def shown(
+    history: History, pattern: str, *, device: str = "", last: int = SHOWN, metrics: Sequence[str] = (TIME,)
+) -> ShownTrends:
     """Return the trends of the cells that match, without those that have never been measured.
 
     Args:
@@ -63,21 +81,28 @@ def shown(history: History, pattern: str, *, device: str = "", last: int = SHOWN
         pattern: an environment, the id of a cell, or a glob over ids of cells.
         device: only this device, as trends name it; empty for all.
         last: how many points the table of a trend lists.
+        metrics: the names of the metrics, at least one.
 
     Raises:
         HistoryError: the history cannot be read.
         NothingSelectedError: no cell matches.
     """
     levels = history.levels(pattern)
-    trends = tuple(
-        CellSeries(cell=cell, device=of, points=points, levels=levels.get((cell, of), ()))
-        for of, cell, points in history.all_series(pattern, device=device)
-    )
+    trends = [
+        CellSeries(cell=cell, device=of, points=points, levels=levels.get((cell, of), ()), metric=metric)
+        for metric in metrics
+        for of, cell, points in history.all_series(_pattern_of(metric, pattern), device=device, metric=metric)
+    ]
     if not trends:
-        raise NothingSelectedError(_nothing(history, pattern, device))
-    return ShownTrends(
-        pattern=pattern, trends=tuple(sorted(trends, key=lambda each: (each.cell, each.device))), last=last
-    )
+        raise NothingSelectedError(_nothing(history, pattern, device, metrics[0]))
+    trends.sort(key=lambda each: (metrics.index(each.metric), each.cell, each.device))
+    return ShownTrends(pattern=pattern, trends=tuple(trends), last=last)
+
+
+def _pattern_of(metric: str, pattern: str) -> str:
+    """Return a pattern for the cells of a metric: one of environments has none of their cells."""
+    of_environments = BY_NAME[metric].scope == "environment" and "/" in pattern
+    return f"{environment_of(pattern)}/*" if of_environments else pattern
 
 
 def existing(url: str) -> str:
@@ -97,8 +122,11 @@ def existing(url: str) -> str:
     return url
 
 
-def _nothing(history: History, pattern: str, device: str) -> Problem:
-    names = history.cells()
+def _nothing(history: History, pattern: str, device: str, metric: str) -> Problem:
+    names = history.cells(metric=metric)
+    if not names and metric != TIME:
+        hint = "`runner history rebuild` adds the metrics of the stored runs"
+        return Problem(f"the history {history.name} has no {BY_NAME[metric].title}", hint=hint)
     if not names:
         hint = "`runner history rebuild` adds the stored runs"
         return Problem(f"the history {history.name} is empty", hint=hint)
@@ -114,10 +142,19 @@ def _csv_value(value: object) -> object:
     return csv_text(value) if isinstance(value, str) else value
 
 
+def _value_name(field: str) -> str:
+    """Return the name of a field of a point that is not about time: ``value`` for ``seconds``."""
+    return field.replace("seconds", "value")
+
+
 def _trend_json(trend: CellSeries) -> dict[str, Any]:
+    is_time = trend.metric == TIME
+    of_metric = {} if is_time else {"metric": trend.metric, "unit": BY_NAME[trend.metric].unit}
+    rename = str if is_time else _value_name
     return {
         "cell": trend.cell,
+        **of_metric,
         "device": trend.device,
-        "points": [point._asdict() for point in trend.points],
+        "points": [{rename(name): value for name, value in point._asdict().items()} for point in trend.points],
         "levels": [{name: getattr(level, name) for name in LEVEL_FIELDS} for level in trend.levels],
     }

@@ -48,8 +48,8 @@ def test_a_run_comes_back_as_it_was_added(history: History) -> None:
     (point,) = history.series(CELL)
     (cell,) = entry.cells
     fields = point._asdict()
-    assert {name: fields[name] for name in cell.__dataclass_fields__ if name not in ("cell", "board")} == {
-        name: getattr(cell, name) for name in cell.__dataclass_fields__ if name not in ("cell", "board")
+    assert {name: fields[name] for name in cell.__dataclass_fields__ if name not in ("cell", "board", "metric")} == {
+        name: getattr(cell, name) for name in cell.__dataclass_fields__ if name not in ("cell", "board", "metric")
     }
     assert (point.run, point.at, point.kind, point.device) == (entry.run, entry.at, "night", DEVICE)
     assert (point.host, point.driver, point.harness) == ("bench", "580.1", "9f3c")
@@ -148,6 +148,28 @@ def test_a_history_of_the_first_tables_is_upgraded_and_keeps_its_series(url: str
         (point,) = history.series("a/b/c/d/train/fp32")
         assert (point.seconds, point.device, point.host, point.device_uuid) == (0.5, DEVICE, "bench", "GPU-1")
         assert history.add(of_hosts(1))
+        assert history.add(night(2, measured("a/b/c/d/train/fp32"), metrics=(OF_MEMORY,)))
+        assert len(history.series("a/b/c/d/train/fp32")) == 2
+        assert [point.seconds for point in history.series("a/b/c/d/train/fp32", metric="memory")] == [2.0**40]
+
+
+OF_MEMORY = measured("a/b/c/d/train/fp32", seconds=2.0**40, metric="memory")
+
+
+def test_a_metric_is_a_series_of_its_own_and_changes_name_it(history: History) -> None:
+    of_memory = replace(OF_MEMORY, cell=CELL)
+    with_metrics = night(1, measured(), metrics=(of_memory,), changes=(change(metric="memory"), change()))
+    assert history.add(night(1, measured(), changes=(change(metric="memory"), change())))  # by an older program
+    assert history.add(with_metrics)
+    assert not history.add(with_metrics)
+    assert history.cells() == history.cells(metric="memory") == (CELL,)
+    assert [of.seconds for _, _, points in history.all_series() for of in points] == [0.5]
+    assert [(cell, points[0].seconds) for _, cell, points in history.all_series(metric="memory")] == [(CELL, 2.0**40)]
+    assert [(each.cell, each.metric) for _, each in history.changes()] == [(CELL, "memory"), (CELL, "time")]
+    assert history.remove(with_metrics.run) == 1
+    assert history.cells(metric="memory") == ()
+    with pytest.raises(HistoryError, match="a cell twice"):
+        history.add(night(1, measured(), metrics=(of_memory, of_memory)))
 
 
 def test_cells_are_selected_by_environment_id_and_glob(history: History) -> None:

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from runner.analysis.compare.drafts import Draft
+from runner.analysis.compare.metric_rounds import environment_cell
 from runner.analysis.compare.verdicts import with_verdicts
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.stopping import StoppingRule
+from runner.core.metrics import BY_NAME
 from runner.core.model import Cell, Measurement, Plan, PlannedCell, Skip
 from runner.core.model.cells import plain, twin
 from runner.stats import intervals
@@ -56,6 +58,17 @@ def test_a_pair_that_is_compared_in_plain_processes_gets_further_rounds_of_these
     rule = replace(RULE, round_seconds={**ROUND_SECONDS, **{plain(cell): 2.0 for cell in CHEAP}})
     decision = rule.decide([comparison(replace(row(CHEAP, 2), in_plain_processes=True))], 3)
     assert decision.cells == {plain(cell) for cell in CHEAP}
+
+
+def test_the_verdicts_of_the_chosen_metrics_count_and_one_of_environments_needs_all_of_their_cells() -> None:
+    open_memory = replace(row(CHEAP, 2), metric="memory")
+    sides = [environment_cell(name, BY_NAME["import"]) for name in (BASE, OTHER)]
+    open_import = replace(row((sides[0], sides[1]), 2), metric="import")
+    compared = replace(comparison(row(COSTLY, 2)), metrics=(open_memory, open_import))
+    assert RULE.decide([compared], 3).cells == {*COSTLY}
+    assert replace(RULE, metrics=("memory",)).decide([compared], 3).cells == {*CHEAP}
+    assert replace(RULE, metrics=("import",)).decide([compared], 3).cells == ROUND_SECONDS.keys()
+    assert replace(RULE, metrics=("time", "memory")).decide([compared], 3).cells == {*CHEAP, *COSTLY}
 
 
 def test_nothing_is_chosen_where_all_is_decided() -> None:

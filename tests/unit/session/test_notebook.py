@@ -13,7 +13,7 @@ from runner.core.errors import UsageError
 from runner.report import data
 from runner.session.results import comparison, find_run, run_answer
 from runner.stats.intervals import MARGIN
-from tests.support.fake_runs import realistic
+from tests.support.fake_runs import cell, good, make, realistic, times
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "analyse-in-python.md"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -48,6 +48,29 @@ def test_a_comparison_has_the_rows_of_the_command(reports: Path) -> None:
     for row, change in zip(expected.rows, result.table["change"].tolist(), strict=True):
         assert not row.ratio or row.verdict == "same" or change.endswith("faster" if row.ratio < 1 else "slower")
     assert "torch-2.x" in str(result)
+
+
+def test_metrics_are_a_frame_and_what_changed_is_in_the_repr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    peaks = {"torch-1.0": 100 << 20, "torch-2.x": 130 << 20}
+    make(
+        tmp_path / "reports",
+        [
+            good(cell(name), number, times(0.1), step_peak_bytes=peak + 1000 * number)
+            for name, peak in peaks.items()
+            for number in range(5)
+        ],
+    )
+    result = runner.compare("torch-1.0", "torch-2.x")
+    (row,) = result.metrics.to_dict("records")
+    assert (row["metric"], row["verdict"], row["change"]) == ("memory", "more", "1.30x more memory")
+    assert row["amount"] == (130 << 20) + 2000
+    assert list(result.metrics.columns) == list(result.table.columns)
+    first, changed = repr(result).splitlines()
+    assert first == "<comparison of torch-1.0 → torch-2.x: 1 test>"
+    assert changed.startswith("1.30x more memory (")
+    assert "100 MiB → 130 MiB" in changed
+    assert runner.load_run().metrics["change"].tolist() == ["1.30x more memory"]
 
 
 def test_a_run_is_read_by_folder_by_id_and_as_the_newest(reports: Path) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from runner.analysis import dataset
 from runner.analysis.analyse import analyse_run
 from runner.analysis.compare.comparison import summarise
 from runner.core.errors import RecordError
-from runner.core.model import Cell
+from runner.core.model import Cell, Record
 from runner.core.model.cells import twin
 from runner.history.entries import RunEntry
 from runner.session.run_entry import run_entry
@@ -72,8 +73,10 @@ def test_a_run_of_two_hosts_of_a_kind_is_of_two_devices(tmp_path: Path) -> None:
 def test_cells_of_one_board_have_none_and_the_same_digest_as_ever(tmp_path: Path) -> None:
     entry = entry_of(a_run(tmp_path))
     assert {each.board for each in entry.cells} == {None}
-    content = {name: value for name, value in asdict(entry).items() if name != "source"}
-    content["cells"] = [{name: value for name, value in each.items() if name != "board"} for each in content["cells"]]
+    assert entry.metrics == ()
+    content = {name: value for name, value in asdict(entry).items() if name not in ("source", "metrics")}
+    newer = ("board", "metric")
+    content["cells"] = [{name: value for name, value in each.items() if name not in newer} for each in content["cells"]]
     assert entry.digest == hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -94,6 +97,30 @@ def test_a_run_has_medians_and_ratios_as_its_report_does(tmp_path: Path) -> None
     assert (new.base, new.base_release, new.base_digest) == (OLD.id, "1.0", "sha256:old")
     assert (new.ratio, new.ratio_low, new.ratio_high) == (row.ratio, row.ratio_low, row.ratio_high)
     assert new.verdict == row.verdict == "slower"
+
+
+def test_metrics_have_medians_and_ratios_as_the_comparison_does(tmp_path: Path) -> None:
+    def with_metrics(of: Cell, factor: float) -> list[Record]:
+        noise = (1.0, 1.01, 0.99, 1.0, 1.005)
+        facts: list[dict[str, Any]] = [
+            {"step_peak_bytes": int(1e8 * factor * each), "installed_bytes": int(2e9 * factor)} for each in noise
+        ]
+        return [good(of, number, times(1.0), **each) for number, each in enumerate(facts)]
+
+    run = make(tmp_path, [*with_metrics(OLD, 1.0), *with_metrics(NEW, 1.3), *with_metrics(twin(OLD), 1.0)])
+    change_header(run, **HEADER)
+    analysis = analyse_run(run)
+    entry = run_entry(analysis, run)
+    assert {each.metric for each in entry.cells} == {"time"}
+    of_memory = {each.cell: each for each in entry.metrics if each.metric == "memory"}
+    assert {cell: each.seconds for cell, each in of_memory.items()} == {OLD.id: 1e8, NEW.id: 1.3e8}
+    new, (row,) = of_memory[NEW.id], next(iter(analysis.comparisons)).rows_of("memory")
+    assert (new.base, new.ratio, new.ratio_low, new.verdict) == (OLD.id, row.ratio, row.ratio_low, "more")
+    assert (new.release, new.digest, new.rounds) == ("2.x", "sha256:new", 5)
+    sizes = [each for each in entry.metrics if each.metric == "size"]
+    assert [each.cell.partition("/")[0] for each in sizes] == ["torch-1.0", "torch-2.x"]
+    assert [each.seconds for each in sizes] == [2e9, 2.6e9]
+    assert {each.metric for each in entry.metrics} == {"memory", "size"}
 
 
 def test_the_margin_decides_the_verdict(tmp_path: Path) -> None:

@@ -11,15 +11,18 @@ from typing import cast
 
 import pytest
 
+from runner.analysis.comparison_model import Comparison, Row
 from runner.core.errors import ProvisionError, RecordError, RunnerError, UsageError
+from runner.core.metrics import BY_NAME
+from runner.core.model import Cell
 from runner.core.progress import Progress
 from runner.matrix import Environment
 from runner.releases.candidates import ReleaseCandidate
 from runner.report.formatting import DASH
 from runner.search import bisect as workflow
 from runner.search.bisect.forecast import comparisons
-from runner.search.bisect.measuring import Measuring
-from runner.search.bisect.question import Ends, requested, split_cell, with_other_settings
+from runner.search.bisect.measuring import Measuring, UnmeasurableError, row_of
+from runner.search.bisect.question import Ends, refuse_unmeasured, requested, split_cell, with_other_settings
 from runner.search.bisect.rebuilt import lock_again, rebuilt
 from runner.search.bisect.result import Bisection, entry
 from runner.search.bisect.state import FILE, Question, SearchState, SearchStep, new_state, read_state, unfinished
@@ -84,7 +87,7 @@ class FakeMeasuring:
             return SearchStep(base=base.name, other=other.name, outcome="missing", reason="cannot be built")
         ratio = second / first * (1.005 if other.name.endswith("-rebuilt") else 1.0)
         same = abs(math.log(ratio)) < 0.02
-        verdict = "same" if same else "slower" if ratio > 1 else "faster"
+        verdict = "same" if same else BY_NAME[self.state.question.metric].change(ratio)
         return SearchStep(
             base=base.name,
             other=other.name,
@@ -93,6 +96,8 @@ class FakeMeasuring:
             ratio=ratio,
             ratio_low=ratio * 0.98,
             ratio_high=ratio * 1.02,
+            base_value=first * 2**30,
+            value=second * 2**30,
             rounds=5,
             run=f"run-{len(self.state.steps)}",
             grade="poor" if other.name in self.poor else "good",
@@ -104,9 +109,9 @@ class FakeMeasuring:
         self.state.built = [name for name in self.state.built if name in kept]
 
 
-def state_in(folder: Path, count: int) -> SearchState:
+def state_in(folder: Path, count: int, question: Question = QUESTION) -> SearchState:
     """Return a stored search that has not begun."""
-    state = new_state(folder, QUESTION, datetime(2026, 11, 20, tzinfo=UTC))
+    state = new_state(folder, question, datetime(2026, 11, 20, tzinfo=UTC))
     state.candidates = tuple(entry(candidate) for candidate in candidates(count))
     state.save()
     return state
@@ -149,6 +154,42 @@ def test_the_sentence_names_the_release_the_effect_and_the_runs(tmp_path: Path) 
     (change,) = result.json()["changes"]
     assert (change["before"]["release"], change["after"]["release"], change["named"]) == ("1.3.0", "1.4.0", True)
     assert "torch-1.4" in result.text(120)
+
+
+OF_MEMORY = replace(QUESTION, metric="memory")
+
+
+def test_the_sentence_about_a_metric_has_its_words_and_its_values(tmp_path: Path) -> None:
+    result, _ = searched(state_in(tmp_path, 7, OF_MEMORY), SLOWER)
+    assert result.exit_code == 0
+    sentence = next(result.sentences())
+    assert sentence.startswith(
+        f"{QUESTION.cell}, peak memory of the steps: 1.080 (1.058 {DASH} 1.102) times more memory with PyTorch 1.4.0 "
+        "than with PyTorch 1.3.0, 1.00 GiB → 1.08 GiB; measured in turns in"
+    )
+    (change,) = result.json()["changes"]
+    assert (change["base_value"], change["value"], change["verdict"]) == (2**30, 1.08 * 2**30, "more")
+    assert result.json()["question"]["metric"] == "memory"
+    assert result.text(120).startswith(f"{QUESTION.cell}, peak memory of the steps on cpu")
+
+
+def test_what_became_smaller_and_what_stayed_has_the_words_of_the_metric(tmp_path: Path) -> None:
+    smaller, _ = searched(state_in(tmp_path / "less", 3, OF_MEMORY), (1.0, 0.9, 0.9))
+    assert " times less memory with PyTorch 1.1.0 than with PyTorch 1.0.0" in next(smaller.sentences())
+    equal, _ = searched(state_in(tmp_path / "same", 3, OF_MEMORY), (1.0, 1.0, 1.0))
+    assert "PyTorch 1.2.0 and PyTorch 1.0.0 do not differ, so there is no change to search" in next(equal.sentences())
+    stopped, _ = searched(state_in(tmp_path / "range", 33, OF_MEMORY), (1.0,) * 20 + (1.1,) * 13, limit=3)
+    assert "times more memory, and it changed between PyTorch" in next(stopped.sentences())
+
+
+def test_searches_of_two_metrics_are_two_searches(tmp_path: Path) -> None:
+    state = state_in(tmp_path, 7)
+    assert unfinished(tmp_path, OF_MEMORY) is None
+    assert unfinished(tmp_path, QUESTION) == state
+    document = json.loads((state.path / FILE).read_text())
+    del document["question"]["metric"]  # as in states of older programs
+    (state.path / FILE).write_text(json.dumps(document))
+    assert read_state(state.path / FILE).question == QUESTION
 
 
 def test_a_change_has_the_scatter_of_releases_and_an_interval_with_it(tmp_path: Path) -> None:
@@ -418,6 +459,28 @@ def test_an_end_names_a_release_alone() -> None:
     options = Options(selectors=[QUESTION.cell])
     with pytest.raises(UsageError, match=r"--bad torch==2\.0@py3\.9 names more than a release"):
         requested(options, Ends(good="torch==1.0", bad="torch==2.0@py3.9"))
+
+
+def test_a_metric_has_to_exist_and_to_be_measured_on_the_device() -> None:
+    ends = Ends(good="1.0", bad="2.0", metric="memry")
+    with pytest.raises(UsageError, match="there is no metric 'memry'"):
+        requested(Options(selectors=[QUESTION.cell]), ends)
+    with pytest.raises(UsageError, match="energy of a step is not measured on cpu: CPUs and some GPUs"):
+        refuse_unmeasured(BY_NAME["energy"], "cpu")
+    for name in ("time", "memory", "p95"):
+        refuse_unmeasured(BY_NAME[name], "cpu")
+    refuse_unmeasured(BY_NAME["energy"], "cuda")
+
+
+def test_a_step_is_of_the_row_of_its_metric() -> None:
+    base, other = Cell.parse(f"torch-1.0/{QUESTION.cell}"), Cell.parse(f"torch-1.1/{QUESTION.cell}")
+    of_time = Row(base=base, other=other, verdict="same", base_seconds=1.0, seconds=1.0)
+    of_memory = Row(base=base, other=other, verdict="more", metric="memory", base_amount=2.0, amount=3.0)
+    compared = Comparison(base="torch-1.0", others=("torch-1.1",), device="", device_name="", rows=(of_time,))
+    assert row_of(compared, "time") == of_time
+    assert row_of(replace(compared, metrics=(of_memory,)), "memory") == of_memory
+    with pytest.raises(UnmeasurableError, match="it has no peak memory of the steps: the kernel does not report"):
+        row_of(compared, "memory")
 
 
 def test_a_search_with_other_settings_is_another_and_is_named(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runner.analysis.stopping import Verdicts
 from runner.core.model import CaseSkipped, Cell, Measurement, Outcome, Past, Plan, PlannedCell, Record, RoundTimes
 from runner.core.model.devices import ClockPolicy
 from runner.core.progress import Progress
@@ -92,7 +93,9 @@ def planned(names: tuple[str, ...], budget: float | None, seconds: float = 6.0, 
 
 def scheduler(plan: Plan, clock: Clock, folder: Path, **spending: float) -> RoundScheduler:
     costs = CellCosts({each.cell: each.seconds / 3 for each in plan.cells})
-    return RoundScheduler(plan, make(folder, []), 0.02, lambda _: None, clock, Spending(costs=costs, **spending))
+    return RoundScheduler(
+        plan, make(folder, []), Verdicts(0.02), lambda _: None, clock, Spending(costs=costs, **spending)
+    )
 
 
 def test_nothing_is_refused_before_anything_was_measured_or_the_budget_is_spent(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.analysis.stopping import Verdicts
 from runner.core.model import Cell, Measurement, Past, Plan, PlannedCell, Record
 from runner.session.execution.further_rounds import RoundScheduler
 from runner.store.run import Run
@@ -62,7 +63,7 @@ def scheduler(
         frameworks=frameworks,
         past=past,
     )
-    return RoundScheduler(plan, run, 0.02, messages.append, clock)
+    return RoundScheduler(plan, run, Verdicts(0.02), messages.append, clock)
 
 
 def turns(of: tuple[Cell, Cell], *ratios: float) -> list[Record]:

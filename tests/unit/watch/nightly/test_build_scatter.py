@@ -30,12 +30,12 @@ def looks(ratios: dict[str, float], cells: int = 20, **fields: Any) -> EarlierNi
 
 
 def test_what_rounds_explain_is_no_scatter_of_builds() -> None:
-    scatter = build_scatters(looks(dict.fromkeys(NIGHTS[-3:], 0.004)), "")["torch-2.x"]
+    scatter = build_scatters(looks(dict.fromkeys(NIGHTS[-3:], 0.004)), "")["torch-2.x", "time"]
     assert (scatter.spread, scatter.limit) == (0.0, 1.0)
 
 
 def test_builds_that_differ_have_a_spread_and_a_limit() -> None:
-    scatter = build_scatters(looks(dict.fromkeys(NIGHTS[-5:], 0.02)), "")["torch-2.x"]
+    scatter = build_scatters(looks(dict.fromkeys(NIGHTS[-5:], 0.02)), "")["torch-2.x", "time"]
     assert scatter.spread == pytest.approx(0.02, rel=0.3)
     assert 1 + 3 * scatter.spread < scatter.limit < 1 + 5 * scatter.spread
 
@@ -49,7 +49,7 @@ def test_few_ratios_old_nights_and_confirmed_regressions_show_nothing() -> None:
 def test_nights_on_another_device_show_nothing() -> None:
     nights = looks(dict.fromkeys(NIGHTS[-5:], 0.02), device="docker H100")
     assert build_scatters(nights, "docker AMD EPYC") == {}
-    assert "torch-2.x" in build_scatters(nights, "docker H100")
+    assert ("torch-2.x", "time") in build_scatters(nights, "docker H100")
 
 
 @pytest.mark.simulation
