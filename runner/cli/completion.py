@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import typer
 
-from runner.core.model import Precision
+from runner.core.model import Phase, Precision
 from runner.core.paths import DEFAULT_MATRIX, find_matrix
 
 Completer = Callable[[typer.Context, str], list[str]]
@@ -60,6 +60,7 @@ COMPLETERS: Mapping[str, Completer] = {
     "preset": presets,
     "workload": workloads,
     "backend": _of(("auto", "docker", "venv", "host")),
+    "phase": _of(get_args(Phase)),
     "precision": _of(get_args(Precision)),
 }
 """Field of Options -> what completes it."""
