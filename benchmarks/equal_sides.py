@@ -13,19 +13,16 @@ import random
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from shutil import copytree
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest
 
+from benchmarks.changed_harness import packed
 from benchmarks.environments import Ready, nothing, ready, request
 from benchmarks.settling import channel
 from runner.analysis.model import MIN_ROUNDS, Round, TurnCalls, TurnMedians, log_ratio
 from runner.analysis.tables import turn_medians
-from runner.backends import harness_archive
 from runner.core.locks import exclusive
 from runner.core.model import Cell, Provisioned
 from runner.harness import turn_plan
@@ -77,8 +74,14 @@ class Pair(NamedTuple):
 class Bench:
     """Where sides are measured: servers are made anew for each round."""
 
-    def __init__(self, prepared: Ready, planted: float, budget: float) -> None:
-        """Take an environment that is ready, the share by which the other side waits, and seconds a side and round."""
+    def __init__(self, prepared: Ready, added: Mapping[str, Mapping[str, str]], budget: float) -> None:
+        """Take an environment that is ready, and what is measured there.
+
+        Args:
+            prepared: it has one environment.
+            added: side, ``base`` or ``other`` -> what its harness has in addition, see ``changed_harness.packed``.
+            budget: seconds a side and round.
+        """
         self.budget = budget
         self.ready = prepared
         self.made: Provisioned = prepared.backend.provision(prepared.prepared.specs[0], nothing)
@@ -87,13 +90,7 @@ class Bench:
         threads = prepared.setup.request.threads
         self.references = References(prepared.setup.settings.cache / "references", threads)
         self.servers = 0
-        self.harness = {"base": harness_archive.pack(), "other": harness_archive.pack()}
-        if planted:
-            with TemporaryDirectory() as folder:
-                copy = Path(copytree(harness_archive.FOLDER, Path(folder) / "harness"))
-                with (copy / "timing.py").open("a", encoding="ascii") as file:
-                    file.write(WAIT.format(share=planted))
-                self.harness["other"] = harness_archive.pack(copy)
+        self.harness = {side: packed(added.get(side, {})) for side in ("base", "other")}
 
     def server(self, side: str) -> Session:
         """Start a server."""
@@ -121,8 +118,16 @@ class Bench:
         self, sides: Mapping[str, Session], cell: Cell, chance: random.Random, *, already_verified: bool
     ) -> float:
         """Measure a cell on both sides, which take turns; return the logarithm of other over base."""
+        replies = self.in_turns(sides, cell, chance, already_verified=already_verified)
+        rounds = {side: took(cell, sides[side], reply) for side, reply in replies.items()}
+        return log_ratio(rounds["base"], rounds["other"])
+
+    def in_turns(
+        self, sides: Mapping[str, Session], cell: Cell, chance: random.Random, *, already_verified: bool
+    ) -> dict[str, dict[str, Any]]:
+        """Measure a cell on both sides, which take turns; return the last answer of each side."""
         sessions = dict(chance.sample(sorted(sides.items()), 2))
-        rounds: dict[str, Round] = {}
+        done: set[str] = set()
         replies = {
             side: self.send(session, cell, already_verified=already_verified, turns=True)
             for side, session in sessions.items()
@@ -132,13 +137,14 @@ class Bench:
         plans = turn_plan.plans([replies[side]["pace"] for side in sessions], self.budget)
         for (side, session), plan in zip(sessions.items(), plans, strict=True):
             replies[side] = session.go_on(600.0, plan)
-        while waiting := [side for side in sessions if side not in rounds]:
+        while waiting := [side for side in sessions if side not in done]:
             for side in chance.sample(waiting, len(waiting)):
                 if replies[side].get("reply") == "turn":
                     replies[side] = sessions[side].go_on(600.0)
                 if replies[side].get("reply") != "turn":
-                    rounds[side] = took(cell, sessions[side], replies[side])
-        return log_ratio(rounds["base"], rounds["other"])
+                    sessions[side].settle()  # its process is gone
+                    done.add(side)
+        return replies
 
     def in_a_round(
         self, sides: Mapping[str, Session], cell: Cell, chance: random.Random, *, already_verified: bool
@@ -251,13 +257,14 @@ def main() -> None:
     parser.add_argument("--backend", default="auto", help="docker or venv: what has torch-1.12 made")
     given = parser.parse_args()
     prepared = ready(CELLS, Options(threads="1", backend=given.backend))
+    added = {"other": {"timing.py": WAIT.format(share=given.planted / 100)}} if given.planted else {}
     turns: list[Pair] = []
     rounds: list[Pair] = []
     after: list[Pair] = []
     ways = {"in turns": turns, "one after the other in a round": rounds, "one side after the other": after}
 
     def lane(number: int) -> None:
-        bench, chance = Bench(prepared, given.planted / 100, given.seconds), random.Random(f"{given.seed} {number}")
+        bench, chance = Bench(prepared, added, given.seconds), random.Random(f"{given.seed} {number}")
         while len(turns) < given.pairs:
             turns.extend(in_rounds(bench, bench.turn_about, given.most, chance))
             if given.control:

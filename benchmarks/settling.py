@@ -15,15 +15,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from shutil import copytree
 from typing import NamedTuple
 
+from benchmarks.changed_harness import packed
 from benchmarks.environments import Ready, nothing, ready, request
 from benchmarks.table import Row, UnmeasurableError
 from runner.analysis import dataset
 from runner.analysis.compare.comparison import summarise
 from runner.analysis.comparison_model import Verdict
-from runner.backends import Channel, harness_archive
+from runner.backends import Channel
 from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import owner
 from runner.backends.local_channel import ProcessChannel
@@ -163,16 +163,10 @@ def _called(record: Record) -> float:
 def fixed(bench: Ready, pair: Pair) -> Fixed:
     """Time 500 iterations of each side, each in a process of its own."""
     made = {spec.environment: bench.backend.provision(spec, nothing) for spec in bench.prepared.specs}
-    with tempfile.TemporaryDirectory() as folder, exclusive(bench.setup.settings.cache / "measuring-cpu.lock", nothing):
-        harness = Path(folder) / "harness"
-        copytree(harness_archive.FOLDER, harness)
-        with (harness / "timing.py").open("a", encoding="ascii") as file:
-            file.write(FIXED)
+    harness = packed({"timing.py": FIXED})
+    with exclusive(bench.setup.settings.cache / "measuring-cpu.lock", nothing):
         cells = [cell for block in bench.prepared.plan.blocks for cell in block.cells]
-        sides = {
-            cell.environment: _side(bench, made[cell.environment], cell, harness_archive.pack(harness))
-            for cell in cells
-        }
+        sides = {cell.environment: _side(bench, made[cell.environment], cell, harness) for cell in cells}
     took, calls = (sum(side[k] for side in sides.values()) for k in (0, 1))
     return Fixed(took, calls, sides[pair.other][2] / sides[pair.base][2])
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import typer
 
 from runner.core.metrics import BY_NAME
-from runner.core.model import Precision
+from runner.core.model import Phase, Precision
 from runner.core.paths import DEFAULT_MATRIX, find_matrix
 
 Completer = Callable[[typer.Context, str], list[str]]
@@ -62,6 +62,7 @@ COMPLETERS: Mapping[str, Completer] = {
     "preset": presets,
     "workload": workloads,
     "backend": _of(("auto", "docker", "venv", "host")),
+    "phase": _of(get_args(Phase)),
     "precision": _of(get_args(Precision)),
 }
 """Field of Options -> what completes it."""

@@ -121,7 +121,7 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
         wait: see ``worker.measure``.
         begin: the clock before the import of the framework.
     """
-    from . import cases, device_time, own_memory, worker
+    from . import cases, compilations, device_time, own_memory, worker
     from .model import conduct
     from .model.reference import Builder
     from .verify.trial import METHODS
@@ -131,6 +131,7 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
     start = time.perf_counter()
     case, phase = request["case"], request["phase"]
     chosen = worker.implementation(request["framework"], request["implementation"])
+    compiled = compilations.Compilations(chosen.compilations)
     if module is not None:
         arrays = Builder(chosen, module, case, request["device"])  # they live until the end, as a script's do
         program = arrays(request["precision"])
@@ -155,6 +156,7 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
     times = yield from worker.time_call(program, call, request, wait, earlier=1)
     times = worker.on_device(program.waits_for_device, request, times)
     memory.end(own_memory.STEPS)
+    compiled.end()
     if wait is not None:
         wait(TIMED)
     if module is not None:
@@ -162,5 +164,6 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
     if request["device"] != "cpu":
         facts.update(device_time.facts(program, call, request["seconds"], times.get("batch", 1)))
     del heap
+    facts.update(compiled.facts())
     facts.update(memory.facts())
     return dict(facts, child_seconds=time.perf_counter() - begin, **times)

@@ -103,6 +103,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "Steps
         if protocol == "published":
             times = yield from trial.time_iterations(program, phase)
         else:
+            trial.compilations.begin()
             if phase != "train":
                 call()  # compiles, if it is the first call: that is no warm-up
             if wait is not None:
@@ -111,6 +112,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "Steps
             trial.memory.begin()
             times = yield from time_call(program, call, request, wait, earlier)
             trial.memory.end(STEPS)
+            trial.compilations.end()
         times = on_device(program.waits_for_device, request, times)
         trial.keep_last(call)
         if phase != "forward":
@@ -124,6 +126,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "Steps
             facts.update(device_time.facts(program, call, request["seconds"], times.get("batch", 1)))
     if variables.SET_TOO_LATE:
         facts["set_too_late"] = sorted(variables.SET_TOO_LATE)
+    facts.update(trial.compilations.facts())
     facts.update(trial.memory.facts(), child_seconds=time.perf_counter() - begin)
     return facts
 

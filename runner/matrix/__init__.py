@@ -9,7 +9,7 @@
 
 from runner.catalog.cases import WORKLOADS
 from runner.matrix.environments import Environment, Variant
-from runner.matrix.fields import FRAMEWORK_ALIASES, FRAMEWORKS, Framework, Phase, WorkloadName
+from runner.matrix.fields import FRAMEWORK_ALIASES, FRAMEWORKS, Framework, WorkloadName
 from runner.matrix.load import load, parse, position
 from runner.matrix.models import (
     Exclude,
@@ -35,7 +35,6 @@ __all__ = [
     "Matrix",
     "Measure",
     "Nightly",
-    "Phase",
     "Preset",
     "Selector",
     "Variant",

@@ -9,13 +9,12 @@ from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from runner.core.model import Precision
+from runner.core.model import Phase, Precision
 from runner.core.text import without_credentials
 from runner.core.units import MAX_COUNT, MAX_SECONDS
 from runner.core.variables import is_name, refusal
 
 Framework = Literal["torch", "tensorflow", "keras", "theano", "jax", "torch7", "numpy"]
-Phase = Literal["compile", "compile-warm", "forward", "gradient", "train", "backward-weights", "backward-inputs"]
 
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 FRAMEWORK_ALIASES: Mapping[str, Framework] = {"tf": "tensorflow", "pytorch": "torch", "lasagne": "theano"}

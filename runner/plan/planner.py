@@ -312,6 +312,7 @@ def nothing_selected(matrix: Matrix, request: Request) -> Problem:
         "selector": request.cell_selectors,
         "preset": (request.preset,) if request.preset else (),
         "workload": request.workloads,
+        "phase": request.phases,
         "precision": request.precisions,
         "environment": () if request.cell_selectors else environments,
     }

@@ -130,7 +130,8 @@ def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
                 continue
             if preset is None:
                 if fits(choice.cases, spec["name"]):
-                    yield _Choice(case_id, choice.phases, request.precisions or _once(choice.precisions), None)
+                    precisions = request.precisions or _once(choice.precisions)
+                    yield _Choice(case_id, request.phases or choice.phases, precisions, None)
                 continue
             selectors = tuple(
                 selector
@@ -140,7 +141,7 @@ def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
             )
             if selectors:
                 extra = (phase for selector in selectors for phase in selector.phases or ())
-                phases = tuple(dict.fromkeys((*(preset.phases or choice.phases), *extra)))
+                phases = request.phases or tuple(dict.fromkeys((*(preset.phases or choice.phases), *extra)))
                 common = request.precisions or _precisions(choice.precisions, preset.precisions)
                 added = (precision for selector in selectors for precision in selector.precisions or ())
                 precisions = request.precisions or _precisions(choice.precisions, (*common, *added))

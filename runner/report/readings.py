@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.core import units
 from runner.core.grouping import grouped
+from runner.report.formatting import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 Read = Callable[[object], float | None]
 HOST, DEVICE, LATENCY = "dispatch_seconds", "device_seconds", "latency_seconds"
 HOST_BOUND = "host-bound"
+COMPILED = ("compiled_graphs", "graph_breaks", "recompilations")
 TELEMETRY = ("clock_mhz", "power_watts", "temperature_celsius", "joules_per_step", "throttled", "held_back")
 
 
@@ -72,6 +74,24 @@ def telemetry(rounds: "pd.DataFrame") -> dict[str, str]:
     readings: dict[str, list[dict[Any, Any]]] = grouped((str(row["cell"]), row) for row in known.to_dict("records"))
     texts = ((cell, ", ".join(_parts(rows))) for cell, rows in readings.items())
     return {cell: text for cell, text in texts if text}
+
+
+def compiled(rounds: "pd.DataFrame") -> dict[str, str]:
+    """Return cell id -> what torch.compile did: graphs, breaks with their reasons, recompilations; if it was used.
+
+    Args:
+        rounds: a row for each good record. The numbers are the largest of a round.
+    """
+    graphs, breaks, again = (_values_by_cell(rounds, name) for name in COMPILED)
+    reasons = _values_by_cell(rounds, "graph_break_reasons")
+    texts = {}
+    for cell, counts in graphs.items():
+        parts = [counted(int(max(counts)), "compiled graph"), counted(int(max(breaks.get(cell, [0]))), "graph break")]
+        if cell in again:
+            parts.append(counted(int(max(again[cell])), "recompilation"))
+        why = "; ".join(dict.fromkeys(reason for of_round in reasons.get(cell, []) for reason in of_round))
+        texts[cell] = ", ".join(parts) + (f" ({why})" if why else "")
+    return texts
 
 
 def _parts(rows: list[dict[Any, Any]]) -> Iterator[str]:

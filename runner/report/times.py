@@ -17,7 +17,7 @@ from runner.core.units import TimeUnit
 from runner.report import formatting
 from runner.report.panels import board_name
 from runner.report.quality import IssueMark
-from runner.report.readings import telemetry
+from runner.report.readings import compiled, telemetry
 from runner.report.throughput import Throughput
 
 OWN_CORPORA = "Own corpora"
@@ -38,6 +38,7 @@ class Line:
         rate: operations per second and their share of the device's peak; a dash if they are not known.
         host_device: what host and device spend on a step of a GPU; empty if that is not known.
         telemetry: clock, power, temperature and throttling while it computed; empty without readings.
+        compiled: what torch.compile did to it; empty where it was not used.
         row: the comparison with the base of its framework; None for the base itself and without a comparison.
         base: whether other environments of its framework are compared with it.
         marks: its quality issues, then serious ones of the cell that it is compared with.
@@ -59,6 +60,7 @@ class Line:
     rate: str
     host_device: str
     telemetry: str
+    compiled: str
     row: Row | None
     base: bool
     marks: tuple[IssueMark, ...]
@@ -116,7 +118,7 @@ class CaseArranger:
         self.bases = {comparison.base for comparison in comparisons}
         self.ends = time_intervals(dataset)
         self.boards = _boards(dataset)
-        self.telemetry = telemetry(dataset.rounds)
+        self.telemetry, self.compiled = telemetry(dataset.rounds), compiled(dataset.rounds)
         self.precisions: dict[str, set[str]] = defaultdict(set)
         for cell in medians:
             self.precisions[cell.case_id].add(cell.precision)
@@ -171,6 +173,7 @@ class CaseArranger:
             rate=self.rates.rates.get(cell.id, formatting.DASH),
             host_device=self.rates.host_device.get(cell.id, ""),
             telemetry=self.telemetry.get(cell.id, ""),
+            compiled=self.compiled.get(cell.id, ""),
             row=row,
             base=cell.environment in self.bases and row is None,
             marks=self.marks.get(cell.id, ()),

@@ -44,6 +44,10 @@ class Options:
     model: Annotated[list[str] | None, typer.Option("--model", metavar=MODEL, help=MODEL_HELP)] = None
     input: Annotated[list[str] | None, typer.Option("--input", metavar=INPUT, help=INPUT_HELP)] = None
     preset: Annotated[str | None, typer.Option("--preset", help="a preset of the matrix file")] = None
+    phase: Annotated[
+        list[str] | None,
+        typer.Option("--phase", help="plan only this phase, such as train or compile; may be repeated"),
+    ] = None
     precision: Annotated[
         list[str] | None, typer.Option("--precision", help="plan only this precision; may be repeated")
     ] = None

@@ -7,7 +7,7 @@ from typing import get_args
 
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.machine import Capacity
-from runner.core.model import Device, Gpu, Precision, Request
+from runner.core.model import Device, Gpu, Phase, Precision, Request
 from runner.core.units import MAX_SECONDS, parse_duration
 from runner.matrix import Matrix, choose_cells, select_environments
 from runner.matrix.cell_globs import refuse_impossible
@@ -38,6 +38,7 @@ def plan_request(
     for kind, name, known in (
         *(("preset", name, tuple(matrix.presets)) for name in (options.preset,) if name),
         *(("workload", name, tuple(matrix.workloads)) for name in options.workload or ()),
+        *(("phase", name, get_args(Phase)) for name in options.phase or ()),
         *(("precision", name, get_args(Precision)) for name in options.precision or ()),
     ):
         if name not in known:
@@ -54,6 +55,7 @@ def plan_request(
         cell_selectors=tuple(selector for selector in options.selectors or () if "/" in selector),
         workloads=tuple(options.workload or ()),
         preset=options.preset,
+        phases=tuple(dict.fromkeys(options.phase or ())),
         precisions=tuple(dict.fromkeys(options.precision or ())),
         device=device[0],
         backend=backend,

@@ -22,6 +22,7 @@ IN_THE_PLAN = frozenset(
         "model",
         "input",
         "preset",
+        "phase",
         "precision",
         "all",
         "rounds",

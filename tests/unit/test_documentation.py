@@ -18,10 +18,10 @@ from runner.cli import signals
 from runner.core import errors
 from runner.core.errors import RunnerError
 from runner.core.facts import COMPARABLE
-from runner.core.model import FAILURE_CLASSES, SKIP_CODES, Precision
+from runner.core.model import FAILURE_CLASSES, SKIP_CODES, Phase, Precision
 from runner.core.units import disk_size
 from runner.harness.verify.tolerance import TOLERANCES
-from runner.matrix import Phase, load, parse, schema
+from runner.matrix import load, parse, schema
 from runner.plan.compatibility.variants import choose_variants
 from runner.plan.machine_file import read_machine_file
 from runner.report import data

@@ -3,7 +3,18 @@
 Numbers are in seconds and bytes everywhere; scaling happens where text is made.
 """
 
-from runner.core.model.cells import SKIP_CODES, Cell, Device, PlannedCell, Precision, Process, Protocol, Skip, Verdict
+from runner.core.model.cells import (
+    SKIP_CODES,
+    Cell,
+    Device,
+    Phase,
+    PlannedCell,
+    Precision,
+    Process,
+    Protocol,
+    Skip,
+    Verdict,
+)
 from runner.core.model.devices import Gpu, Leftover, Limits, device_id, file_name
 from runner.core.model.events import (
     FAILURE_CLASSES,
@@ -43,6 +54,7 @@ __all__ = [
     "ModelFiles",
     "Outcome",
     "Past",
+    "Phase",
     "Plan",
     "PlannedCell",
     "Precision",

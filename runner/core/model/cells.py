@@ -11,6 +11,7 @@ Verdict = Literal["run", "skip"]
 Device = Literal["cpu", "cuda"]
 Protocol = Literal["aligned", "published"]
 Process = Literal["fork", "plain"]
+Phase = Literal["compile", "compile-warm", "forward", "gradient", "train", "backward-weights", "backward-inputs"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
 
 CALLED_PHASES = ("forward", "gradient", "train", "backward-weights", "backward-inputs")

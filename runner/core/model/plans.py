@@ -211,6 +211,7 @@ class Request:
         cell_selectors: globs over cell ids that ``chosen`` stands for, as the user wrote them.
         workloads: names of the selected workloads; empty for all.
         preset: name of a preset of the matrix; None selects all that the matrix lists.
+        phases: the selected phases; empty for those of the matrix.
         precisions: the selected precisions; empty for those of the matrix.
         device: where to measure.
         devices: how many devices share the cases.
@@ -231,6 +232,7 @@ class Request:
     cell_selectors: tuple[str, ...] = ()
     workloads: tuple[str, ...] = ()
     preset: str | None = None
+    phases: tuple[str, ...] = ()
     precisions: tuple[str, ...] = ()
     device: Device = "cpu"
     devices: int = 1

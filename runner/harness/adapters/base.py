@@ -99,6 +99,11 @@ class Implementation(object):
         """Return ``compile_seconds`` as it is with what is installed here."""
         return cls.compile_seconds
 
+    @staticmethod
+    def compilations() -> "dict":
+        """Return what the framework's compiler has counted in this process, see ``harness.compilations``."""
+        return {}
+
     @classmethod
     def concerns(cls, case: "dict") -> "bool":
         """Say whether the case is of this class's kind at all; one that is not is left out of the plan, without a skip."""

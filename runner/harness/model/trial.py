@@ -123,7 +123,10 @@ class ModelTrial(Trial):
         Arrays that are made and freed here change how the allocator answers the calls that are timed.
         """
         if self.first_method == "train":
+            self.compilations.begin()
             losses = self.losses = builder.losses(program, self.losses)
+            if self.times_program:  # else the first call is timed, and it is over
+                self.compilations.end()
             facts["loss"] = losses
             if self.check["by"] == "shapes":
                 compare.finite_losses(losses, facts)

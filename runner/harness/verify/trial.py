@@ -9,6 +9,7 @@ import gc
 
 from . import tolerance
 from .. import cases, own_memory, queueing, script_stack, timing
+from ..compilations import Compilations
 from ..errors import CellFailure
 
 METHODS = {
@@ -38,6 +39,7 @@ class Trial(object):
             self.first_method = "forward"
         self.reference = reference
         self.memory = own_memory.OwnMemory()
+        self.compilations = Compilations(implementation.compilations)
 
     def checked_arrays(self, case):
         """Return (data, weights, digest) of the checked case. Raises CellFailure if the digest is not the reference's."""
@@ -62,13 +64,14 @@ class Trial(object):
         return program, {"compile_seconds": seconds + first, "first_call_seconds": first}
 
     def first_call(self, program, call):
-        """Return (what the first call of a program returns, its seconds); note the memory that it takes."""
+        """Return (what the first call of a program returns, its seconds); note the memory that it takes, and compilations."""
         self.memory.begin()
         start = timing.CLOCK()
         returned = call()
         program.synchronize()
         seconds = timing.CLOCK() - start
         self.memory.end(own_memory.FIRST_CALL)
+        self.compilations.end()
         return returned, seconds
 
     def verify(self, program, facts, again_later):

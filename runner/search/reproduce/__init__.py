@@ -148,6 +148,7 @@ def _in_turns(
         context.request,
         environments=(against,),
         chosen=lambda cell: without_environment(cell) in tails,
+        phases=(),
         precisions=(),
         workloads=(),
     )

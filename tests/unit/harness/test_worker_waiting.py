@@ -1,13 +1,13 @@
 """After what a GPU is waited for: each sample, each call, or all calls of the published protocol."""
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from runner.catalog.cases import CASES
 from runner.harness import queueing, script_stack, worker
+from runner.harness.adapters.base import Implementation
 from runner.harness.verify.trial import Trial
 
 FIRST = {workload: next(name for name in CASES if name.startswith(f"{workload}/")) for workload in (
@@ -43,7 +43,7 @@ def published(workload: str, device: str, sizes: Mapping[str, int] | None = None
     cell_request["case"].update(sizes or {})
     program = _Program()
     trial: Any = Trial
-    times = script_stack.run(trial(SimpleNamespace(), cell_request, {}).time_iterations(program, "forward"))
+    times = script_stack.run(trial(Implementation, cell_request, {}).time_iterations(program, "forward"))
     return times, [calls for calls in program.calls if calls]
 
 

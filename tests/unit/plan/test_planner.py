@@ -268,6 +268,22 @@ def test_a_preset_chooses_among_the_precisions_of_a_workload_and_a_request_among
     assert precisions(preset="few", precisions=("bf16", "fp32")) == ["bf16", "fp32"]
 
 
+def test_phases_that_are_requested_take_the_place_of_those_that_the_matrix_lists() -> None:
+    text = SMALL + "presets:\n  all: {select: [rnn-step/*], phases: [forward]}\n"
+    text += "  trained: {select: [{cases: [rnn-step/*], phases: [train]}]}\n"
+
+    def phases(*requested: str, preset: str | None = None) -> list[str]:
+        cells = planned(small(text=text), preset=preset, phases=requested).cells
+        return list(dict.fromkeys(entry.cell.phase for entry in cells if entry.cell.workload == "rnn-step"))
+
+    assert phases() == ["train"]
+    assert phases("compile", "train") == phases("compile", "train", preset="all") == ["compile", "train"]
+    assert phases("compile", "train", preset="trained") == ["train"]
+    hint = r"no cell matches the selection \(preset trained; phase compile"
+    with pytest.raises(NothingSelectedError, match=hint):
+        phases("compile", preset="trained")
+
+
 def test_a_selector_adds_precisions_to_those_of_its_preset_on_the_devices_that_it_names() -> None:
     extra = "{cases: [rnn-step/*/train], precisions: [fp16, int8], devices: [cuda]}"
     text = SMALL.replace("phases: [train]", "phases: [forward, train], precisions: [fp32, fp16]")

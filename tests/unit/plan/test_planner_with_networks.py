@@ -58,6 +58,15 @@ def test_compile_phases_can_be_selected_and_others_are_a_mistake(tmp_path: Path)
         planned(matrix_with(tmp_path, TEXT.replace("cases: [small]", "phases: [gradient]")))
 
 
+def test_compile_phases_that_are_requested_need_no_entry_in_the_matrix(tmp_path: Path) -> None:
+    of = planned(matrix_with(tmp_path), phases=("compile", "compile-warm"), environments=("torch-2.x",))
+    assert ids(of) == [
+        "torch-2.x/model/my-network/small/compile/fp32",
+        "torch-2.x/model/my-network/small/compile-warm/fp32",
+    ]
+    assert {entry.verdict for entry in of.cells} == {"run"}
+
+
 def test_a_phase_that_the_matrix_does_not_list_is_named(tmp_path: Path) -> None:
     selector = "torch-2.x/model/my-network/small/compile/fp32"
     with pytest.raises(NothingSelectedError, match=r"hint: my-network is measured in forward, train: write phases: "):

@@ -6,7 +6,7 @@ from typing import Any
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse
 from runner.report import report
-from runner.report.readings import telemetry
+from runner.report.readings import compiled, telemetry
 from tests.support.fake_runs import cell, good, make
 from tests.support.html import html_text
 
@@ -39,3 +39,16 @@ def test_the_details_of_a_row_have_the_readings_of_both_sides(tmp_path: Path) ->
     assert "1,410 MHz" in details
     assert "1,380 MHz" in details
     assert "throttled in" not in details
+
+
+def test_what_torch_compile_did_is_in_the_details_of_a_row(tmp_path: Path) -> None:
+    counts: dict[str, Any] = {"compiled_graphs": 3, "graph_breaks": 1, "graph_break_reasons": ["Dynamic control flow"]}
+    records = [good(OLD, number, [0.02], **counts) for number in range(3)]
+    records += [good(NEW, number, [0.01], **{**counts, "recompilations": number}) for number in range(3)]
+    results = dataset.load_dataset(make(tmp_path, records))
+    assert compiled(results.rounds) == {
+        OLD.id: "3 compiled graphs, 1 graph break (Dynamic control flow)",
+        NEW.id: "3 compiled graphs, 1 graph break, 2 recompilations (Dynamic control flow)",
+    }
+    details = html_text(str(report(analyse(results))["index.html"]).partition('<tr class="more">')[2])
+    assert "2 recompilations (Dynamic control flow)" in details

@@ -110,6 +110,12 @@ def test_an_unknown_preset() -> None:
     )
 
 
+def test_an_unknown_phase() -> None:
+    assert message_of(replace(TYPED, phase=["train", "compile-warn"]), UsageError) == (
+        "error: there is no phase 'compile-warn'\nhint: did you mean 'compile-warm'?"
+    )
+
+
 def test_an_unknown_workload() -> None:
     assert message_of(replace(TYPED, workload=["rnn-step", "rnn"]), UsageError) == (
         "error: there is no workload 'rnn'\n"

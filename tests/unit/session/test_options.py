@@ -18,6 +18,7 @@ VALUES: dict[str, Any] = {
     "model": ["my_network.py", "nets.py:UNet(3, name='a b')"],
     "input": ["1x3x64x64", "8x128:int64<1000"],
     "preset": "quick",
+    "phase": ["compile", "train"],
     "precision": ["fp32", "int8"],
     "device": "cuda:0,1",
     "backend": "host",

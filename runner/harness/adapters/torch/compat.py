@@ -2,7 +2,7 @@
 
 import os
 
-from . import device_clock
+from . import device_clock, dynamo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ class OnDevice(object):
         if self.device != "cuda":
             return None
         return device_clock.timer(torch.cuda, call, calls, self.can_be_captured)
+
+    compilations = staticmethod(dynamo.counts)
 
     def peak_bytes(self):
         """See Implementation; PyTorch counts them since 0.4."""
