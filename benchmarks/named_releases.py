@@ -64,12 +64,12 @@ def _first_seconds(folder: Path, planned: partial[None], number: int) -> float:
 
 def _planned(folder: Path) -> None:
     """Plan once; raises UnmeasurableError where the index does not answer."""
-    done = _runner(folder, "plan", *RELEASES, "--device", "cpu")
+    done = runner_in(folder, "plan", *RELEASES, "--device", "cpu")
     if done.returncode:
-        raise UnmeasurableError(_last_line(done))
+        raise UnmeasurableError(last_line(done))
 
 
-def _runner(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+def runner_in(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     """Run the program in an empty folder, with a cache of its own."""
     (work := folder / "empty").mkdir(exist_ok=True)
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -82,20 +82,26 @@ def _runner(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=work, env=environ, capture_output=True, text=True, check=False)
 
 
-def _last_line(done: "subprocess.CompletedProcess[str]") -> str:
+def last_line(done: "subprocess.CompletedProcess[str]") -> str:
+    """Return the last error of a command, or its last line without one."""
     errors = [line for line in done.stderr.splitlines() if line.startswith("error")]
     return (errors or done.stderr.strip().splitlines() or ["no output"])[-1]
 
 
-def last_releases(framework: str, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Return the last releases of a framework on the index, the oldest first; no pre-releases, and none withdrawn."""
+def releases_of(framework: str, environ: Mapping[str, str] = os.environ) -> list[Version]:
+    """Return the releases of a framework on the index, the oldest first; no pre-releases, and none withdrawn."""
     versions = set[Version]()
     for each in files_of(PACKAGES[framework][0], environ):
         with suppress(InvalidWheelFilename):
             _, version, _, _ = parse_wheel_filename(each.filename)
             if not (version.is_prerelease or each.yanked):
                 versions.add(version)
-    return tuple(f"{framework}=={version.public}" for version in sorted(versions)[-LAST:])
+    return sorted(versions)
+
+
+def last_releases(framework: str, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Return the last releases of a framework on the index as they are named, the oldest first."""
+    return tuple(f"{framework}=={version.public}" for version in releases_of(framework, environ)[-LAST:])
 
 
 def random_pairs(frameworks: Sequence[str], count: int, seed: int) -> list[tuple[str, str]]:
@@ -108,9 +114,9 @@ def random_pairs(frameworks: Sequence[str], count: int, seed: int) -> list[tuple
 
 def reason_of_plan(folder: Path, pair: tuple[str, str]) -> str:
     """Plan two releases; return why not both of them would be measured, empty where they would."""
-    done = _runner(folder, "plan", *pair, "--device", "cpu", "--format", "json")
+    done = runner_in(folder, "plan", *pair, "--device", "cpu", "--format", "json")
     if done.returncode:
-        return _last_line(done)
+        return last_line(done)
     cells = json.loads(done.stdout)["cells"]
     running = {cell["environment"] for cell in cells if cell["verdict"] == "run"}
     left_out = {cell["environment"]: cell.get("reason", "") for cell in cells if cell["environment"] not in running}
@@ -122,8 +128,8 @@ def reason_of_run(folder: Path, pair: tuple[str, str]) -> str:
     with tempfile.TemporaryDirectory(prefix="matrix-runner-bench-") as separate:
         for shared in ("uv", "byte-code"):
             (Path(separate) / shared).symlink_to(folder / shared)
-        done = _runner(Path(separate), "run", *pair, "--device", "cpu", *MEASURED)
-        return _last_line(done) if done.returncode else ""
+        done = runner_in(Path(separate), "run", *pair, "--device", "cpu", *MEASURED)
+        return last_line(done) if done.returncode else ""
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -25,6 +25,7 @@ def pages() -> dict[str, str]:
     import gpu_pages
 
     from runner.cli import app
+    from runner.core.architectures import USUAL
     from runner.matrix import load, schema
     from runner.report.coverage import coverage
     from tests.faults.page import page as faults_page
@@ -33,7 +34,7 @@ def pages() -> dict[str, str]:
     return {
         "faults.md": f"{GENERATED}\n\n{faults_page()}",
         "gpus.md": f"{GENERATED}\n\n{gpu_pages.gpus_page(DOCS / 'machines', matrix)}",
-        "coverage.md": coverage_page(coverage(plan_without_images(load(matrix), matrix.parent))),
+        "coverage.md": coverage_page(coverage(plan_without_images(load(matrix, architecture=USUAL), matrix.parent))),
         "reference/cli.md": cli_page(app),
         "reference/gpu-errors.md": f"{GENERATED}\n\n{gpu_pages.gpu_errors_page()}",
         "reference/matrix.md": matrix_page(schema()),

@@ -9,6 +9,7 @@ from runner.catalog import gpu_errors
 from runner.catalog.hardware.builds import Build, builds
 from runner.catalog.hardware.facts import toolkit
 from runner.catalog.hardware.versions import version_numbers
+from runner.core.architectures import USUAL
 from runner.core.model import Gpu, Plan, PlannedCell, Skip
 from runner.matrix import Matrix, load
 from runner.plan.compatibility.rules import BuildTarget, Verdict, code_verdict, ptx_code
@@ -243,7 +244,7 @@ def described(folder: Path, matrix: Path) -> list[Machine]:
 
     The preset ``smoke`` has a case of each workload: what runs depends on that, and not on sizes.
     """
-    machines, loaded = [], load(matrix)
+    machines, loaded = [], load(matrix, architecture=USUAL)
     for path in sorted(folder.glob("*.json")):
         machine = read_machine_file(path)
         strict, by_jit = (

@@ -5,6 +5,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from runner.core.architectures import USUAL
 from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.files import read_bounded
 from runner.core.model import ModelFiles
@@ -35,7 +36,7 @@ def pack(matrix_file: Path, locks: Sequence[Path] = ()) -> bytes:
     folder, out, total = matrix_file.parent, io.BytesIO(), 0
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         files = {MATRIX: matrix_file, **{f"{RELEASES}/{lock.name}": lock for lock in locks}}
-        for name, path in sorted({**files, **dict(_files(load(matrix_file), folder))}.items()):
+        for name, path in sorted({**files, **dict(_files(load(matrix_file, architecture=USUAL), folder))}.items()):
             try:
                 content = read_bounded(path, MAX_BYTES)
             except OSError as error:
@@ -55,9 +56,10 @@ def _files(matrix: Matrix, folder: Path) -> Iterator[tuple[str, Path]]:
         if path.is_file():
             yield f"docker/{path.name}", path
     for environment in matrix.environments.values():
-        for variant in environment.all_variants().values():
-            if variant.lock and (folder / variant.lock).is_file():
-                yield PurePosixPath(variant.lock).as_posix(), folder / variant.lock
+        builds = (build for variant in environment.all_variants().values() for build in variant.builds)
+        for lock in filter(None, (build.lock for build in builds)):
+            if (folder / lock).is_file():
+                yield PurePosixPath(lock).as_posix(), folder / lock
     for network in matrix.networks.values():
         below = network.path.parent.relative_to(folder)
         yield from ((f"{(below / name).as_posix()}", folder / below / name) for name in network.files.files)

@@ -8,7 +8,7 @@
 """
 
 from runner.catalog.cases import WORKLOADS
-from runner.matrix.environments import Environment, Variant
+from runner.matrix.environments import Environment
 from runner.matrix.fields import FRAMEWORK_ALIASES, FRAMEWORKS, Framework, WorkloadName
 from runner.matrix.load import load, parse, position
 from runner.matrix.models import (
@@ -23,6 +23,7 @@ from runner.matrix.models import (
     schema,
 )
 from runner.matrix.select import choose_cells, select_environments, split_selectors
+from runner.matrix.sources import Variant
 
 __all__ = [
     "FRAMEWORKS",

@@ -1,21 +1,19 @@
 """How an environment of ``matrix.yaml`` is built: from an image, or from Python and packages, for one device or two."""
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
+from runner.core.architectures import USUAL, Architecture
 from runner.core.model import Device
 from runner.matrix.fields import (
-    Bytes,
     EnvironmentId,
     Framework,
     Image,
-    LockPath,
     PackageRequirement,
     Part,
     PythonVersion,
@@ -23,8 +21,8 @@ from runner.matrix.fields import (
     VariableName,
     VariableValue,
     VariantName,
-    WebAddress,
 )
+from runner.matrix.sources import Source, Variant, cuda_key
 
 
 class BrokenRule(NamedTuple):
@@ -41,51 +39,7 @@ class BrokenRule(NamedTuple):
     hint: str
 
 
-class _Source(Part):
-    base: Image | None = None
-    """The Docker image to build on; by default python:<python>-slim."""
-    lock: LockPath | None = None
-    """The file with the requirements and their hashes, below the folder of the matrix file; `runner lock` writes it."""
-    requirements: Annotated[tuple[PackageRequirement, ...], Field(strict=False)] = ()
-    """The requirements that `runner lock` resolves: names and versions (PEP 508), without paths and addresses."""
-    follow: PackageRequirement | None = None
-    """The releases of a package of `requirements` that nights follow, such as "torch>=2,<3": `runner nightly` locks and
-    builds each new release, and measures it. Other commands use the `lock`."""
-    index: WebAddress | None = None
-    """An extra package index; the lock names it."""
-    find_links: WebAddress | None = None
-    """A page with links to wheels that no package index has."""
-    cuda: Text | None = None
-    """The CUDA version in the packages or the image, such as "9.0"; leave it out if there is none."""
-    cudnn: Text | None = None
-    """The cuDNN version in them, such as "7.1"."""
-    download_bytes: Bytes | None = None
-    """The approximate size of the download in bytes, announced before anything is fetched."""
-    disk_bytes: Bytes | None = None
-    """The approximate size on disk in bytes, once it is built."""
-
-
-class Variant(_Source):
-    """How to build an environment for a device, cpu or cuda; several for cuda have different CUDA versions."""
-
-    image: Image | None = None
-    """An image to pull and use unchanged, instead of building one."""
-
-    @property
-    def is_locked_when_named(self) -> bool:
-        """Whether it names no lock, and its requirements can be resolved by their indexes alone.
-
-        What nights follow has a lock of each night, and no other one.
-        """
-        return bool(self.requirements) and not (self.lock or self.image or self.find_links or self.follow)
-
-
-def cuda_key(variant: Variant) -> tuple[int, ...]:
-    """Return what variants are ordered by: the numbers of their CUDA version; empty without one."""
-    return tuple(int(number) for number in re.findall(r"\d+", variant.cuda or ""))
-
-
-_SOURCE_KEYS = tuple(_Source.model_fields)
+_SOURCE_KEYS = tuple(Source.model_fields)
 
 
 def broken_rules(keys: Mapping[str, object]) -> tuple[BrokenRule, ...]:
@@ -106,7 +60,8 @@ def broken_rules(keys: Mapping[str, object]) -> tuple[BrokenRule, ...]:
         rules.append(BrokenRule("python", "does not say what to install", hint))
     if {"image", "lock"} <= present:
         rules.append(BrokenRule("lock", "has both an image and a lock", "an image is pulled as it is: remove one"))
-    rules += _broken_follow("follow", keys, "") if "variants" not in present else []
+    if "variants" not in present:
+        rules += [*_broken_follow("follow", keys, ""), *_broken_aarch64("aarch64", keys, "")]
     if {"image", "variants"} <= present:
         rules.append(
             BrokenRule("variants", "has both an image and variants", "an image is pulled as it is: remove one")
@@ -140,6 +95,20 @@ def _broken_follow(key: str, keys: Mapping[str, object], where: str) -> list[Bro
     return []
 
 
+def _broken_aarch64(key: str, keys: Mapping[str, object], where: str) -> list[BrokenRule]:
+    """Return the broken rules about a build for aarch64; the arguments are those of ``_broken_follow``."""
+    value = keys.get("aarch64")
+    build: Mapping[str, object] = (
+        value if isinstance(value, Mapping) else dict(value) if isinstance(value, Part) else {}
+    )
+    rules, where = _broken_follow(key, build, f"{where}on aarch64 "), f"{where}on aarch64 "
+    if build.get("image") and build.get("lock"):
+        rules.append(BrokenRule(key, f"{where}has both an image and a lock", "an image is pulled as it is: remove one"))
+    if value is not None and not (build.get("image") or build.get("lock") or build.get("requirements")):
+        rules.append(BrokenRule(key, f"{where}does not say what to install", "add requirements: to aarch64:"))
+    return rules
+
+
 def package_name(requirement: str) -> str:
     """Return the normalized name of the package of a requirement; empty if it cannot be read.
 
@@ -157,7 +126,8 @@ def _broken_variants(variants: object) -> list[BrokenRule]:
     rules = []
     for name, variant in variants.items() if isinstance(variants, Mapping) else ():
         written = variant if isinstance(variant, Mapping) else dict(variant) if isinstance(variant, Variant) else {}
-        rules += _broken_follow("variants", written, f"in the variant {name} ")
+        where = f"in the variant {name} "
+        rules += [*_broken_follow("variants", written, where), *_broken_aarch64("variants", written, where)]
         version = str(name).partition("-")[2]
         cuda = variant.get("cuda") if isinstance(variant, Mapping) else getattr(variant, "cuda", None)
         if version and cuda != version:
@@ -166,7 +136,7 @@ def _broken_variants(variants: object) -> list[BrokenRule]:
     return rules
 
 
-class Environment(_Source):
+class Environment(Source):
     """A framework release with its interpreter and packages: an image to pull, or packages to install."""
 
     framework: Framework
@@ -191,6 +161,39 @@ class Environment(_Source):
     add: Annotated[tuple[PackageRequirement, ...], Field(strict=False)] = ()
     """The packages that it has in addition (PEP 508); `runner lock` resolves them together with the `requirements` of
     the other, into a lock beside that of the other, with the name of this environment."""
+    _architecture: Architecture = PrivateAttr(default=USUAL)
+    _of_x86_64: frozenset[Device] = PrivateAttr(default=frozenset())
+
+    @property
+    def architecture(self) -> Architecture:
+        """What its builds are for."""
+        return self._architecture
+
+    @property
+    def of_x86_64(self) -> frozenset[Device]:
+        """The devices that it has builds for on x86_64, and none on its own architecture."""
+        return self._of_x86_64
+
+    def for_architecture(self, architecture: Architecture) -> "Environment":
+        """Return the environment with the builds for an architecture; this one is for x86_64.
+
+        Packages with CUDA that serve both devices are a build for cpu alone on aarch64, where they have no CUDA.
+        """
+        if architecture == self._architecture:
+            return self
+        default = self._default()
+        written = self.variants or {("cpu" if default.cuda else ""): default}
+        if not self.variants and default.aarch64 is None:
+            written = {key: each.model_copy(update={"cuda": None, "cudnn": None}) for key, each in written.items()}
+        builds = {key: build for key, each in written.items() if (build := each.for_aarch64()) is not None}
+        keys = dict(builds.pop("", Variant())) | {"variants": builds}
+        copy = self.model_copy(update=keys)
+        devices: tuple[Device, ...] = ("cpu", "cuda")
+        has_default = bool(copy.image or copy.requirements or copy.lock)
+        here = {each for each in devices if has_default or (builds and copy.variants_for(each))}
+        copy._of_x86_64 = frozenset(each for each in devices if self.variants_for(each)) - here  # noqa: SLF001
+        copy._architecture = architecture  # noqa: SLF001  a copy that nobody else has
+        return copy
 
     def variant(self, device: Device) -> Variant | None:
         """Return how to build the environment for a device; None if it has variants, but none for this device.
@@ -202,8 +205,7 @@ class Environment(_Source):
 
     def variants_for(self, device: Device) -> dict[str, Variant]:
         """Return name -> variant, for all variants that serve a device, the newest CUDA first; see ``variant``."""
-        default = Variant(image=self.image, **{name: getattr(self, name) for name in _SOURCE_KEYS})
-        variants = self.variants or {device: default}
+        variants = self.variants or ({} if self._of_x86_64 else {device: self._default()})
         serving = {name: self._with_base(each) for name, each in variants.items() if name.partition("-")[0] == device}
         return dict(sorted(serving.items(), key=lambda item: cuda_key(item[1]), reverse=True))
 
@@ -215,6 +217,10 @@ class Environment(_Source):
         """Return the environment with one variant for cuda alone."""
         kept = {key: each for key, each in self.variants.items() if key == name or key.partition("-")[0] != "cuda"}
         return self.model_copy(update={"variants": kept})
+
+    def _default(self) -> Variant:
+        """Return the one build of an environment without variants."""
+        return Variant(image=self.image, **{name: getattr(self, name) for name in _SOURCE_KEYS})
 
     def _with_base(self, variant: Variant) -> Variant:
         if variant.base is None and variant.image is None:

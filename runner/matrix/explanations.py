@@ -10,14 +10,17 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from runner.matrix import models
-from runner.matrix.environments import Environment, Variant
+from runner.matrix.environments import Environment
 from runner.matrix.fields import FRAMEWORK_ALIASES
+from runner.matrix.sources import Aarch64, Variant
 from runner.matrix.yaml_tree import Path, Tree, abbreviated, in_quotes, kind_of
 
 _MODELS: dict[tuple[str, int], type[BaseModel]] = {
     ("", 0): models.Matrix,
     ("environments", 2): Environment,
+    ("environments", 3): Aarch64,
     ("environments", 4): Variant,
+    ("environments", 5): Aarch64,
     ("workloads", 2): models.WorkloadChoice,
     ("presets", 2): models.Preset,
     ("presets", 4): models.Selector,

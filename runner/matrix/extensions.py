@@ -112,7 +112,10 @@ def _readable(base: object) -> dict[str, Any] | None:
     variants = base.get("variants") or {}
     if not isinstance(variants, dict) or not all(isinstance(each, dict) for each in variants.values()):
         return None
-    for source in (base, *variants.values()):
+    sources = [base, *variants.values()]
+    for source in [*sources, *(each["aarch64"] for each in sources if each.get("aarch64") is not None)]:
+        if not isinstance(source, dict):
+            return None
         requirements, lock = source.get("requirements") or [], source.get("lock") or ""
         if not isinstance(lock, str) or not isinstance(requirements, list):
             return None
@@ -148,4 +151,8 @@ def _source(stem: str, added: list[str], source: Mapping[str, Any]) -> dict[str,
     """Return how to build an environment or a variant with further packages: its lock lies where the other's lies."""
     folder = PurePosixPath(source["lock"]).parent if source.get("lock") else PurePosixPath(LOCKS)
     requirements = [*source["requirements"], *added]
-    return {**source, "requirements": requirements, "lock": str(folder / f"{stem}.txt")}
+    complete = {**source, "requirements": requirements, "lock": str(folder / f"{stem}.txt")}
+    aarch64 = complete.pop("aarch64", None)
+    if aarch64 and not aarch64.get("image"):
+        complete["aarch64"] = _source(f"{stem}-aarch64", added, aarch64)
+    return complete

@@ -5,6 +5,7 @@ from pathlib import Path as FilePath
 from pydantic import ValidationError
 
 from runner.catalog.cases import WORKLOADS
+from runner.core.architectures import Architecture, this_architecture
 from runner.core.errors import MatrixError, Problem, Where
 from runner.core.files import read_bounded
 from runner.matrix.environments import broken_rules
@@ -20,12 +21,13 @@ from runner.matrix.yaml_source import MAX_BYTES, compose, decode
 from runner.matrix.yaml_tree import Path, Tree, Unread, build_tree, kind_of
 
 
-def load(path: FilePath, *, networks: bool = True) -> Matrix:
-    """Return the matrix in a file.
+def load(path: FilePath, *, networks: bool = True, architecture: Architecture | None = None) -> Matrix:
+    """Return the matrix in a file, with the builds for an architecture.
 
     Args:
         path: the file.
         networks: read the model files of the user's networks, too. False leaves those networks without cases.
+        architecture: what the builds are for; None is that of this machine.
 
     Raises:
         MatrixError: the file cannot be read, or is not a valid matrix; the error has every mistake in the file's order.
@@ -37,7 +39,8 @@ def load(path: FilePath, *, networks: bool = True) -> Matrix:
     except OSError as error:
         message = f"cannot read {path}: {error.strerror}"
         raise MatrixError(Problem(message, hint="name another file with --matrix FILE")) from error
-    return parse(content, str(path), path.parent, networks=networks)
+    matrix = parse(content, str(path), path.parent, networks=networks)
+    return matrix.for_architecture(architecture or this_architecture())
 
 
 def position(path: FilePath, keys: Path) -> Where:
@@ -52,7 +55,7 @@ def position(path: FilePath, keys: Path) -> Where:
 
 
 def parse(content: bytes, name: str, folder: FilePath | None = None, *, networks: bool = True) -> Matrix:
-    """Return the matrix in the content of a file.
+    """Return the matrix in the content of a file, with the builds for x86_64.
 
     Args:
         content: the bytes of the file.

@@ -8,6 +8,7 @@ from pathlib import Path
 from runner.core.errors import Problem
 from runner.matrix.models import Matrix
 from runner.matrix.patterns import node_at
+from runner.matrix.sources import Source
 from runner.matrix.yaml_tree import Path as TreePath
 from runner.matrix.yaml_tree import Tree
 
@@ -31,11 +32,13 @@ def lock_problems(tree: Tree, matrix: Matrix, folder: Path) -> Iterator[Problem]
 def _locks(matrix: Matrix) -> Iterator[tuple[TreePath, str]]:
     """Yield the place and the path of each lock."""
     for name, environment in matrix.environments.items():
-        if environment.lock:
-            yield ("environments", name, "lock"), environment.lock
-        for key, variant in environment.variants.items():
-            if variant.lock:
-                yield ("environments", name, "variants", key, "lock"), variant.lock
+        places: list[tuple[TreePath, Source]] = [(("environments", name), environment)]
+        places += [(("environments", name, "variants", key), each) for key, each in environment.variants.items()]
+        for path, source in places:
+            if source.lock:
+                yield (*path, "lock"), source.lock
+            if source.aarch64 is not None and source.aarch64.lock:
+                yield (*path, "aarch64", "lock"), source.aarch64.lock
 
 
 def lock_mistake(folder: Path, lock: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator
 
 from runner.catalog.cases import CASES, WORKLOADS
+from runner.core.architectures import USUAL, Architecture
 from runner.core.model import Process, Protocol
 from runner.core.model.variant_ids import USUAL_LAUNCH, Launch, without_variant
 from runner.core.variables import NAME
@@ -165,6 +166,7 @@ class Matrix(Part):
     _threads: Mapping[str, int] = PrivateAttr(default_factory=dict)
     _follows: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _as_is: frozenset[str] = PrivateAttr(default=frozenset())
+    _architecture: Architecture = PrivateAttr(default=USUAL)
 
     @property
     def networks(self) -> Mapping[str, Network]:
@@ -180,6 +182,11 @@ class Matrix(Part):
     def follows(self) -> Mapping[str, str]:
         """Variant -> the environment with which it is selected, and excluded: those that ``--threads 1,2`` adds."""
         return self._follows
+
+    @property
+    def architecture(self) -> Architecture:
+        """What the builds of its environments are for."""
+        return self._architecture
 
     @property
     def as_is(self) -> frozenset[str]:
@@ -207,6 +214,15 @@ class Matrix(Part):
         copy = self.model_copy(update={"environments": dict(environments)})
         copy._threads = {**self._threads, **threads}  # noqa: SLF001  a new matrix that nobody else has
         copy._follows = {**self._follows, **follows}  # noqa: SLF001
+        return copy
+
+    def for_architecture(self, architecture: Architecture) -> "Matrix":
+        """Return the matrix with the builds for an architecture; this one is as the file has it, for x86_64."""
+        if architecture == self._architecture:
+            return self
+        environments = {name: each.for_architecture(architecture) for name, each in self.environments.items()}
+        copy = self.model_copy(update={"environments": environments})
+        copy._architecture = architecture  # noqa: SLF001  a new matrix that nobody else has
         return copy
 
     def with_as_is(self, environments: Mapping[str, Environment]) -> "Matrix":

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from runner.core.architectures import USUAL, Architecture, architecture_of
 from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
@@ -38,6 +39,7 @@ class _Machine(_Part):
     memory_limit_bytes: Annotated[int, Field(ge=1)] | None = None
     gpus: Annotated[tuple[_Gpu, ...], Field(strict=False)]
     cpu: str = "a processor"
+    architecture: str = USUAL
     glibc: str | None = None
     engine: dict[str, Any] | None = None
     interpreters: dict[str, str | None] = {}
@@ -62,6 +64,7 @@ class MachineDescription:
         passes_gpus: whether the engine can pass GPUs to a container.
         interpreters: minor version of Python -> whether it is installed; only versions that were looked for.
         glibc: the version of the C library; None if unknown.
+        architecture: of its processor.
     """
 
     file: Path
@@ -73,6 +76,7 @@ class MachineDescription:
     passes_gpus: bool
     interpreters: Mapping[str, bool]
     glibc: str | None
+    architecture: Architecture = USUAL
 
 
 def read_machine_file(path: Path) -> MachineDescription:
@@ -104,6 +108,7 @@ def read_machine_file(path: Path) -> MachineDescription:
         passes_gpus=machine.engine is not None and machine.engine.get("gpus") is not False,
         interpreters={version: where is not None for version, where in machine.interpreters.items()},
         glibc=machine.glibc,
+        architecture=architecture_of(machine.architecture),
     )
 
 

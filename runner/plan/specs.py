@@ -51,7 +51,14 @@ def of_all(matrix: Matrix, names: Sequence[str], skips: Mapping[str, Skip]) -> M
 
 
 def _no_variant(matrix: Matrix, environment: Environment, device: Device) -> Skip:
-    """Return why an environment has no build for a device: neither has what it extends, or that is an image."""
+    """Return why an environment has no build for a device: neither has what it extends, or that is an image.
+
+    Or it has one for another architecture.
+    """
+    if device in environment.of_x86_64:
+        return Skip(
+            "image-unavailable", f"its build for {device} is for x86_64 alone, and this is {environment.architecture}"
+        )
     code = "needs-gpu" if device == "cpu" else "framework-lacks"
     base = matrix.environments.get(environment.extends or "")
     if base is not None and base.variant(device) is not None:

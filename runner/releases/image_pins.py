@@ -6,6 +6,7 @@ from pathlib import Path
 
 from runner.backends.docker.image_names import MAX_PINS
 from runner.backends.docker.image_names import pins as read_pins
+from runner.core.architectures import USUAL
 from runner.core.errors import Problem, ProvisionError
 from runner.core.files import read_bounded, write_whole
 from runner.matrix import Matrix, load
@@ -19,7 +20,7 @@ def images(matrix: Matrix) -> tuple[str, ...]:
     names: list[str] = []
     for environment in matrix.environments.values():
         for variant in environment.all_variants().values():
-            names += filter(None, [variant.image or variant.base])
+            names += filter(None, [build.image or build.base for build in variant.builds])
     return tuple(dict.fromkeys(names))
 
 
@@ -35,7 +36,7 @@ def renew(path: Path) -> Iterator[str]:
     """
     from runner.backends.docker.survey import digests
 
-    names = images(load(path, networks=False))
+    names = images(load(path, networks=False, architecture=USUAL))
     file = path.parent / PINS
     before = read_pins(file)
     text = read_bounded(file, MAX_PINS).decode() if file.is_file() else ""

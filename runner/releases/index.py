@@ -15,6 +15,7 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
+from runner.core.architectures import Architecture, this_architecture
 from runner.core.errors import Problem, ProvisionError
 from runner.core.outages import is_outage, not_fetched
 from runner.core.text import REASON_LENGTH, printable, without_credentials
@@ -27,6 +28,9 @@ MAX_VERSIONS = 10_000
 _LISTED = re.compile(r"^Available versions: (.*)$", re.MULTILINE)
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,99}")
 
+_PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux2014", "linux")
+"""Of wheels for Linux; pip adds older ones to manylinux2014 alone."""
+
 Lister = Callable[[str, str, str], tuple[tuple[str, ...], str]]
 """Package, minor version of Python, and an index of nightly builds or nothing -> versions, and why there are none.
 
@@ -34,13 +38,16 @@ Raises ProvisionError where an outage is the reason.
 """
 
 
-def versions(package: str, python: str, nightly: str = "") -> tuple[tuple[str, ...], str]:
+def versions(
+    package: str, python: str, nightly: str = "", architecture: Architecture | None = None
+) -> tuple[tuple[str, ...], str]:
     """Return the versions with a wheel for this platform and an interpreter, in pip's order, and why there are none.
 
     Args:
         package: its name on the index.
         python: minor version of the interpreter, ``3.6``; it need not be installed.
         nightly: list pre-releases, too: of the index with this address, or of the default one for ``default``.
+        architecture: of the machine, where it is not this one.
 
     Raises:
         ProvisionError: an index does not answer, or as none does; which versions there are is unknown. Class ``index``.
@@ -48,6 +55,7 @@ def versions(package: str, python: str, nightly: str = "") -> tuple[tuple[str, .
     arguments = ["index", "versions", package, "--python-version", f"{python}.{ANY_PATCH}"]
     arguments += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
     arguments += [*(["--pre"] if nightly else []), *(["--index-url", nightly] if "://" in nightly else [])]
+    arguments += _platforms(architecture or this_architecture())
     try:
         done, silent_indexes = _listing(arguments)
     except subprocess.TimeoutExpired as error:
@@ -68,6 +76,12 @@ def versions(package: str, python: str, nightly: str = "") -> tuple[tuple[str, .
             raise _outage(package, f"pip failed: {lines[-1]}")
         return (), printable(without_credentials(last.removeprefix("ERROR: ")), REASON_LENGTH)
     return tuple(islice(filter(_VERSION.fullmatch, match[1].split(", ")), MAX_VERSIONS)), ""
+
+
+def _platforms(architecture: Architecture) -> list[str]:
+    """Return what names the platforms of another architecture to pip, which knows those of this one by itself."""
+    names = () if architecture == this_architecture() else _PLATFORMS
+    return [word for name in names for word in ("--platform", f"{name}_{architecture}")]
 
 
 def _listing(arguments: Sequence[str]) -> tuple["subprocess.CompletedProcess[str]", str]:

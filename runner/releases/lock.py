@@ -18,7 +18,14 @@ from runner.core.outages import is_outage
 from runner.matrix.environments import package_name
 from runner.releases.candidates import COMPANIONS
 from runner.releases.index_client import had_no_memory, run_client
-from runner.releases.lock_requests import OWN_HEADER, LockRequest, kept_versions, lock_requests, target_problem
+from runner.releases.lock_requests import (
+    OWN_HEADER,
+    LockRequest,
+    kept_versions,
+    lock_requests,
+    of_architecture,
+    target_problem,
+)
 
 ALWAYS = "2100-01-01"
 """A day before which every package was uploaded."""
@@ -72,7 +79,8 @@ def resolved(request: LockRequest, today: date | None = None) -> str:
     index = [f"--extra-index-url {request.index}"] if request.index else []
     of_day = f"# the packages of {request.as_of}" if request.as_of else ""
     overrides = OVERRIDES + ", ".join(request.overrides) if request.overrides else ""
-    text = "\n".join([header, *filter(None, [of_day, overrides, kept_versions(request)]), *index, body])
+    notes = [of_architecture(request), of_day, overrides, kept_versions(request)]
+    text = "\n".join([header, *filter(None, notes), *index, body])
     parse_lock(text.encode(), str(request.out))
     return text
 

@@ -4,17 +4,27 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from runner.backends.docker.image_names import pins
 from runner.backends.lock_file import LockFile, read_lock
+from runner.core.architectures import USUAL, Architecture
 from runner.core.errors import MatrixError, Problem, ProvisionError
 from runner.core.model import Device
 from runner.matrix import Matrix, load, position
 from runner.releases.image_pins import PINS, images
-from runner.releases.lock_requests import OWN_HEADER, LockRequest, kept_versions, lock_requests, request_of
+from runner.releases.lock_requests import (
+    FOR,
+    OWN_HEADER,
+    LockRequest,
+    kept_versions,
+    lock_requests,
+    place_of,
+    request_of,
+)
 
 _HEADER = re.compile(re.escape(OWN_HEADER) + r"[^`]*` from: (.*), Python ([0-9.]+), \d{4}-\d{2}-\d{2}")
 
@@ -59,7 +69,8 @@ def refuse_old_locks(path: Path, matrix: Matrix, names: Iterable[str], device: D
     problems: list[Problem] = []
     for name in dict.fromkeys(map(matrix.image_of, names)):
         environment = matrix.environments[name]
-        key = next(iter(environment.variants_for(device)), "") if environment.variants else "cpu"
+        key = next(iter(environment.variants_for(device)), "")
+        key = key if environment.variants or not key else "cpu"  # as in all_variants, which request_of reads
         request = request_of(path.parent, matrix, name, key) if key else None
         if request is None or not request.named or not request.out.is_file():
             continue
@@ -82,7 +93,7 @@ def check_pins(path: Path, *, complete: bool) -> tuple[str, ...]:
         UsageError: the pins cannot be read.
         ProvisionError: an image has no pin, or a pin is for an image that the matrix does not name.
     """
-    names = images(load(path, networks=False))
+    names = images(load(path, networks=False, architecture=USUAL))
     digests = pins(path.parent / PINS)
     unpinned = tuple(name for name in names if name not in digests)
     hint = "`runner lock --images` asks the registries, and removes what is not needed"
@@ -102,9 +113,8 @@ def _problems(matrix: Path, request: LockRequest) -> Iterator[Problem]:
     except ProvisionError as error:
         yield from error.problems
         return
-    variant = ("variants", request.variant) if request.variant else ()
     for message in messages:
-        where = position(matrix, ("environments", request.name, *variant, "lock"))
+        where = position(matrix, place_of(request))
         yield Problem(f"the lock {request.out} {message}", where, f"`runner lock {request.name}` writes it")
 
 
@@ -117,7 +127,7 @@ def mismatches(lock: LockFile, request: LockRequest) -> Iterator[str]:
     versions = {package.key: package.version for package in lock.packages}
     for requirement in map(Requirement, request.requirements):
         version = versions.get(canonicalize_name(requirement.name))
-        if requirement.marker is not None and not requirement.marker.evaluate(_target(request.python)):
+        if requirement.marker is not None and not requirement.marker.evaluate(_target(request)):
             continue
         if version is None or not requirement.specifier.contains(version, prereleases=True):
             locked = f"{requirement.name} {version}" if version else f"no {requirement.name}"
@@ -155,19 +165,22 @@ def _mismatches_of_header(lock: LockFile, request: LockRequest) -> Iterator[str]
             yield f"was made from {match[1]}, and the matrix requires {required}"
         if match[2] != request.python:
             yield f"was made for Python {match[2]}, and the matrix has {request.python}"
+    made_for = next((each for each in get_args(Architecture) if f"{FOR}{each}" in lock.header), USUAL)
+    if made_for != request.architecture:
+        yield f"was made for {made_for}, and not for {request.architecture}"
     kept = kept_versions(request)
     if kept and kept not in lock.header:
         yield f"was made before the lock of {request.extends} got its versions, which it is to keep"
 
 
-def _target(python: str) -> dict[str, str]:
-    """Return the values of the markers of PEP 508 in an environment: Python on Linux on x86-64."""
+def _target(request: LockRequest) -> dict[str, str]:
+    """Return the values of the markers of PEP 508 in an environment: Python on Linux."""
     return {
-        "python_version": python,
-        "python_full_version": f"{python}.0",
+        "python_version": request.python,
+        "python_full_version": f"{request.python}.0",
         "sys_platform": "linux",
         "platform_system": "Linux",
-        "platform_machine": "x86_64",
+        "platform_machine": request.architecture,
         "os_name": "posix",
         "implementation_name": "cpython",
         "platform_python_implementation": "CPython",

@@ -5,14 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import get_args
 
 from runner.backends.lock_file import LOCK_BYTES, read_lock
+from runner.core.architectures import USUAL, Architecture
 from runner.core.errors import Problem
 from runner.core.files import read_bounded
 from runner.matrix import Environment, Matrix, load, position, select_environments
 from runner.matrix.lock_paths import lock_mistake
 
 OWN_HEADER = "# made by `runner lock "
+FOR = "# for "
+"""Begins the line of a lock that names its architecture; a lock without it is for x86_64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +31,7 @@ class LockRequest:
         index: a public package index in addition to PyPI; the lock names it, so that pip uses it, too.
         find_links: a folder of wheels that replaces ``index``; the lock never names it.
         out: the lock file; ``named`` is whether the matrix names it.
-        platform: uv's name of the target; wheels of other platforms are ignored, but their hashes are kept.
+        architecture: of the target; wheels of other architectures are ignored, but their hashes are kept.
         versions: a lock whose versions are kept where they fit, but for the package ``upgrade``; None, or a path where
             no file is, keeps none.
         upgrade: the package that is resolved to its newest version although ``versions`` has it.
@@ -45,7 +49,7 @@ class LockRequest:
     index: str | None = None
     find_links: str | None = None
     named: bool = True
-    platform: str = "x86_64-manylinux_2_28"
+    architecture: Architecture = USUAL
     versions: Path | None = None
     upgrade: str = ""
     extends: str = ""
@@ -53,21 +57,29 @@ class LockRequest:
     exact: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
 
+    @property
+    def platform(self) -> str:
+        """What uv calls the target."""
+        return f"{self.architecture}-manylinux_2_28"
+
 
 def lock_requests(path: Path, names: Sequence[str], find_links: str | None = None) -> list[LockRequest]:
     """Return what to resolve for each variant of the named environments that has requirements.
 
-    An environment that extends another comes last, and keeps the versions in the lock of the other where they fit.
+    For other architectures than x86_64, it is what the matrix names a lock for. An environment that extends another
+    comes last, and keeps the versions in the lock of the other where they fit.
     """
-    matrix = load(path, networks=False)
+    of_architectures = [load(path, networks=False, architecture=each) for each in get_args(Architecture)]
+    matrix = of_architectures[0]
     folder_of_wheels = str(Path(find_links).resolve()) if find_links and "://" not in find_links else find_links
     requests = []
     chosen = dict.fromkeys(map(matrix.image_of, select_environments(matrix, names)))
     for name in sorted(chosen, key=lambda name: bool(matrix.environments[name].extends)):
-        for key in matrix.environments[name].all_variants():
-            request = request_of(path.parent, matrix, name, key)
-            if request is not None:
-                requests.append(replace(request, find_links=folder_of_wheels or request.find_links))
+        for each in of_architectures:
+            for key in each.environments[name].all_variants():
+                request = request_of(path.parent, each, name, key)
+                if request is not None and (request.named or request.architecture == USUAL):
+                    requests.append(replace(request, find_links=folder_of_wheels or request.find_links))
     return requests
 
 
@@ -78,7 +90,8 @@ def request_of(folder: Path, matrix: Matrix, name: str, key: str) -> LockRequest
     base = matrix.environments.get(environment.extends or "")
     if request is None or base is None:
         return request
-    lock = base.all_variants()[key].lock
+    below = base.all_variants().get(key)
+    lock = below.lock if below is not None else None
     return replace(request, versions=folder / lock if lock else None, extends=environment.extends or "")
 
 
@@ -104,6 +117,7 @@ def lock_request(folder: Path, name: str, environment: Environment, key: str) ->
         index=variant.index,
         find_links=variant.find_links,
         named=variant.lock is not None,
+        architecture=environment.architecture,
     )
 
 
@@ -137,9 +151,20 @@ def target_problem(matrix: Path, request: LockRequest) -> Problem | None:
         message, hint = "is a file that `runner lock` did not write", "remove it, or name another file"
     if not message:
         return None
-    variant = ("variants", request.variant) if request.variant else ()
-    where = position(matrix, ("environments", request.name, *variant, "lock"))
+    where = position(matrix, place_of(request))
     return Problem(f"the lock {out} {message}", where, hint)
+
+
+def place_of(request: LockRequest) -> tuple[str, ...]:
+    """Return the keys that lead to the name of a lock in the matrix."""
+    variant = ("variants", request.variant) if request.variant else ()
+    architecture = () if request.architecture == USUAL else (request.architecture,)
+    return ("environments", request.name, *variant, *architecture, "lock")
+
+
+def of_architecture(request: LockRequest) -> str:
+    """Return the line of a lock that says what it is for; empty for x86_64."""
+    return "" if request.architecture == USUAL else f"{FOR}{request.architecture}"
 
 
 def _is_lock(path: Path) -> bool:

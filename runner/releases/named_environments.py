@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from runner.core.architectures import USUAL, Architecture
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Device
 from runner.matrix import Environment, Matrix, Variant
@@ -113,7 +114,7 @@ class ReleaseFinder:
             nearest = sorted(usable, key=lambda each: _distance(each.release, named.version))
         else:
             nearest = sorted(usable, key=lambda each: version_key(each.release), reverse=True)  # type: ignore[arg-type,return-value]  # of_matrix has versions
-        for template in nearest or [_usual(named.framework)]:
+        for template in nearest or [_usual(named.framework, self.matrix.architecture)]:
             pin = package_of(self._variant(template), template.environment.framework)
             for python in self._pythons(named, template):
                 for each in nightly_builds.packages_of(pin, named.kind):
@@ -172,7 +173,8 @@ class ReleaseFinder:
         """Return the error of a release that no Python has a wheel of, with the nearest ones that exist."""
         listed = list(dict.fromkeys(version for versions, _ in self._listed.values() for version in versions))
         pythons = list(dict.fromkeys(python for _, python, _ in self._listed))
-        message = f"the index has no wheel of {named.text} for Python {', '.join(pythons)}"
+        where = "" if self.matrix.architecture == USUAL else f" on {self.matrix.architecture}"
+        message = f"the index has no wheel of {named.text} for Python {', '.join(pythons)}{where}"
         package = next(iter(self._listed))[0]
         others = [each for each in self.pythons(package, named.version) if each not in pythons] if named.version else []
         if others:
@@ -203,7 +205,7 @@ def _nearest(named: NamedRelease, listed: Sequence[str]) -> list[str]:
     return [f"{named.framework}=={version}" for version in near]
 
 
-def _usual(framework: str) -> ReleaseCandidate:
+def _usual(framework: str, architecture: Architecture) -> ReleaseCandidate:
     """Return the template of a framework that the matrix has no environment of: its package alone."""
     package = PACKAGES[framework][0]
     values: Mapping[str, object] = {
@@ -212,7 +214,7 @@ def _usual(framework: str) -> ReleaseCandidate:
         "python": USUAL_PYTHON,
         "requirements": [package],
     }
-    environment = Environment.model_validate(values)
+    environment = Environment.model_validate(values).for_architecture(architecture)
     return ReleaseCandidate(name=framework, release="*", source="matrix", environment=environment)
 
 

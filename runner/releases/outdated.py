@@ -19,6 +19,7 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
+from runner.core.architectures import Architecture
 from runner.core.errors import RunnerError
 from runner.core.files import read_bounded, write_whole
 from runner.core.model import Device
@@ -27,7 +28,7 @@ from runner.core.paths import cache_folder
 from runner.matrix import Matrix, load
 from runner.matrix.environments import package_name
 from runner.releases.followed import Followed, followed_environments, release_in
-from runner.releases.release_files import files_of, is_for
+from runner.releases.release_files import files_of, is_for, is_for_linux
 
 OFFLINE = ("MATRIX_RUNNER_OFFLINE", "UV_OFFLINE", "PIP_NO_INDEX")
 """Variables with which no index is asked; those of uv and pip count, too."""
@@ -54,15 +55,17 @@ class _Question:
     Attributes:
         requirement: the package, and the releases that count, such as ``torch>=2,<3``.
         python: the minor version of Python that it needs a wheel for.
+        architecture: what it needs a wheel for.
     """
 
     requirement: str
     python: str
+    architecture: Architecture
 
     @property
     def key(self) -> str:
         """What the file of answers calls it."""
-        return f"{self.requirement}, Python {self.python}"
+        return f"{self.requirement}, Python {self.python}, {self.architecture}"
 
 
 def outdated_notes(
@@ -102,7 +105,8 @@ def outdated_notes_of_file(path: Path, names: Sequence[str], device: Device, rep
 
 def _question(followed: Followed) -> _Question:
     text = next(each for each in followed.request.requirements if package_name(each) == followed.package)
-    return _Question(f"{followed.package}{Requirement(text).specifier}", followed.request.python)
+    request = followed.request
+    return _Question(f"{followed.package}{Requirement(text).specifier}", request.python, request.architecture)
 
 
 def _note(matrix: Matrix, followed: Followed, device: Device, newest: str) -> str:
@@ -142,18 +146,18 @@ def _ask(question: _Question, file: Path, environ: Mapping[str, str]) -> None:
     for each in files_of(requirement.name, environ):
         with suppress(InvalidWheelFilename):
             _, version, _, tags = parse_wheel_filename(each.filename)
-            if not each.yanked and is_for(each, question.python) and _fits(tags, question.python):
+            if not each.yanked and is_for(each, question.python) and _fits(tags, question):
                 versions.append(version)
     newest = max(requirement.specifier.filter(versions, prereleases=False), default=None)
     if newest is not None:
         _keep(file, {question.key: _Answer(datetime.now(UTC), newest.public)})
 
 
-def _fits(tags: frozenset[Tag], python: str) -> bool:
-    """Return whether a wheel with these tags is for Linux and a version of Python."""
-    number = python.replace(".", "")
+def _fits(tags: frozenset[Tag], question: _Question) -> bool:
+    """Return whether a wheel with these tags is for the architecture and the Python of a question."""
+    number = question.python.replace(".", "")
     return any(
-        (tag.platform == "any" or "linux" in tag.platform)
+        is_for_linux(tag, question.architecture)
         and (tag.interpreter in {f"cp{number}", f"py{number[0]}"} or tag.abi == "abi3")
         for tag in tags
     )

@@ -10,7 +10,6 @@ References:
 """
 
 import os
-import platform
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -20,11 +19,12 @@ from functools import cache, partial
 
 import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.tags import Tag, compatible_tags, cpython_tags, platform_tags
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 from uv import find_uv_bin
 
+from runner.core.architectures import Architecture, this_architecture
 from runner.core.threads import within
 from runner.releases.index_client import run_client
 
@@ -77,8 +77,10 @@ class _Files(msgspec.Struct):
     files: list[IndexFile]
 
 
-def pythons_of(package: str, version: str, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Return the minor versions of Python that a release has wheels for on this platform, the oldest first.
+def pythons_of(
+    package: str, version: str, environ: Mapping[str, str] = os.environ, architecture: Architecture | None = None
+) -> tuple[str, ...]:
+    """Return the minor versions of Python that a release has wheels for on Linux, the oldest first.
 
     Of a wheel for every Python 3, those that it does not exclude. Nothing where the index does not say so.
 
@@ -86,12 +88,12 @@ def pythons_of(package: str, version: str, environ: Mapping[str, str] = os.envir
         package: its name on the index.
         version: of the release.
         environ: names the index.
+        architecture: what the wheels are for; None is that of this machine.
     """
-    machine = platform.machine()
     minors = set[tuple[int, int]]()
     for file, tags in _wheels(package, Version(version), environ):
         for tag in tags:
-            if tag.platform != "any" and not ("linux" in tag.platform and tag.platform.endswith(machine)):
+            if not is_for_linux(tag, architecture or this_architecture()):
                 continue
             if match := re.fullmatch(r"cp([23])([0-9]+)", tag.interpreter):
                 minors.add((int(match[1]), int(match[2])))
@@ -100,7 +102,18 @@ def pythons_of(package: str, version: str, environ: Mapping[str, str] = os.envir
     return tuple(f"{major}.{minor}" for major, minor in sorted(minors))
 
 
-def has_wheel(package: str, version: str, python: str, environ: Mapping[str, str] = os.environ) -> bool:
+def is_for_linux(tag: Tag, architecture: Architecture) -> bool:
+    """Return whether what a wheel says it is for is Linux on an architecture, or any platform."""
+    return tag.platform == "any" or ("linux" in tag.platform and tag.platform.endswith(f"_{architecture}"))
+
+
+def has_wheel(
+    package: str,
+    version: str,
+    python: str,
+    environ: Mapping[str, str] = os.environ,
+    architecture: Architecture | None = None,
+) -> bool:
     """Return whether a release has a wheel for this platform and a Python; False, too, where the index does not say so.
 
     Args:
@@ -108,9 +121,12 @@ def has_wheel(package: str, version: str, python: str, environ: Mapping[str, str
         version: of the release.
         python: minor version of the interpreter, ``3.6``; it need not be installed.
         environ: names the index.
+        architecture: of the machine, where it is not this one.
     """
     minor = tuple(map(int, python.split(".")))
-    supported = {*cpython_tags(minor), *compatible_tags(minor, f"cp{minor[0]}{minor[1]}")}
+    platforms = [each.replace(this_architecture(), architecture or this_architecture()) for each in platform_tags()]
+    interpreter = f"cp{minor[0]}{minor[1]}"
+    supported = {*cpython_tags(minor, platforms=platforms), *compatible_tags(minor, interpreter, platforms)}
     return any(tags & supported and is_for(file, python) for file, tags in _wheels(package, Version(version), environ))
 
 

@@ -175,7 +175,9 @@ def setup(
         matrix=matrix,
         request=request,
         backend=backend,
-        settings=replace(_settings(options, matrix, cache), as_is=existing.installed, locks=named.locks),
+        settings=replace(
+            _settings(options, matrix, cache), as_is=existing.installed, locks=named.locks, unresolved=named.unresolved
+        ),
         gpus=gpus,
         origin=RunOrigin(command=tuple(replace(typed, preset=preset).to_argv())),
         notes=tuple(notes),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from runner.backends.lock_file import locked_packages
+from runner.core.architectures import USUAL
 from runner.core.errors import EngineError, Problem, UsageError
 from runner.core.machine import Capacity
 from runner.core.model import Gpu, Plan, Skip, Spec
@@ -44,7 +45,7 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
         EngineError: docker was chosen and the description has no engine.
         GpuError: the description does not have the chosen GPU.
     """
-    declared, selected = with_models(load(options.matrix_file), options)
+    declared, selected = with_models(load(options.matrix_file, architecture=machine.architecture), options)
     options = replace(options, workload=selected)
     backend = _backend(options, machine)
     device, gpus = pick_devices(options.device, machine.gpus, str(machine.file))
@@ -61,7 +62,8 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
     for note in (*named.notes, *quick_notes, *network_notes(matrix, request)):
         say(note)
     where = f"{gpu.name} with driver {gpu.driver}" if gpu else machine.cpu
-    say(f"planning for {where}, as {machine.file} describes it")
+    architecture = "" if machine.architecture == USUAL else f" ({machine.architecture})"
+    say(f"planning for {where}{architecture}, as {machine.file} describes it")
     if gpu and backend == "docker" and not machine.passes_gpus:
         say("its engine cannot pass a GPU to a container: install the NVIDIA Container Toolkit there")
     if gpu:
@@ -71,7 +73,8 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
             say(reasons[name])
     complete, incomplete = specs(matrix, request.environments, device, options.matrix_file.parent)
     complete = with_locks(complete, named.locks)
-    missing = of_all(matrix, request.environments, unavailable(complete, machine, backend))
+    skips = {**unavailable(complete, machine, backend), **named.unresolved}
+    missing = of_all(matrix, request.environments, skips)
     locked = locked_packages(complete)
     of_machine = plan(matrix, request, {**missing, **incomplete}, gpu, locked=locked)
     for note in (*missing_modules(matrix, of_machine, locked), *refusals(of_machine, matrix, options)):

@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.backends import Backend, Installed
 from runner.backends.lock_file import locked_packages
 from runner.core.metrics import TIME
-from runner.core.model import Gpu, Plan, Provisioned, Request, Spec, Survey
+from runner.core.model import Gpu, Plan, Provisioned, Request, Skip, Spec, Survey
 from runner.core.model.devices import LEAVE, ClockPolicy
 from runner.matrix import Matrix
 from runner.plan.missing_modules import missing_modules
@@ -53,6 +53,7 @@ class RunSettings:
         telemetry: readings of a GPU per second.
         quiet_seconds: how long to wait for a quiet machine before measuring; 0 does not look.
         locks: environment -> the lock that is used instead of the matrix's.
+        unresolved: environment -> why it has no lock on this architecture.
         as_is: environment -> what it holds, for interpreters and images that are measured as they are.
         metrics: the names of the metrics whose open verdicts get further rounds.
         profile: keep a profile of a step of each cell, taken after the rounds.
@@ -68,6 +69,7 @@ class RunSettings:
     telemetry: float = 0.0
     quiet_seconds: float = 0.0
     locks: Mapping[str, Path] = field(default_factory=dict)
+    unresolved: Mapping[str, Skip] = field(default_factory=dict)
     as_is: Mapping[str, Installed] = field(default_factory=dict)
     metrics: tuple[str, ...] = (TIME,)
     profile: bool = False
@@ -128,7 +130,8 @@ def prepare(
     complete, incomplete = specs(matrix, request.environments, request.device, settings.matrix)
     complete = settings.completed(complete)
     survey = survey or backend.survey(complete)
-    unavailable = {**of_all(matrix, request.environments, survey.skips), **incomplete}
+    skips = {**survey.skips, **settings.unresolved}
+    unavailable = {**of_all(matrix, request.environments, skips), **incomplete}
     locked = locked_packages(complete)
     planned = plan(matrix, request, unavailable, gpu, locked=locked)
     needed = {matrix.image_of(cell.environment) for block in planned.blocks for cell in block.cells}

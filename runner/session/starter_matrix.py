@@ -12,6 +12,7 @@ from pathlib import Path
 import yaml
 
 from runner.backends.lock_file import LockFile, read_lock
+from runner.core.architectures import USUAL
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Device
 from runner.core.paths import DEFAULT_MATRIX, packaged_folder
@@ -146,7 +147,11 @@ def _source(environment: Environment, variant: Variant, locked: LockFile | None,
         "cudnn": variant.cudnn,
         "lock": lock,
     }
-    return {key: value for key, value in keys.items() if value}
+    kept = {key: value for key, value in keys.items() if value}
+    if environment.architecture == USUAL:
+        return kept
+    on_x86_64 = {key: value for key, value in kept.items() if key != "lock"}
+    return {**on_x86_64, environment.architecture: kept}  # the lock is for this architecture
 
 
 def _entry(name: str, environment: Environment, device: Device, source: Mapping[str, object]) -> Iterator[str]:

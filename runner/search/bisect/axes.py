@@ -15,8 +15,8 @@ from runner.core.errors import OutageError, Problem, ProvisionError, UsageError
 from runner.core.model import Device
 from runner.core.text import printable
 from runner.matrix import Matrix
-from runner.matrix.environments import cuda_key
 from runner.matrix.select import release_key
+from runner.matrix.sources import cuda_key
 from runner.releases import candidates as of
 from runner.releases import nightly_builds
 from runner.releases.candidates import ReleaseCandidate, in_between, made_from, package_of

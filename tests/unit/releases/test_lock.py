@@ -251,7 +251,7 @@ def test_of_uv_s_complaints_the_last_without_warnings_are_shown() -> None:
 @pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
 def test_a_shipped_lock_is_complete_and_names_no_machine(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
-    names = (path.stem, re.sub(r"-(cpu|cuda)(-[0-9.]+)?$", "", path.stem))
+    names = (path.stem, re.sub(r"-(cpu|cuda)(-[0-9.]+)?(-aarch64)?$", "", path.stem))
     assert lines[0].startswith(tuple(f"# made by `runner lock {name}` from: " for name in names))
     options = [line for line in lines if line.startswith("-")]
     assert all(line.startswith(f"--extra-index-url {PUBLIC_INDEX}") for line in options)

@@ -115,6 +115,16 @@ def test_a_release_has_a_wheel_for_a_python(version: str, python: str, *, expect
     assert has_wheel("jax", version, python, {}) is expected
 
 
+@pytest.mark.usefixtures("addresses")
+def test_a_release_has_wheels_for_an_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(release_files, "platform_tags", lambda: iter(["manylinux2014_x86_64", "linux_x86_64"]))
+    assert pythons_of("jax", "0.1", {}, "aarch64") == ("3.8",)
+    assert has_wheel("jax", "0.1", "3.8", {}, "aarch64")
+    assert not has_wheel("jax", "0.1", "3.8", {})
+    assert has_wheel("jax", "0.7.0", "3.11", {}, "aarch64")
+
+
 def test_the_index_of_the_user_is_asked(addresses: list[str]) -> None:
     as_of("JAX_x", "1", TODAY, {"PIP_INDEX_URL": "https://a.test/simple/", "UV_DEFAULT_INDEX": "https://b.test"})
     assert addresses == ["https://b.test/jax-x/"]

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.core.errors import NothingSelectedError, UsageError
+from runner.core.errors import NothingSelectedError, Problem, ProvisionError, UsageError
 from runner.core.files import write_whole
 from runner.matrix import Matrix, parse
 from runner.releases import release_files, release_locks
 from runner.releases.lock_requests import LockRequest
+from runner.releases.release_files import IndexFile
 from runner.session.named_releases import NamedReleases, with_named_releases
 from runner.session.options import Options
 from tests.unit.releases.test_named import MATRIX, listed
@@ -137,3 +138,59 @@ def test_a_release_that_there_is_not_leaves_no_lock(
     with pytest.raises(NothingSelectedError, match=r"no wheel of numpy 9\.9"):
         named(matrix, tmp_path, "numpy==9.9")
     assert (requests, list(tmp_path.rglob("*.txt"))) == ([], [])
+
+
+@pytest.fixture
+def lists_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index that lists the wheels of two releases of PyTorch, one of them for x86_64 alone."""
+    names = ["torch-1.4.0-cp36-cp36m-manylinux1_x86_64.whl", "torch-2.9.1-cp311-cp311-manylinux_2_28_aarch64.whl"]
+    monkeypatch.setattr(release_files, "files_of", lambda *_: [IndexFile(name) for name in names])
+
+
+def _resolved_for_aarch64(request: LockRequest) -> Iterator[str]:
+    """Resolve what the index has for aarch64; see ``release_locks.lock_of_its_time``."""
+    assert request.architecture == "aarch64"
+    if "2.9.1" not in request.requirements[0]:
+        raise ProvisionError("lock", Problem(f"cannot lock {request.name}: no wheels\n  for aarch64"))
+    write_whole(request.out, f"{request.requirements[0]} --hash=sha256:{'0' * 64}\n")
+    yield from ()
+
+
+@pytest.mark.usefixtures("lists_torch")
+def test_on_aarch64_a_release_without_a_wheel_is_left_out_with_the_reason(
+    matrix: Matrix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release_locks, "lock_of_its_time", _resolved_for_aarch64)
+    on_aarch64 = matrix.for_architecture("aarch64")
+    words = ("torch==1.4.0", "torch==2.9.1", "torch-1.0")
+    made = with_named_releases(on_aarch64, options(*words), "cpu", tmp_path, lambda *_: ((), "no wheel"))
+    assert made.options.selectors == ["torch-1.4.0", "torch-2.9.1", "torch-1.0"]
+    assert {name: each.reason for name, each in made.unresolved.items()} == {
+        name: f"on aarch64: cannot lock {name}: no wheels for aarch64" for name in ("torch-1.4.0", "torch-1.0")
+    }
+    assert {*made.locks} == {"torch-2.9.1"}
+    with pytest.raises(NothingSelectedError, match=r"no wheel of torch 9\.9 for Python .* on aarch64"):
+        with_named_releases(on_aarch64, options("torch==9.9"), "cpu", tmp_path, lambda *_: (("2.9.1",), ""))
+
+
+@pytest.mark.usefixtures("lists_torch")
+def test_locks_for_two_architectures_are_kept_side_by_side(
+    matrix: Matrix, tmp_path: Path, requests: list[LockRequest]
+) -> None:
+    folders = [
+        with_named_releases(matrix.for_architecture(each), options("numpy==1.26.4"), "cpu", tmp_path, listed).locks
+        for each in ("x86_64", "aarch64")
+    ]
+    assert [request.platform for request in requests] == ["x86_64-manylinux_2_28", "aarch64-manylinux_2_28"]
+    assert len({str(locks["numpy-1.26.4"]) for locks in folders}) == 2
+
+
+def test_on_aarch64_an_outage_is_no_reason_to_leave_a_release_out(
+    matrix: Matrix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(_: LockRequest) -> Iterator[str]:
+        raise ProvisionError("lock", Problem("no answer"), passing=True)
+
+    monkeypatch.setattr(release_locks, "lock_of_its_time", silent)
+    with pytest.raises(ProvisionError, match="no answer"):
+        with_named_releases(matrix.for_architecture("aarch64"), options("numpy==1.26.4"), "cpu", tmp_path, listed)

@@ -289,3 +289,16 @@ def test_every_environment_of_the_matrix_is_on_the_page() -> None:
     page = (ROOT / "docs" / "gpus.md").read_text("utf-8").partition("## Why not")[0]
     for name in load(ROOT / "matrix.yaml").environments:
         assert f"\n| {name} | " in page
+
+
+def test_a_machine_with_aarch64_runs_the_builds_for_it() -> None:
+    arm = replace(OTHER, gpus=(), architecture="aarch64")
+    notes: list[str] = []
+    plan = planned(TYPED, arm, notes.append)
+    runs = {name for name, verdict in words(plan).items() if verdict == "run"}
+    assert runs == {"tf-2.x", "keras-3", "jax"}
+    reasons = {(each.cell.environment, each.skip.reason) for each in plan.cells if each.skip is not None}
+    assert ("torch-0.4", "its build for cpu is for x86_64 alone, and this is aarch64") in reasons
+    no_lock = "no lock yet: it is made where the environment is named: `runner plan torch-1.0`"
+    assert ("torch-1.0", no_lock) in reasons
+    assert "planning for Xeon (aarch64), as other.json describes it" in notes

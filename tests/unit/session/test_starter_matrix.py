@@ -1,5 +1,6 @@
 """The small matrix of ``runner init``: short, accepted as it is, and with locks that fit it."""
 
+import platform
 from datetime import date
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from runner.plan.specs import specs
 from runner.releases import release_files, release_locks
 from runner.releases.lock import LockResult, header_of
 from runner.releases.lock_check import check_locks
-from runner.releases.lock_requests import LockRequest
+from runner.releases.lock_requests import LockRequest, of_architecture
 from runner.session.starter_matrix import StarterMatrix, starter_matrix
 
 WHEELS = {
@@ -31,7 +32,7 @@ def listed(package: str, python: str, _nightly: str) -> tuple[tuple[str, ...], s
 
 def lock(request: LockRequest) -> LockResult:
     """Write a lock with the requirements alone, and the index of the request."""
-    lines = [header_of(request, date(2026, 11, 26))]
+    lines = [header_of(request, date(2026, 11, 26)), *filter(None, [of_architecture(request)])]
     lines += [f"--extra-index-url {request.index}"] if request.index else []
     pins = (each.replace("<=", "==") for each in request.requirements if "=" in each)
     request.out.write_text("\n".join([*lines, *(f"{pin} --hash=sha256:{'0' * 64}" for pin in pins), ""]))
@@ -160,3 +161,17 @@ def test_what_cannot_be_in_a_matrix_is_refused(
     Path("../outside.py").write_text(NETWORK.format(name="NumpyModel"))
     with pytest.raises(error, match=message):
         made(folder, *releases, model=model)
+
+
+def test_a_matrix_that_is_made_on_aarch64_has_its_locks_for_aarch64(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    matrix = written(tmp_path, made(tmp_path, "numpy==1.26.4"))
+    variant = matrix.environments["numpy-1.26.4"].variant("cpu")
+    assert variant is not None
+    assert (variant.requirements, variant.lock) == (("numpy==1.26.4",), "locks/numpy-1.26.4.txt")
+    assert check_locks(tmp_path / "matrix.yaml", []) == 1
+    on_x86_64 = load(tmp_path / "matrix.yaml", architecture="x86_64").environments["numpy-1.26.4"].variant("cpu")
+    assert on_x86_64 is not None
+    assert (on_x86_64.requirements, on_x86_64.lock) == (("numpy==1.26.4",), None)

@@ -1,0 +1,199 @@
+"""Every minor release of the small frameworks, named on the command line: which of them build and measure a network.
+
+``python -m benchmarks.minor_releases --output docs/minor-releases.md`` builds each as a virtual environment, measures
+the network of ``runner new`` in it, removes it, and writes a table with the reason for each release that was not
+measured. A release that the file has already, measured or not, is not built again: remove its line to try it again.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from packaging.version import Version
+
+from benchmarks.named_releases import releases_of, runner_in
+from runner import load_samples
+from runner.core.errors import RunnerError
+from runner.core.files import write_whole
+
+FIRST: Mapping[str, str] = {"numpy": "1.21", "jax": "0.4.13", "keras": "3", "tensorflow": "2"}
+"""Framework -> the oldest release that is tried; those with the smallest environments first."""
+PATCHES = Version("0.5")
+"""Before this release of JAX, each release counts: 0.4 had 38 of them, which changed as much as minor releases do."""
+MODEL = "my_network.py"
+SETTINGS = ("--device", "cpu", "--backend", "venv", "--rounds", "1", "--seconds", "0.1", "--busy-ok")
+STARTERS: Mapping[str, str] = {"keras": "tensorflow"}
+"""Framework -> the one whose starter it measures, with its own layers; by default that of the framework itself."""
+SMALLEST_FREE = 25 << 30
+"""Bytes of disk that stay free; no further release is built with less."""
+HEAD = """\
+# Minor releases
+
+Each release was named on the command line, as in `runner run numpy==1.26.4`, built as a virtual environment, and \
+measured a small network on a CPU: the newest patch release of each minor release of NumPy since 1.21, Keras 3 and \
+TensorFlow 2, and each release of JAX since 0.4.13. `python -m benchmarks.minor_releases` tries them.
+
+The network is the model file that `runner new` writes. Samples of a tenth of a second on a machine with two cores \
+show that a release computes, and not how fast it is: [compare two releases](tutorial.md) for that. "Seconds" is what \
+the command took, with the download.
+
+| release | Python | forward pass | seconds | date | not measured because |
+| --- | --- | --- | --- | --- | --- |
+"""
+_LINE = re.compile(r"\| ([a-z]+==[^ ]+) \|.*\|")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What became of a release.
+
+    Attributes:
+        release: as it was named.
+        python: the minor version of its interpreter; empty where it was not built.
+        step: the median time of a forward pass in seconds; NaN where it was not measured.
+        seconds: what it took.
+        day: when.
+        reason: why it was not measured; empty where it was.
+    """
+
+    release: str
+    python: str
+    step: float
+    seconds: float
+    day: str
+    reason: str
+
+    @property
+    def line(self) -> str:
+        """Its line of the table."""
+        step = "" if self.reason else f"{self.step * 1e3:.3g} ms"
+        reason = self.reason.replace("|", "\\|")
+        return f"| {self.release} | {self.python} | {step} | {self.seconds:.0f} | {self.day} | {reason} |"
+
+
+def minors(framework: str) -> list[str]:
+    """Return the newest release of each minor release of a framework as it is named, the oldest first."""
+    newest: dict[tuple[int, ...], Version] = {}
+    for version in releases_of(framework):
+        if version >= Version(FIRST[framework]):
+            patches = framework == "jax" and version < PATCHES
+            newest[version.release[:3] if patches else version.release[:2]] = version
+    return [f"{framework}=={version.public}" for version in newest.values()]
+
+
+def tried(release: str, folder: Path) -> Trial:
+    """Build and measure a release below a folder, and remove what was built."""
+    start, environ = time.monotonic(), {"PIP_NO_CACHE_DIR": "1"}
+    os.environ.update(environ)
+    with tempfile.TemporaryDirectory(prefix="release-", dir=folder) as name:
+        separate = Path(name)
+        for shared in ("uv", "byte-code"):
+            (folder / shared).mkdir(exist_ok=True)
+            (separate / shared).symlink_to(folder / shared)
+        _write_model(separate, release.partition("==")[0])
+        done = runner_in(separate, "run", release, "--model", MODEL, *SETTINGS)
+        step = _step(separate / "empty" / "reports")
+        python = _python(separate / "cache")
+    reason = "" if step is not None else _reason(done.stderr)
+    return Trial(
+        release=release,
+        python=python,
+        step=float("nan") if step is None else step,
+        seconds=time.monotonic() - start,
+        day=datetime.now(UTC).date().isoformat(),
+        reason=reason.replace(str(separate), "..."),
+    )
+
+
+def _write_model(separate: Path, framework: str) -> None:
+    """Write the network of a framework into the folder that the command runs in."""
+    starter = STARTERS.get(framework, framework)
+    runner_in(separate, "new", MODEL, "--framework", starter)
+    path = separate / "empty" / MODEL
+    if framework == "keras":
+        text = path.read_text().replace("TensorFlowModel", "KerasModel").replace("tf.keras", "keras")
+        path.write_text(text.replace("import tensorflow", "import keras\nimport tensorflow"))
+
+
+def _reason(stderr: str) -> str:
+    """Return why a command failed: its last line that names an error, or its last line."""
+    lines = stderr.strip().splitlines() or ["no output"]
+    return next((line.strip() for line in reversed(lines) if re.search(r"[Ee]rror|failed", line)), lines[-1])
+
+
+def _step(reports: Path) -> float | None:
+    """Return the median time of the forward pass; None where it was not measured."""
+    with suppress(RunnerError):
+        samples = load_samples(reports)
+        steps = samples[samples["phase"] == "forward"].groupby("implementation")["seconds"]
+        medians = [statistics.median(group) for _, group in steps]
+        return min(medians, default=None)
+    return None
+
+
+def _python(cache: Path) -> str:
+    """Return the minor version of Python of the virtual environment in a cache; empty without one."""
+    for folder in cache.glob("matrix-runner/venvs/*/lib/python3.*"):
+        return folder.name.removeprefix("python")
+    return ""
+
+
+def known(path: Path) -> dict[str, str]:
+    """Return release -> its line, for the releases that a page has."""
+    lines = path.read_text().splitlines() if path.is_file() else []
+    return {match[1]: line for line in lines if (match := _LINE.fullmatch(line))}
+
+
+def write(path: Path, lines: Mapping[str, str]) -> None:
+    """Write the page: how many were measured, and a line for each release, by framework and version."""
+
+    def order(release: str) -> tuple[str, Version]:
+        framework, _, version = release.partition("==")
+        return framework, Version(version)
+
+    measured = sum(line.endswith("|  |") for line in lines.values())
+    total = f"\n{measured} of {len(lines)} releases were measured.\n"
+    write_whole(path, HEAD + "\n".join(lines[release] for release in sorted(lines, key=order)) + "\n" + total)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Try releases until all have been tried or the disk has no room for another."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, required=True, help="the page to write, and to continue")
+    parser.add_argument("--framework", action="append", choices=tuple(FIRST), help="all of them by default")
+    parser.add_argument("--stop-after", type=float, default=float("inf"), help="seconds after which none is begun")
+    options = parser.parse_args(words)
+    with tempfile.TemporaryDirectory(prefix="matrix-runner-bench-") as folder:
+        _try(options.output, _untried(options), Path(folder), time.monotonic() + options.stop_after)
+
+
+def _untried(options: argparse.Namespace) -> Iterator[str]:
+    of_page = known(options.output)
+    for framework in options.framework or FIRST:
+        yield from (release for release in minors(framework) if release not in of_page)
+
+
+def _try(output: Path, releases: Iterator[str], folder: Path, end: float) -> None:
+    for release in releases:
+        if shutil.disk_usage(folder).free < SMALLEST_FREE:
+            print(f"{release}: not tried: less than {SMALLEST_FREE >> 30} GB are free")
+            return
+        if time.monotonic() > end:
+            print(f"{release}: not tried: the time is over")
+            return
+        trial = tried(release, folder)
+        print(trial.line, flush=True)
+        write(output, {**known(output), release: trial.line})
+
+
+if __name__ == "__main__":
+    main()
