@@ -41,7 +41,7 @@ def metric_suspects(
         nights: the earlier nights.
         digests: environment -> what pins its content tonight.
     """
-    found, ids = [], set()
+    candidates, ids = [], set()
     for metric in OTHERS:
         for cell, row in _rows(metric, tonight, baselines):
             baseline, digest = baselines[cell], digests.get(cell.environment, "")
@@ -49,8 +49,8 @@ def metric_suspects(
             ids.add(name)
             candidate = NightCandidate(cell, row, baseline, "baseline", digest, nights.of(name, baseline.run))
             if digest != baseline.digest and (_looks_changed(row, metric) or candidate.is_open):
-                found.append(candidate)
-    return MetricSuspects(found, frozenset(ids))
+                candidates.append(candidate)
+    return MetricSuspects(candidates, frozenset(ids))
 
 
 def _rows(metric: Metric, tonight: MeasuredRun, baselines: Mapping[Cell, Baseline]) -> Iterator[tuple[Cell, Row]]:

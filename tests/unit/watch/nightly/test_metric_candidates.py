@@ -130,7 +130,7 @@ class Week:
         change_header(run, **header, digests={cell().environment: digest_of(day)})
         run.note("ended", how="done")
         self.values[run.id] = values
-        night, candidates, rows = self._found(run, header)
+        night, candidates, rows = self._judged(run, header)
         digests = {cell().environment: digest_of(day)}
         changes = self._confirmed(run, values, candidates)
         night = replace(night, changes=(*night.changes, *changes), state="done", stage="alert")
@@ -139,7 +139,7 @@ class Week:
         self.receivers.messages.clear()
         return messages
 
-    def _found(self, run: Run, header: Mapping[str, str]) -> tuple[Night, Sequence[NightCandidate], frozenset[str]]:
+    def _judged(self, run: Run, header: Mapping[str, str]) -> tuple[Night, Sequence[NightCandidate], frozenset[str]]:
         results, nights = load_dataset(run), earlier_nights(self.reports)
         earlier = read_earlier(self.reports, Totals(run=run, good=1, bad=()), results, nights, {})
         digests = run.journal().header["digests"]
