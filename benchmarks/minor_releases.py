@@ -20,8 +20,8 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from benchmarks.named_releases import releases_of, runner_in
-from runner import load_samples
+from benchmarks.named_releases import last_line, releases_of, runner_in
+from runner import load_run
 from runner.core.errors import RunnerError
 from runner.core.files import write_whole
 
@@ -40,7 +40,8 @@ HEAD = """\
 
 Each release was named on the command line, as in `runner run numpy==1.26.4`, built as a virtual environment, and \
 measured a small network on a CPU: the newest patch release of each minor release of NumPy since 1.21, Keras 3 and \
-TensorFlow 2, and each release of JAX since 0.4.13. `python -m benchmarks.minor_releases` tries them.
+TensorFlow 2, and each release of JAX since 0.4.13. `python -m benchmarks.minor_releases` tries them, \
+and a release without a line has not been tried yet.
 
 The network is the model file that `runner new` writes. Samples of a tenth of a second on a machine with two cores \
 show that a release computes, and not how fast it is: [compare two releases](tutorial.md) for that. "Seconds" is what \
@@ -101,9 +102,9 @@ def tried(release: str, folder: Path) -> Trial:
             (separate / shared).symlink_to(folder / shared)
         _write_model(separate, release.partition("==")[0])
         done = runner_in(separate, "run", release, "--model", MODEL, *SETTINGS)
-        step = _step(separate / "empty" / "reports")
+        step, failure = _step(separate / "empty" / "reports")
         python = _python(separate / "cache")
-    reason = "" if step is not None else _reason(done.stderr)
+    reason = "" if step is not None else failure or last_line(done)
     return Trial(
         release=release,
         python=python,
@@ -124,20 +125,14 @@ def _write_model(separate: Path, framework: str) -> None:
         path.write_text(text.replace("import tensorflow", "import keras\nimport tensorflow"))
 
 
-def _reason(stderr: str) -> str:
-    """Return why a command failed: its last line that names an error, or its last line."""
-    lines = stderr.strip().splitlines() or ["no output"]
-    return next((line.strip() for line in reversed(lines) if re.search(r"[Ee]rror|failed", line)), lines[-1])
-
-
-def _step(reports: Path) -> float | None:
-    """Return the median time of the forward pass; None where it was not measured."""
+def _step(reports: Path) -> tuple[float | None, str]:
+    """Return the median time of the forward pass, and why it was not measured: None and the first failure."""
     with suppress(RunnerError):
-        samples = load_samples(reports)
-        steps = samples[samples["phase"] == "forward"].groupby("implementation")["seconds"]
-        medians = [statistics.median(group) for _, group in steps]
-        return min(medians, default=None)
-    return None
+        run = load_run(reports)
+        times = run.samples[run.samples["phase"] == "forward"]["seconds"]
+        failures = [f"{each.failure}: {each.reason}" for each in run.failures.itertuples()]
+        return statistics.median(times) if len(times) else None, next(iter(failures), "")
+    return None, ""
 
 
 def _python(cache: Path) -> str:

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from runner.backends import interpreters
 from runner.backends.docker.recipes import EXTENDED
-from runner.backends.venv import PIP_FOR_OLD
+from runner.backends.venv import PIP_FOR_OLD, VenvBackend
+from runner.core.model import Spec
 
 DOCKERFILES = sorted((Path(__file__).parents[3] / "docker").glob("*.Dockerfile"))
 
@@ -18,3 +20,26 @@ def test_every_installation_of_an_image_requires_hashes(path: Path) -> None:
     assert len(installations) == 1 + (path.name != EXTENDED)  # the image of the other environment has a newer pip
     assert all("--require-hashes" in installation for installation in installations)
     assert (PIP_FOR_OLD.strip() in text) == (path.name != EXTENDED)
+
+
+@pytest.mark.parametrize(("python", "installations"), [("3.6", 2), ("3.11", 1)])
+def test_the_first_pip_of_an_old_python_uses_no_cache_which_it_fails_to_switch_off_by_a_variable(
+    python: str, installations: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+
+    def run(_: VenvBackend, command: list[str], *_args: object) -> None:
+        commands.append(command)
+        if "venv" in command:
+            Path(command[-1]).mkdir()
+
+    monkeypatch.setattr(VenvBackend, "_run", run)
+    monkeypatch.setattr(interpreters, "find", lambda _: Path("/usr/bin/python"))
+    lock = tmp_path / "lock.txt"
+    lock.write_text(f"numpy==1.19.5 --hash=sha256:{'0' * 64}\n")
+    spec = Spec(environment="np", framework="numpy", release="1.19.5", python=python, base="python:3.6", lock=lock)
+    VenvBackend(tmp_path / "cache").provision(spec, lambda _: None)
+    of_pip = [command for command in commands if "install" in command]
+    assert len(of_pip) == installations
+    assert all("--require-hashes" in command for command in of_pip)
+    assert ["--no-cache-dir" in command for command in of_pip] == [True, False][-installations:]
