@@ -29,9 +29,19 @@ def prepare(device: "str", precision: "str") -> "None":
 
     select(device)
     jax.config.update("jax_default_matmul_precision", PRECISIONS.get(precision, "highest"))
-    jax.config.update("jax_compilation_cache_dir", os.environ.get("JAX_COMPILATION_CACHE_DIR"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    set_if_known("jax_compilation_cache_dir", os.environ.get("JAX_COMPILATION_CACHE_DIR"))
+    set_if_known("jax_persistent_cache_min_compile_time_secs", 0.0)
+    set_if_known("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def set_if_known(name: "str", value: "object") -> "None":
+    """Set an option of the compilation cache on disk, unless the release has no such option: 0.4.18 has none of them."""
+    import jax
+
+    try:
+        jax.config.update(name, value)
+    except AttributeError:  # "Unrecognized config option"
+        pass
 
 
 def peak_bytes() -> "object":

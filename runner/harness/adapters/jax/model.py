@@ -103,7 +103,7 @@ class UserModel(Base):
 
         jax_device.prepare(device, precision)
         if device == "cpu" and not self.keeps_compiled:
-            jax.config.update("jax_enable_compilation_cache", False)
+            jax_device.set_if_known("jax_enable_compilation_cache", False)
         if precision == "fp64":
             jax.config.update("jax_enable_x64", True)
 
