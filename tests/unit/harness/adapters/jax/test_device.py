@@ -18,6 +18,6 @@ def test_an_option_that_the_release_lacks_is_left_alone(monkeypatch: pytest.Monk
         options[name] = value
 
     jax = SimpleNamespace(config=SimpleNamespace(update=update), devices=lambda kind: [kind])
-    monkeypatch.setitem(sys.modules, "jax", jax)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "jax", jax)
     device.prepare("cpu", "fp32")
     assert options == {"jax_platforms": "cpu", "jax_default_matmul_precision": "highest"}
