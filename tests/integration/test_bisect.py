@@ -15,7 +15,7 @@ from runner.backends.venv import VenvBackend
 from runner.core.model import Spec
 from runner.core.paths import cache_folder
 from tests.integration.conftest import Runner, wait_for
-from tests.support.slow_numpy import SLOW_NUMPY, copy_with_code
+from tests.support.slow_numpy import LARGE_NUMPY, SLOW_NUMPY, copy_with_code
 
 CELL = "numpy-loop/rnn-step/rnn-b32-h128/forward/fp32"
 MATRIX = """\
@@ -83,6 +83,22 @@ def test_a_planted_slow_down_is_named_and_an_interrupted_search_continues(runner
     assert result["sentences"][0].startswith(f"NumPy 2.4.5 made {CELL} ")
     assert len(result["steps"]) <= 5
     assert len([*runner.folder.glob("reports/bisect/*")]) == 1
+
+
+def test_a_planted_growth_of_memory_is_named_by_its_metric(runner: Runner, plant: Plant) -> None:
+    for name, code in (("np-a", ""), ("np-b", LARGE_NUMPY), ("np-c", LARGE_NUMPY)):
+        plant(name, code)
+    entries = [ENTRY.format(letter, release) for letter, release in (("a", "2.4.4"), ("b", "2.4.5"), ("c", "2.4.6"))]
+    (runner.folder / "matrix.yaml").write_text(MATRIX.format("\n".join(entries)))
+    done = runner(*BISECT, *SHORT, "--metric", "memory", "--format", "json")
+    assert done.returncode in (0, 1), done.stderr
+    result = json.loads(done.stdout)
+    (change,) = result["changes"]
+    assert (change["before"]["name"], change["after"]["name"], change["named"]) == ("np-a", "np-b", True)
+    assert change["value"] > change["base_value"] + 100 * 2**20
+    assert result["question"]["metric"] == "memory"
+    assert result["sentences"][0].startswith(f"{CELL}, peak memory of the steps: ")
+    assert " times more memory with NumPy 2.4.5 than with NumPy 2.4.4, " in result["sentences"][0]
 
 
 def test_a_record_is_measured_again_in_an_environment_that_is_built_again(runner: Runner, plant: Plant) -> None:

@@ -1,4 +1,4 @@
-"""Makes NumPy slower, for nights and searches to notice: by code in a module of a wheel, or at the end of NumPy."""
+"""Makes NumPy slower or larger, for nights and searches to notice: by code in a module of a wheel, or at its end."""
 
 import os
 import shutil
@@ -37,6 +37,25 @@ def _slow_numpy():
 
 
 _slow_numpy()
+'''
+
+LARGE_NUMPY = '''
+
+def _large_numpy():
+    """Make tanh of NumPy, which every cell calls, keep 128 MiB from its first call on."""
+    import numpy
+
+    tanh, kept = numpy.tanh, []
+
+    def enlarged(*arguments, **named):
+        if not kept:
+            kept.append(numpy.ones(16 << 20))
+        return tanh(*arguments, **named)
+
+    numpy.tanh = enlarged
+
+
+_large_numpy()
 '''
 
 

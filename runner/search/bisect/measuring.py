@@ -89,8 +89,7 @@ class Measuring:
             chosen=lambda cell: without_environment(cell) == self.cell,
             cell_selectors=(self.cell,),
         )
-        metrics = (self.state.question.metric,)
-        settings = replace(self.context.settings, reports=self.state.path, locks=self.locks, metrics=metrics)
+        settings = replace(self.context.settings, reports=self.state.path, locks=self.locks)
         return prepare(matrix, request, self.context.backend, settings, self.context.gpu)
 
     def _lock(self, candidate: ReleaseCandidate, base: ReleaseCandidate) -> None:
@@ -146,7 +145,9 @@ class Measuring:
             UnmeasurableError: the cell fails in the second candidate.
             RunnerError: it fails in the base.
         """
-        work = PlannedRun(self.context.step_of("runner bisect", self.state.path), prepared)
+        context = self.context.step_of("runner bisect", self.state.path)
+        settings = replace(context.settings, metrics=(self.state.question.metric,))
+        work = PlannedRun(replace(context, settings=settings), prepared)
         measured = flow.measure_planned(work, self.progress, without=(flow.remember, flow.answer, flow.propose))
         if _comparison(measured, other):
             return measured
