@@ -1,4 +1,4 @@
-"""A user's network in PyTorch, TensorFlow and JAX, of which a part of the cases has a change planted."""
+"""A user's network in PyTorch, TensorFlow and JAX, with a planted change in some of its cases."""
 
 TEXT = """\
 import os

@@ -199,7 +199,7 @@ class VenvBackend(Backend):
             self._run([str(interpreters.find(spec.python)), "-I", "-m", "venv", str(home)], say)
             if spec.python in OLD_PIP:
                 (home / "pip.txt").write_text(PIP_FOR_OLD)
-                # The pip of its ensurepip fails where PIP_NO_CACHE_DIR is set, but for this option.
+                # Where PIP_NO_CACHE_DIR is set, the pip that ensurepip installs fails without this option.
                 self._install([*pip, str(home / "pip.txt"), "--no-cache-dir"], log, say)
             (home / LOCK_COPY).write_bytes(content)  # pip reads what was checked, whatever becomes of the lock
             self._install([*pip, str(home / LOCK_COPY)], log, say)

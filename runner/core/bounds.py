@@ -22,7 +22,7 @@ STRICT = ConfigDict(strict=True)
 LEAST_SECONDS, MOST_SECONDS = 1e-12, 1e9
 """Times outside of this are no times of a step in seconds: a picosecond, and thirty years."""
 MOST_BYTES = 1e18
-"""Larger values of a metric are none: an exabyte."""
+"""The largest valid value of a metric: an exabyte."""
 MAX_TEXT = 1 << 16
 """Letters of a stored text; the longest are paths."""
 FIRST_YEAR, LAST_YEAR = 1970, 9998

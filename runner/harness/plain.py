@@ -5,6 +5,8 @@ would return to the kernel in a script, and calls that allocate are faster than 
 server executes this module in its place. Nothing is verified, reset or profiled here; other processes do that.
 """
 
+from __future__ import generator_stop
+
 import json
 import os
 import sys

@@ -18,6 +18,17 @@ Steps = Generator[Any, Any, Any]
 ENDED = "StopIteration: an iterator that the call reads has ended"
 
 
+def ended(error: "StopIteration") -> "RuntimeError":
+    """Return the error for a ``StopIteration`` of other code: a generator that raises one would end without a result."""
+    return RuntimeError(ENDED).with_traceback(error.__traceback__)
+
+
+def without_generator(error: "BaseException") -> "BaseException":
+    """Return the error of ``ended`` for a RuntimeError that a generator made of a ``StopIteration``; others as they are."""
+    cause = error.__cause__
+    return ended(cause) if isinstance(error, RuntimeError) and isinstance(cause, StopIteration) else error
+
+
 def run(steps: "Steps") -> "Any":
     """Make the calls that a generator yields; return what it returns.
 
@@ -40,7 +51,7 @@ def run(steps: "Steps") -> "Any":
                 call()
             synchronize()
             outcome = begin, clock()
-        except StopIteration as error:  # a generator that raised it would end without a result
-            failure = RuntimeError(ENDED).with_traceback(error.__traceback__)
+        except StopIteration as error:
+            failure = ended(error)
         except BaseException as error:
             failure = error

@@ -1,5 +1,7 @@
 """What a forked child does: build an implementation, verify it, time a phase."""
 
+from __future__ import generator_stop
+
 import inspect
 import os
 import tempfile

@@ -67,11 +67,13 @@ def _mistakes_in_base(tree: Tree, name: str, environments: Mapping[str, Any]) ->
         if all(source.get("image") for source in sources.values()):
             hint = "packages are added to what a lock installs: write an environment with python: and requirements:"
             yield Problem(f"{name} extends {extends}, an image, which is pulled as it is", where, hint)
-        for key, source in sources.items():
-            if not source.get("image") and not source.get("requirements"):
-                variant = f" ({key})" if key else ""
+        builds = [(key, source) for key, source in sources.items() if not source.get("image")]
+        builds += [(f"{key} aarch64".strip(), each["aarch64"]) for key, each in sources.items() if each.get("aarch64")]
+        for key, source in builds:
+            if not source.get("requirements"):
+                build = f" ({key})" if key else ""
                 hint = f"add requirements: to {extends}, from which its lock was made"
-                yield Problem(f"{name} extends {extends}{variant}, which has no requirements", where, hint)
+                yield Problem(f"{name} extends {extends}{build}, which has no requirements", where, hint)
 
 
 def _mistakes_in_keys(tree: Tree, name: str, environments: Mapping[str, Any]) -> Iterator[Problem]:
@@ -88,6 +90,7 @@ def _mistakes_in_keys(tree: Tree, name: str, environments: Mapping[str, Any]) ->
         yield Problem(f"{name} extends {extends} and adds neither packages nor variables", where, hint)
     base = _readable(environments.get(extends)) or {}
     sources = [base, *(base.get("variants") or {}).values()]
+    sources += [source["aarch64"] for source in sources if source.get("aarch64")]
     required = {package_name(each): each for source in sources for each in source.get("requirements") or ()}
     packages = _packages(written)
     for index, package in enumerate(packages):
@@ -152,7 +155,6 @@ def _source(stem: str, added: list[str], source: Mapping[str, Any]) -> dict[str,
     folder = PurePosixPath(source["lock"]).parent if source.get("lock") else PurePosixPath(LOCKS)
     requirements = [*source["requirements"], *added]
     complete = {**source, "requirements": requirements, "lock": str(folder / f"{stem}.txt")}
-    aarch64 = complete.pop("aarch64", None)
-    if aarch64 and not aarch64.get("image"):
-        complete["aarch64"] = _source(f"{stem}-aarch64", added, aarch64)
+    if source.get("aarch64"):
+        complete["aarch64"] = _source(f"{stem}-aarch64", added, source["aarch64"])
     return complete

@@ -39,7 +39,7 @@ class _Machine(_Part):
     memory_limit_bytes: Annotated[int, Field(ge=1)] | None = None
     gpus: Annotated[tuple[_Gpu, ...], Field(strict=False)]
     cpu: str = "a processor"
-    architecture: str = USUAL
+    architecture: Literal["x86_64", "amd64", "aarch64", "arm64"] = USUAL
     glibc: str | None = None
     engine: dict[str, Any] | None = None
     interpreters: dict[str, str | None] = {}

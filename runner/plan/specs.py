@@ -57,7 +57,9 @@ def _no_variant(matrix: Matrix, environment: Environment, device: Device) -> Ski
     """
     if device in environment.of_x86_64:
         return Skip(
-            "image-unavailable", f"its build for {device} is for x86_64 alone, and this is {environment.architecture}"
+            "image-unavailable",
+            f"its build for {device} exists only for x86_64, and the machine is {environment.architecture}: "
+            "add `aarch64:` to it in matrix.yaml",
         )
     code = "needs-gpu" if device == "cpu" else "framework-lacks"
     base = matrix.environments.get(environment.extends or "")

@@ -167,7 +167,7 @@ def _mismatches_of_header(lock: LockFile, request: LockRequest) -> Iterator[str]
             yield f"was made for Python {match[2]}, and the matrix has {request.python}"
     made_for = next((each for each in get_args(Architecture) if f"{FOR}{each}" in lock.header), USUAL)
     if made_for != request.architecture:
-        yield f"was made for {made_for}, and not for {request.architecture}"
+        yield f"is for {made_for}, but the matrix requires it for {request.architecture}"
     kept = kept_versions(request)
     if kept and kept not in lock.header:
         yield f"was made before the lock of {request.extends} got its versions, which it is to keep"

@@ -220,7 +220,7 @@ def _list_parts(trends: Sequence[CellSeries], width: int) -> Iterator[Renderable
 
 def _words(trend: CellSeries) -> tuple[str, str]:
     """Return the word for a change upwards, and what the values are."""
-    return BY_NAME[trend.metric].worse, "times" if trend.metric == TIME else f"of the {BY_NAME[trend.metric].title}"
+    return BY_NAME[trend.metric].worse, "times" if trend.metric == TIME else f"values of {BY_NAME[trend.metric].title}"
 
 
 def _value(trend: CellSeries, value: float) -> str:

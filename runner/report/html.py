@@ -35,7 +35,7 @@ class Skips(NamedTuple):
 SKIP_TITLES = {
     "no-interpreter": "need a Python that is not installed here",
     "no-engine": "need a container engine",
-    "image-unavailable": "in environments that cannot be had",
+    "image-unavailable": "in environments that are not available",
     "needs-gpu": "need a GPU",
     "framework-lacks": "not offered by the release",
     "precision-lacks": "not offered in that precision",

@@ -37,7 +37,7 @@ class NamedReleases:
         matrix: with an environment for each.
         options: the selectors have the ids of these.
         locks: id -> the lock of an environment, or of a build of it, that the matrix file does not have.
-        unresolved: id -> why an environment cannot be had on the architecture of the matrix, where that is not x86_64.
+        unresolved: id -> why an environment is not available on the architecture of the matrix; none on x86_64.
         notes: sentences that the user should read first.
     """
 
@@ -59,7 +59,8 @@ def with_named_releases(
     """Return the matrix with the releases that selectors name, each locked.
 
     A release keeps the lock that it was first given, so that it is the same environment on another day, until
-    ``--upgrade`` renews it.
+    ``--upgrade`` renews it. On other architectures than x86_64, a release that has wheels only for x86_64 is
+    not an error: the plan skips it.
 
     Args:
         matrix: the checked matrix.
@@ -68,8 +69,6 @@ def with_named_releases(
         folder: keeps the locks.
         versions: lists the versions of a package; None asks the index.
         received: a folder with locks that count instead of the kept ones; None for none.
-
-    On another architecture than x86_64, a release that is for x86_64 alone is no error, but left out by the plan.
 
     Raises:
         UsageError: ``--upgrade`` without such a release.
@@ -121,7 +120,7 @@ def with_named_releases(
 
 
 def _candidate_of(finder: ReleaseFinder, named: NamedRelease) -> ReleaseCandidate:
-    """Return the environment of a release; on another architecture, too, where it is for x86_64 alone."""
+    """Return the environment of a release; on other architectures, also one that has wheels only for x86_64."""
     try:
         return finder.find(named)
     except NothingSelectedError:

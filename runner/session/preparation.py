@@ -92,7 +92,7 @@ class Prepared:
     Attributes:
         plan: every selected cell with its verdict.
         specs: what to build.
-        survey: what is here already, and what cannot be had.
+        survey: what is here already, and what is not available.
         also: environments of the plan that exist already, by id.
         notes: sentences that the user should read before anything is built.
     """

@@ -158,7 +158,7 @@ def test_an_index_that_is_away_stops_the_search_and_the_same_command_goes_on(
     state = state_in(tmp_path, 2)
     releases = (candidate(0, "1.0"), candidate(1, "1.1"))
     ask(monkeypatch, CLOSED)
-    with pytest.raises(OutageError, match="cannot be had now") as away:
+    with pytest.raises(OutageError, match="is not available now") as away:
         workflow._searched(releases, locking(state), keep=True)
     assert away.value.exit_code == 4
     ask(monkeypatch, index.url)
@@ -174,6 +174,20 @@ def test_an_index_that_is_away_stops_the_search_and_the_same_command_goes_on(
         locking(state)._lock(candidate(9, "9.9"), releases[0])
 
 
+@dataclass(frozen=True)
+class StepSettings:
+    """The settings of a run below a search that this test reads."""
+
+    metrics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """Likewise of its context."""
+
+    settings: StepSettings
+
+
 def test_an_environment_that_an_outage_takes_from_a_step_is_no_fact_about_a_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,14 +196,14 @@ def test_an_environment_that_an_outage_takes_from_a_step_is_no_fact_about_a_rele
     run = SimpleNamespace(records=lambda: [record], path=tmp_path, id="a run")
     measured = SimpleNamespace(analysis=SimpleNamespace(comparisons=()), run=run)
     monkeypatch.setattr(flow, "measure_planned", lambda *_, **__: measured)
-    context = SimpleNamespace(step_of=lambda *_: None)
+    context = SimpleNamespace(step_of=lambda *_: StepContext(StepSettings()))
     step = Measuring(
         context=context,  # type: ignore[arg-type]
         state=state_in(tmp_path, 2),
         cell="",
         progress=Progress(lambda _: None),
     )
-    with pytest.raises(OutageError, match=r"torch-1\.1 cannot be had now: Connection refused"):
+    with pytest.raises(OutageError, match=r"torch-1\.1 is not available now: Connection refused"):
         step._measured(None, candidate(1, "1.1"))  # type: ignore[arg-type]
     record.failure = "crash"
     with pytest.raises(UnmeasurableError, match="the cell fails"):

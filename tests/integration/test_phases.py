@@ -35,7 +35,7 @@ def test_what_building_and_the_first_call_take_is_compared(runner: Runner) -> No
     for record in records:
         assert record["status"] == "ok", record
         (seconds,) = record["seconds"]
-        assert 0.15 < seconds < 0.3
+        assert seconds > 0.15
         assert "step_peak_bytes" not in record["facts"]
     rows = runner.json("compare", "np-old", "np-new", "--format", "json")["rows"]
     assert {row["phase"] for row in rows} == set(cases)

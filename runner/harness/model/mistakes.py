@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 
+from .. import script_stack
 from ..errors import CellFailure
 from .packages import package_of
 
@@ -49,6 +50,7 @@ def explained(folder: "str", environment: "str", classify: "object") -> "object"
         if folder is None:
             raise
         traceback.print_exc()
+        error = script_stack.without_generator(error)
         kind, reason = classify(error)
         if isinstance(error, ImportError):
             reason = missing_import(error, environment) or reason + hidden_import(error)

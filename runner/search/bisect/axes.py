@@ -38,7 +38,7 @@ class Axes:
         folder: the folder of the matrix file.
         device: ``cpu`` or ``cuda``.
         versions: lists the versions of a package, see ``releases.index.versions``.
-        notes: takes sentences about what cannot be had.
+        notes: takes sentences about what is not available.
     """
 
     matrix: Matrix
@@ -51,7 +51,7 @@ class Axes:
         """Return the candidates of a question, both ends included.
 
         Raises:
-            UsageError: an end does not exist, or the axis cannot be had on this machine.
+            UsageError: an end does not exist, or the axis is not available on this machine.
         """
         if question.axis == "cuda":
             chosen = self._cuda(question)

@@ -80,7 +80,7 @@ class Forecast:
         builds: how many environments are built, at most.
         seconds: of measuring: the planned rounds of each step; further ones come while a verdict is open.
         download: bytes, by the sizes that the matrix gives for the nearest releases; 0 where they are unknown.
-        notes: what cannot be had, as sentences.
+        notes: what is not available, as sentences.
     """
 
     candidates: tuple[ReleaseCandidate, ...]

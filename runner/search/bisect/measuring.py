@@ -60,7 +60,7 @@ class Measuring:
         """Measure two candidates in turns, and return what that shows of the second.
 
         Raises:
-            OutageError: a candidate cannot be had now.
+            OutageError: a candidate is not available now.
             RunnerError: the base cannot be measured, or the engine or the GPU is gone.
         """
         begin = self.clock()
@@ -141,7 +141,7 @@ class Measuring:
         """Measure a plan in a run below the search, which has a comparison with the base.
 
         Raises:
-            OutageError: an environment that was built before is gone, and cannot be had again now.
+            OutageError: an environment that was built before is gone, and is not available now.
             UnmeasurableError: the cell fails in the second candidate.
             RunnerError: it fails in the base.
         """
@@ -190,9 +190,9 @@ class Measuring:
 
 
 def outage(name: str, reason: str) -> OutageError:
-    """Return the error that stops a search: something cannot be had now, and nothing is known of a release."""
+    """Return the error that stops a search: something is not available now, and nothing is known of a release."""
     hint = "give the same command again when that has passed: the search goes on"
-    return OutageError(Problem(f"{name} cannot be had now: {reason}", hint=hint))
+    return OutageError(Problem(f"{name} is not available now: {reason}", hint=hint))
 
 
 def _unprovisioned(candidate: ReleaseCandidate, base: ReleaseCandidate, error: ProvisionError) -> RunnerError:

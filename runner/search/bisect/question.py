@@ -87,7 +87,8 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
 def refuse_unmeasured(metric: Metric, device: str) -> None:
     """Raise UsageError for a metric that no cell on a device has."""
     if metric.is_of_facts and not metric.fact(device):
-        raise UsageError(Problem(f"{metric.title} is not measured on {device}: {metric.absent}"))
+        hint = "choose another --metric"
+        raise UsageError(Problem(f"{metric.title} is not measured on {device}: {metric.absent}", hint=hint))
 
 
 def _check_named(**ends: str) -> None:

@@ -43,7 +43,7 @@ def run(work: PlannedRun, progress: Progress) -> Totals:
     Raises:
         NothingSelectedError: nothing of the plan can run.
         UsageError: an environment has changed since the run started.
-        OutageError: an environment of a resumed run cannot be had now; nothing is measured or stored.
+        OutageError: an environment of a resumed run is not available now; nothing is measured or stored.
         EngineError: the engine is gone; what was measured is kept.
         GpuError: the GPU is lost, likewise; or it does not have the clock that was asked for.
     """

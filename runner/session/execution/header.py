@@ -134,7 +134,7 @@ def check_environments(
 ) -> None:
     """Raise UsageError where an environment has changed since the run started, or cannot be built any more.
 
-    Raises OutageError where one cannot be had now, so that nothing is measured without it.
+    Raises OutageError where one is not available now, so that nothing is measured without it.
 
     Args:
         known: environment -> its digest when the run started; without those that could not be built then.

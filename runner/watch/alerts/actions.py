@@ -73,7 +73,7 @@ def actions(state: AlertState, nights: Nights, tonight: Tonight) -> list[AlertEn
     for cell in slower.keys() - standing:
         change = None if cell in reported_before else _change_of(slower[cell])
         joined = by_change.get(change) if change else None
-        if joined:
+        if joined and not _is_later(cell, joined, nights):
             joining.setdefault(joined.key, []).append(cell)
         else:
             opening.setdefault(environment_of(cell), []).append(cell)
@@ -91,6 +91,17 @@ def _change_of(change: NightChange | None) -> tuple[str, str] | None:
     if change is None or change.against != "baseline":
         return None
     return environment_of(change.cell), change.before
+
+
+def _is_later(row: str, alert: Alert, nights: Nights) -> bool:
+    """Return whether a row of another metric became worse after an alert opened: its nights did not suspect that row.
+
+    A cell keeps its last good run while another of its metrics is worse, so the same run alone does not tell.
+    """
+    if cell_and_metric(row)[1] in {cell_and_metric(each)[1] for each in alert.cells}:
+        return False
+    of_alert = [nights[run] for run in set(alert.cells.values()) if run in nights]
+    return any(night.has_measured(row) and not any(each.row == row for each in night.changes) for night in of_alert)
 
 
 def _entry(key: str, action: Action, cells: Collection[str]) -> AlertEntry:

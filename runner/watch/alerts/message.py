@@ -7,7 +7,7 @@ from pathlib import Path
 
 from runner.core.metrics import BY_NAME, TIME
 from runner.core.paths import DEFAULT_REPORTS
-from runner.core.row_ids import cell_of
+from runner.core.row_ids import cell_and_metric
 from runner.core.text import REASON_LENGTH, printable
 from runner.nights.alert_entry import AlertEntry
 from runner.nights.night import Against, NightChange, NightDifference
@@ -170,10 +170,11 @@ def opened_message(known: AlertEvidence, reports: Path = DEFAULT_REPORTS) -> Mes
 
 def closed_message(entry: AlertEntry, known: AlertEvidence | None) -> Message:
     """Return the message that closes an alert."""
-    cells = formatting.counted(len({cell_of(row) for row in entry.cells}), "cell")
+    rows = {cell for cell, metric in map(cell_and_metric, entry.cells) if BY_NAME[metric].scope == "cell"}
+    cells = f": {formatting.counted(len(rows), 'cell')}" if rows else ""
     device = f" on {known.device}" if known else ""
     words = words_of(entry.cells)
-    what = printable(f"{entry.environment}: no longer {words}: {cells}{device}", TITLE_LENGTH)
+    what = printable(f"{entry.environment}: no longer {words}{cells}{device}", TITLE_LENGTH)
     because = printable(entry.because, 600)
     return Message(title=_safe(what), body=_safe(f"Alert {entry.key} is closed: {because}."), kind="success")
 
@@ -220,7 +221,8 @@ def commands(known: AlertEvidence, reports: Path = DEFAULT_REPORTS) -> Iterator[
     has_cell = BY_NAME[name].scope == "cell"
     shown = cell if has_cell else known.environment
     yield "Look", _command("runner", "history", shown, *metric, *folder)
-    yield "Reproduce", _command("runner", "reproduce", f"{night}/{shown}", *folder)
+    if name == TIME:  # ``reproduce`` compares times
+        yield "Reproduce", _command("runner", "reproduce", f"{night}/{shown}", *folder)
     if step.release_before and step.release and has_cell:
         good, bad = step.release_before, step.release
         axis = ("--axis", "nightly") if ".dev" in bad else ()

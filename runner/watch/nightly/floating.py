@@ -39,7 +39,7 @@ def update(context: Context, followed: Sequence[Followed], progress: Progress) -
 
     Returns:
         environment -> the lock that the night uses instead of the matrix's; and a sentence for each new release, and
-        for each that cannot be had.
+        for each that is not available.
 
     Raises:
         EngineError: the engine stopped answering.

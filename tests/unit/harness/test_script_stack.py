@@ -72,3 +72,20 @@ def test_calls_continue_after_a_failure() -> None:
             return (yield from steps(lambda: None))
 
     assert script_stack.run(tries()) == (0, 1)
+
+
+def test_iterator_that_ends_within_a_generator_is_the_same_failure() -> None:
+    """A user's network is built and checked there; Python makes a RuntimeError without the user's line of it."""
+
+    def builds() -> Steps:
+        next(iter(()))
+        yield
+
+    with pytest.raises(RuntimeError, match="generator raised StopIteration") as caught:
+        script_stack.run(builds())
+    error = script_stack.without_generator(caught.value)
+    assert str(error) == script_stack.ENDED
+    assert error.__traceback__ is not None
+    assert error.__traceback__.tb_frame.f_code.co_name == "builds"
+    other = ValueError("bad")
+    assert script_stack.without_generator(other) is other

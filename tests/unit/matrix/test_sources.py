@@ -88,7 +88,7 @@ def test_images_pages_and_cuda_are_for_x86_64_alone(name: str, devices: set[Devi
 
 def test_the_plan_says_that_a_build_is_for_x86_64_alone(aarch64: Matrix, tmp_path: Path) -> None:
     _, skips = specs(aarch64, ["image", "cudnn", "np"], "cpu", tmp_path)
-    assert skips["image"].reason == "its build for cpu is for x86_64 alone, and this is aarch64"
+    assert skips["image"].reason.startswith("its build for cpu exists only for x86_64, and the machine is aarch64: ")
     assert skips["cudnn"].reason == "matrix.yaml has no variant for cpu"
     assert "np" not in skips
 
@@ -126,3 +126,18 @@ def test_the_shipped_matrix_has_a_build_of_the_newest_releases_for_aarch64() -> 
         assert variant is not None
         assert variant.lock
         assert (ROOT / variant.lock).is_file()
+
+
+@pytest.mark.parametrize("build", ["{lock: tf-arm.txt}", '{image: "a/tf-arm:2.0"}'])
+def test_packages_are_not_added_to_a_build_without_requirements(build: str) -> None:
+    """On either architecture, and with a message that has a place."""
+    text = MATRIX.replace("{requirements: [tensorflow==2.21.0], lock: tf-aarch64.txt}", build)
+    with pytest.raises(MatrixError, match=r"tf-more extends tf \(cpu aarch64\), which has no requirements"):
+        parse(text.encode(), "matrix.yaml")
+
+
+def test_a_package_that_aarch64_requires_is_not_added_twice() -> None:
+    text = MATRIX.replace("add: [six]", "add: [tensorflow]").replace("{requirements: [tensorflow==2.21.0], cuda", "{cuda")
+    text = text.replace("{cuda: ", '{image: "a/tf:2", cuda: ')
+    with pytest.raises(MatrixError, match=r"tf-more adds tensorflow, which tf requires|tensorflow==2.21.0"):
+        parse(text.encode(), "matrix.yaml")

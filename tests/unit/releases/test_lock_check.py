@@ -53,8 +53,8 @@ def path(tmp_path: Path) -> Path:
 def test_a_lock_is_for_one_architecture() -> None:
     of_aarch64 = LOCK.replace("\n", "\n# for aarch64\n", 1)
     assert differences(of_aarch64, architecture="aarch64") == []
-    assert differences(of_aarch64) == ["was made for aarch64, and not for x86_64"]
-    assert differences(architecture="aarch64") == ["was made for x86_64, and not for aarch64"]
+    assert differences(of_aarch64) == ["is for aarch64, but the matrix requires it for x86_64"]
+    assert differences(architecture="aarch64") == ["is for x86_64, but the matrix requires it for aarch64"]
 
 
 def test_a_lock_that_fits_has_no_mismatch() -> None:

@@ -184,3 +184,16 @@ def test_nights_of_another_device_change_no_alert(tmp_path: Path) -> None:
     ended(tmp_path, slower(1), receivers)
     other = replace(night(2, [], CELLS), device_name="AMD EPYC")
     assert ended(tmp_path, other, receivers).alerts == ()
+
+
+def test_a_later_change_of_another_metric_is_a_message_of_its_own(tmp_path: Path) -> None:
+    """A cell that takes more memory keeps its last good run, and may become slower nights later."""
+    receivers = Receivers()
+    larger = replace(change(CELLS[0], run_of(1)), metric="memory")
+    ended(tmp_path, night(1, [larger], CELLS), receivers)
+    assert "more memory" in receivers.titles()[0]
+    ended(tmp_path, night(2, [larger], CELLS), receivers)
+    assert receivers.titles() == []
+    ended(tmp_path, night(3, [larger, change(CELLS[0], run_of(3))], CELLS), receivers)
+    assert [entry["action"] for entry in stored(tmp_path, 3)] == ["opened"]
+    assert "slower" in receivers.titles()[0]

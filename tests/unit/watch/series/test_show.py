@@ -55,7 +55,7 @@ def test_the_metrics_of_an_environment_are_found_by_its_cells(with_metrics: Hist
     assert "median installed size in GB" in shown(with_metrics, CELL, metrics=("size",)).text(100, colour=False)
     every = shown(with_metrics, "torch-2.x", metrics=("time", "memory", "size")).text(120, colour=False)
     assert every.index("time of a call\n") < every.index("peak memory of the steps\n") < every.index("installed size\n")
-    assert "+ is more. Values are ratios to a base in turns, or of the installed size." in every
+    assert "+ is more. Values are ratios to a base in turns, or values of installed size." in every
 
 
 def test_metrics_are_values_with_a_unit_in_json_and_in_a_spreadsheet(with_metrics: History) -> None:

@@ -1,10 +1,12 @@
 """Which arrays of a user's network in JAX are waited for after a call, with stand-ins for arrays."""
 
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from runner.harness.adapters.jax.model import NOTHING, WAYS, UserModel
+from runner.harness.adapters.jax.model import NOTHING, TREE, WAYS, UserModel
 from runner.harness.model import held
 
 
@@ -66,11 +68,25 @@ def test_what_a_call_returns_and_assigns_is_waited_for_and_nothing_else(program:
     assert program.returned is None
 
 
-def test_a_call_that_returns_and_assigns_nothing_is_waited_for_by_all_attributes(
-    program: Any, network: Network
+class Weights(dict[str, Array]):
+    """A dict of weights, whose arrays a step replaces one by one."""
+
+
+def test_what_a_call_replaces_within_a_tree_is_waited_for(
+    program: Any, network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A training step that updates a dict in place, and returns its loss."""
+    monkeypatch.setitem(WAYS, Weights, TREE)
+    leaves = SimpleNamespace(tree_leaves=lambda tree: list(tree.values()))
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(tree_util=leaves))
+    later: Any = network
+    later.tree = Weights(kernel=Array(), bias=Array())
     program.synchronize()
-    assert (network.data.waits, network.weights.waits, network.box.inside.waits) == (2, 2, 2)
+    updated = later.tree["kernel"] = Array()
+    before = later.tree["bias"].waits
+    program.returned = Array()
+    program.synchronize()
+    assert (updated.waits, later.tree["bias"].waits) == (1, before)
 
 
 def test_a_new_attribute_is_waited_for(program: Any, network: Network) -> None:
