@@ -137,7 +137,7 @@ def test_packages_are_not_added_to_a_build_without_requirements(build: str) -> N
 
 
 def test_a_package_that_aarch64_requires_is_not_added_twice() -> None:
-    text = MATRIX.replace("add: [six]", "add: [tensorflow]").replace("{requirements: [tensorflow==2.21.0], cuda", "{cuda")
-    text = text.replace("{cuda: ", '{image: "a/tf:2", cuda: ')
-    with pytest.raises(MatrixError, match=r"tf-more adds tensorflow, which tf requires|tensorflow==2.21.0"):
+    text = MATRIX.replace("add: [six]", "add: [tensorflow]")
+    text = text.replace("cuda: {requirements: [tensorflow==2.21.0], cuda", 'cuda: {image: "a/tf:2", cuda')
+    with pytest.raises(MatrixError, match=r"tensorflow==2\.21\.0"):
         parse(text.encode(), "matrix.yaml")
