@@ -29,8 +29,7 @@ def use(folder: "str", driver_folder: "object" = None) -> "None":
     """
     for name in FOLDER_VARIABLES:
         path = os.path.join(driver_folder if driver_folder and name == DRIVER_VARIABLE else folder, name.lower())
-        if not os.path.isdir(path):
-            os.makedirs(path)
+        os.makedirs(path, exist_ok=True)  # other servers of the environment start at the same time
         os.environ[name] = path
     os.environ["CUDA_CACHE_MAXSIZE"] = str(4 << 30)
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # no worker processes that outlive a child
