@@ -4,8 +4,8 @@
 the variable PLANTED, which has the cases of ``planted_network.py`` take 5 % more memory in a step, 20 % longer for the
 first call, keep 1 kB of each call, or do nothing. ``--imports 10`` also measures images in which the import of the
 framework sleeps for 15 % of its time. It needs a Docker engine and images that are made. Prints for each environment
-how many changes were found, and how many equal rows of each metric were called different. A run has a tenth of the
-count of each plant, or another part with ``--runs``: changes are discoveries among others, as in a run of a user.
+how many planted changes have the right verdict, and how many rows of equal sides have the verdict of a change, for each
+metric. ``--runs`` divides the count among so many runs, ten by default, because verdicts depend on the rows of a run.
 """
 
 import argparse
@@ -139,7 +139,7 @@ def of_environment(name: str, count: int, runs: int, imports: int, options: Opti
 
 
 def add_imports(tally: Tally, name: str, count: int, options: Options) -> None:
-    """Measure an image beside one in which the import sleeps, ``count`` times."""
+    """Compare the import of an image with that of another, in which it sleeps, in ``count`` runs."""
     with tempfile.TemporaryDirectory() as folder:
         model = network(Path(folder), {"equal": 1})
         context = setup(replace(options, selectors=[name], model=[str(model)], matrix=MATRIX))
