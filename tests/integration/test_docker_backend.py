@@ -360,15 +360,12 @@ def test_pulled_image_can_write_its_cache(
     spec = Spec(environment="pulled", framework="numpy", release="1", image=BASE)
     assert backend.survey([spec]).cached == {"pulled"}
     pulled = backend.provision(spec, pytest.fail)
-    volume = cache_volume(pulled.handle, "cpu")
-    with suppress(APIError):
-        client.api.remove_volume(volume)
-    channel = DockerChannel(pulled, Limits(memory=256 * MIB, run=run), owner(), probe)
+    channel = DockerChannel(pulled, Limits(memory=256 * MIB, run=run, networks=run), owner(), probe)
     try:
         assert run_python(channel, f"path = {backend.cache(pulled)!r} + '/x'; open(path, 'w').close(); result = 1") == 1
     finally:
         channel.close()
-        client.api.remove_volume(volume)
+        client.api.remove_volume(cache_volume(pulled.handle, "cpu", run))
 
 
 FILL = """
@@ -384,7 +381,8 @@ result = "written"
 def test_server_that_fills_its_cache_is_ended_and_loses_it(
     client: docker.DockerClient, ready: Provisioned, probe: bytes, run: str
 ) -> None:
-    channel = DockerChannel(ready, Limits(memory=256 * MIB, run=run), owner(), probe, cache_bytes=50 * MIB)
+    limits = Limits(memory=256 * MIB, run=run, networks=run)
+    channel = DockerChannel(ready, limits, owner(), probe, cache_bytes=50 * MIB)
     try:
         begin = time.monotonic()
         assert run_python(channel, FILL.format(mebibytes=400, seconds=50)) is None
@@ -397,18 +395,19 @@ def test_server_that_fills_its_cache_is_ended_and_loses_it(
             channel.close()
     assert containers(client, run) == []
     with pytest.raises(NotFound):
-        client.api.inspect_volume(cache_volume(ready.handle, "cpu"))
+        client.api.inspect_volume(cache_volume(ready.handle, "cpu", run))
 
 
 def test_cache_that_is_too_large_in_the_end_is_removed(
     client: docker.DockerClient, ready: Provisioned, probe: bytes, run: str
 ) -> None:
-    channel = DockerChannel(ready, Limits(memory=256 * MIB, run=run), owner(), probe, cache_bytes=5 * MIB)
+    limits = Limits(memory=256 * MIB, run=run, networks=run)
+    channel = DockerChannel(ready, limits, owner(), probe, cache_bytes=5 * MIB)
     assert run_python(channel, FILL.format(mebibytes=20, seconds=0)) == "written"
     with pytest.raises(EngineError, match="removed the cache volume"):
         channel.close()
     with pytest.raises(NotFound):
-        client.api.inspect_volume(cache_volume(ready.handle, "cpu"))
+        client.api.inspect_volume(cache_volume(ready.handle, "cpu", run))
     assert containers(client, run) == []
 
 
