@@ -13,7 +13,7 @@ import random
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from scipy.stats import binomtest
@@ -24,7 +24,7 @@ from benchmarks.settling import channel
 from runner.analysis.model import MIN_ROUNDS, Round, TurnCalls, TurnMedians, log_ratio
 from runner.analysis.tables import turn_medians
 from runner.core.locks import exclusive
-from runner.core.model import Cell, Provisioned
+from runner.core.model import Cell, Process, Provisioned
 from runner.harness import turn_plan
 from runner.measure.references import References
 from runner.measure.session import Session
@@ -74,15 +74,18 @@ class Pair(NamedTuple):
 class Bench:
     """Where sides are measured: servers are made anew for each round."""
 
-    def __init__(self, prepared: Ready, added: Mapping[str, Mapping[str, str]], budget: float) -> None:
+    def __init__(
+        self, prepared: Ready, added: Mapping[str, Mapping[str, str]], budget: float, process: Process = "fork"
+    ) -> None:
         """Take an environment that is ready, and what is measured there.
 
         Args:
             prepared: it has one environment.
             added: side, ``base`` or ``other`` -> what its harness has in addition, see ``changed_harness.packed``.
             budget: seconds a side and round.
+            process: where steps are timed, see ``--process``.
         """
-        self.budget = budget
+        self.budget, self.process = budget, process
         self.ready = prepared
         self.made: Provisioned = prepared.backend.provision(prepared.prepared.specs[0], nothing)
         self.blocks = {cell: block for block in prepared.prepared.plan.blocks for cell in block.cells}
@@ -96,7 +99,8 @@ class Bench:
         """Start a server."""
         self.servers += 1
         session = Session(channel(self.ready, self.made, self.harness[side]), f"{side}#{self.servers}")
-        answer = session.hello(self.made.framework, self.ready.setup.request.threads, "cpu", 300.0)
+        plain, threads = self.process == "plain", self.ready.setup.request.threads
+        answer = session.hello(self.made.framework, threads, "cpu", 300.0, load_in_child=plain)
         if answer["status"] != "ok":
             raise SystemExit(answer["reason"])
         return session
@@ -107,6 +111,7 @@ class Bench:
         message = request(self.ready, self.made, cell, self.budget) | {
             "already_verified": already_verified,
             "turns": turns,
+            "process": self.process,
         }
         return session.measure(message, lambda: self.references.get(case))
 
@@ -253,6 +258,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of samples of each side in a round")
     parser.add_argument("--control", action="store_true", help="two other ways, too")
     parser.add_argument("--lanes", type=int, default=1, help="pairs at work at the same time, a CPU each")
+    parser.add_argument("--process", choices=get_args(Process), default="fork", help="where steps are timed")
     parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--backend", default="auto", help="docker or venv: what has torch-1.12 made")
     given = parser.parse_args()
@@ -264,7 +270,7 @@ def main() -> None:
     ways = {"in turns": turns, "one after the other in a round": rounds, "one side after the other": after}
 
     def lane(number: int) -> None:
-        bench, chance = Bench(prepared, added, given.seconds), random.Random(f"{given.seed} {number}")
+        bench, chance = Bench(prepared, added, given.seconds, given.process), random.Random(f"{given.seed} {number}")
         while len(turns) < given.pairs:
             turns.extend(in_rounds(bench, bench.turn_about, given.most, chance))
             if given.control:

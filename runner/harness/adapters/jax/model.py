@@ -32,6 +32,7 @@ def is_nnx(value: "object") -> "bool":
     return nnx is not None and isinstance(value, tuple(getattr(nnx, name) for name in NNX if hasattr(nnx, name)))
 
 
+LOOKS, LOOK_EVERY = 5, 64  # calls: the first ones after which all attributes are looked at, and how often later
 WAITS, TREE, NOTHING = "waits", "tree", "nothing"
 WAYS = {}
 """Class of a value -> how its arrays are waited for: by its own method, as a tree of JAX, or not at all."""
@@ -67,17 +68,14 @@ def wait_for(values: "object") -> "None":
         jax.block_until_ready(trees)
 
 
-def arrays_of(values: "object") -> "list":
-    """Return some values, with the leaves of a tree in place of the tree; this is timed: a tree takes 1 us."""
-    leaves = []
-    for value in values:
-        if WAYS.get(type(value)) is TREE:
-            import jax
+def is_ready(value: "object") -> "bool":
+    """Return whether all arrays in the tree of a value have been computed, or overwritten."""
+    if WAYS.setdefault(type(value), way(value)) is NOTHING:
+        return True
+    import jax
 
-            leaves += jax.tree_util.tree_leaves(value)
-        else:
-            leaves.append(value)
-    return leaves
+    leaves = [leaf for leaf in jax.tree_util.tree_leaves(value) if hasattr(leaf, "block_until_ready")]
+    return all(getattr(leaf, "is_deleted", bool)() or getattr(leaf, "is_ready", bool)() for leaf in leaves)
 
 
 def wait_for_the_rest(values: "list") -> "None":
@@ -94,8 +92,9 @@ class UserModel(Base):
 
     Data are among them: nothing tells them from weights before a step, and they are the same in each release.
     JAX returns before a computation has ended, on a CPU too. So what a timed call returned is kept for ``synchronize``,
-    which waits for it and for the arrays in all attributes that the call has changed: an update may be a computation of
-    its own. The arrays themselves never change.
+    which waits for it. An update of attributes may be a computation of its own that ends later. To look at all of them
+    takes 3 us, and more where the caches are cold, so that is done after the first calls, and now and then: those that
+    were not ready once are then waited for after each call.
     """
 
     framework = "jax"
@@ -103,7 +102,10 @@ class UserModel(Base):
     stateful = "no attribute holds arrays"
     returned = None  # by the last call
     readers = None  # of the attributes of the user's object, and of the objects with attributes that it holds
-    held_before = ()  # the arrays in these attributes, when ``synchronize`` has last waited
+    late = ()  # the positions, among the values that ``readers`` return, of those that are waited for after each call
+    looked_at = None  # how many values there were, when all were looked at for the last time
+    calls = 0
+    calls_at_look = None
 
     def prepare(self, device, precision):
         """See UserModel of ``user_model``; JAX computes in float64 only where that is enabled for all of a process.
@@ -123,6 +125,7 @@ class UserModel(Base):
     def timed(self, method):
         def call():
             self.returned = None
+            self.calls += 1
             self.returned = returned = method()
             return returned
 
@@ -130,17 +133,33 @@ class UserModel(Base):
 
     def synchronize(self):
         returned, self.returned = self.returned, None  # as in a script, it is gone before the next call
-        if self.readers is None:  # before anything is timed
-            self.readers = [held.reader(owner) for _, owner in self.owners()]
-        values = arrays_of(value for read in self.readers for value in read())
-        before, self.held_before = self.held_before, values
-        is_same_shape = len(values) == len(before)
-        changed = [value for value, previous in zip(values, before) if value is not previous] if is_same_shape else values
+        often = returned is None or self.calls <= LOOKS or self.calls % LOOK_EVERY == 0
+        is_due = often and self.calls != self.calls_at_look
         try:
             wait_for((returned,))
-            wait_for(changed)
+            if is_due or self.late:
+                self.wait_for_attributes(is_due)
         except (RuntimeError, ValueError):  # some were given away to a computation that has overwritten them
-            wait_for_the_rest([returned] + values)
+            wait_for_the_rest([returned] + self.values())
+
+    def wait_for_attributes(self, is_due: "bool") -> "None":
+        """Wait for the arrays in attributes that once were not ready as soon as what a call returned was.
+
+        Args:
+            is_due: whether all attributes are looked at.
+        """
+        values = self.values()
+        if is_due or len(values) != self.looked_at:
+            self.calls_at_look, self.looked_at = self.calls, len(values)
+            late = [position for position, value in enumerate(values) if position in self.late or not is_ready(value)]
+            self.late = tuple(late)
+        wait_for([values[position] for position in self.late])
+
+    def values(self) -> "list":
+        """Return the values of all attributes of the user's object, and of the objects with attributes that it holds."""
+        if self.readers is None:  # before anything is timed
+            self.readers = [held.reader(owner) for _, owner in self.owners()]
+        return [value for read in self.readers for value in read()]
 
     def as_array(self, value):
         import jax

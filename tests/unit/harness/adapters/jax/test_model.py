@@ -6,20 +6,29 @@ from typing import Any
 
 import pytest
 
-from runner.harness.adapters.jax.model import NOTHING, TREE, WAYS, UserModel
+from runner.harness.adapters.jax.model import LOOK_EVERY, LOOKS, NOTHING, TREE, WAITS, WAYS, UserModel
 from runner.harness.model import held
 
 
 class Array:
     """An array that a computation may still write to."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, ready: bool = True) -> None:
         """Note no wait."""
-        self.waits = 0
+        self.ready, self.waits = ready, 0
+
+    def is_ready(self) -> bool:
+        """Return whether it has been computed."""
+        return self.ready
 
     def block_until_ready(self) -> None:
         """Wait."""
+        self.ready = True
         self.waits += 1
+
+
+class Weights(dict[str, Array]):
+    """A tree of arrays."""
 
 
 class Box:
@@ -34,8 +43,19 @@ class Network:
     """A user's object: attributes with arrays."""
 
     def __init__(self) -> None:
-        """Make data and weights."""
-        self.data, self.weights, self.box = Array(), Array(), Box()
+        """Make data and weights, some in a tree and in an object."""
+        self.data, self.weights, self.tree, self.box = Array(), Array(), Weights(bias=Array()), Box()
+
+
+def leaves(value: Any) -> list[Any]:
+    """Return the leaves of a tree, as JAX does."""
+    return list(value.values()) if isinstance(value, Weights) else [value]
+
+
+def wait(trees: list[Weights]) -> None:
+    """Wait for the arrays in trees, as JAX does."""
+    for array in (array for tree in trees for array in tree.values()):
+        array.block_until_ready()
 
 
 @pytest.fixture
@@ -45,53 +65,79 @@ def network() -> Network:
 
 @pytest.fixture
 def program(network: Network, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return the network as an implementation whose first call has been waited for."""
-    monkeypatch.setitem(WAYS, Box, NOTHING)  # what JAX itself says of an object that is no tree
+    """Return the network as an implementation that has not been called yet."""
+    for kind, how in ((Box, NOTHING), (Weights, TREE), (Array, WAITS)):
+        monkeypatch.setitem(WAYS, kind, how)  # what JAX itself would say
+    jax = SimpleNamespace(tree_util=SimpleNamespace(tree_leaves=leaves), block_until_ready=wait)
+    monkeypatch.setitem(sys.modules, "jax", jax)
     chosen: Any = UserModel.__new__(UserModel)
     chosen.readers = [held.reader(network), held.reader(network.box)]
-    chosen.synchronize()
     return chosen
 
 
-def test_first_wait_is_for_all_attributes(program: Any, network: Network) -> None:
-    assert (network.data.waits, network.weights.waits, network.box.inside.waits) == (1, 1, 1)
-
-
-def test_what_a_call_returns_and_assigns_is_waited_for_and_nothing_else(program: Any, network: Network) -> None:
-    """Waiting for an array takes as long as a small operation does."""
-    for _ in range(2):
-        updated, inside, loss = Array(), Array(), Array()
-        network.weights, network.box.inside = updated, inside
-        program.returned = loss
-        program.synchronize()
-        assert (updated.waits, inside.waits, loss.waits, network.data.waits) == (1, 1, 1, 1)
+def call(program: Any, returned: Array | None) -> None:
+    """Call the program, which returns an array or nothing, and wait."""
+    program.timed(lambda: returned)()
+    program.synchronize()
     assert program.returned is None
 
 
-class Weights(dict[str, Array]):
-    """A dict of weights, whose arrays a step replaces one by one."""
-
-
-def test_what_a_call_replaces_within_a_tree_is_waited_for(
-    program: Any, network: Network, monkeypatch: pytest.MonkeyPatch
+def test_what_a_call_returns_is_waited_for_and_attributes_that_are_ready_are_not(
+    program: Any, network: Network
 ) -> None:
-    """A training step that updates a dict in place, and returns its loss."""
-    monkeypatch.setitem(WAYS, Weights, TREE)
-    leaves = SimpleNamespace(tree_leaves=lambda tree: list(tree.values()))
-    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(tree_util=leaves))
-    later: Any = network
-    later.tree = Weights(kernel=Array(), bias=Array())
-    program.synchronize()
-    updated = later.tree["kernel"] = Array()
-    before = later.tree["bias"].waits
-    program.returned = Array()
-    program.synchronize()
-    assert (updated.waits, later.tree["bias"].waits) == (1, before)
+    """Waiting for an array takes as long as a small operation does."""
+    for _ in range(LOOKS + LOOK_EVERY):
+        returned = Array(ready=False)
+        call(program, returned)
+        assert returned.waits == 1
+    attributes = (network.data, network.weights, network.tree["bias"], network.box.inside)
+    assert [each.waits for each in attributes] == [0, 0, 0, 0]
 
 
-def test_a_new_attribute_is_waited_for(program: Any, network: Network) -> None:
-    later: Any = network
-    later.momentum = Array()
-    program.returned = Array()
+def assign(network: Network, name: str) -> Array:
+    """Assign an array that is not ready to an attribute, or in place within one; return it."""
+    array = Array(ready=False)
+    if name == "tree":
+        network.tree["bias"] = array
+    elif name == "box":
+        network.box.inside = array
+    else:
+        setattr(network, name, array)
+    return array
+
+
+@pytest.mark.parametrize("name", ["weights", "tree", "box", "momentum"])
+@pytest.mark.parametrize("first", [1, LOOKS, 2 * LOOK_EVERY])
+def test_attribute_that_was_late_once_is_waited_for_after_each_call(
+    program: Any, network: Network, name: str, first: int
+) -> None:
+    """The attribute of a network of which an update is a computation of its own; one of them is new."""
+    for _ in range(first - 1):
+        call(program, Array())
+    for _ in range(LOOKS + 1):
+        updated = assign(network, name)
+        call(program, Array())
+        assert (updated.waits, network.data.waits) == (1, 0)
+
+
+def test_attributes_are_looked_at_after_each_call_that_returns_nothing(program: Any, network: Network) -> None:
+    for _ in range(LOOKS + 1):
+        call(program, None)
+    updated = assign(network, "weights")
+    call(program, None)
+    assert updated.waits == 1
+
+
+def test_waiting_without_a_call_looks_at_nothing(program: Any, network: Network) -> None:
+    """So the time of a wait can be measured, and takes no look away."""
+    call(program, Array())
+    updated = assign(network, "weights")
     program.synchronize()
-    assert later.momentum.waits == 1
+    assert updated.waits == 0
+
+
+def test_array_that_a_computation_has_overwritten_is_not_waited_for(program: Any, network: Network) -> None:
+    gone: Any = assign(network, "weights")
+    gone.is_deleted = lambda: True
+    call(program, Array())
+    assert gone.waits == 0
