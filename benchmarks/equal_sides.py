@@ -170,7 +170,7 @@ def took(cell: Cell, session: Session, reply: Mapping[str, Any]) -> Round:
     counts, seconds = reply.get("turns"), reply["seconds"]
     if not counts:
         return float(statistics.median(seconds)), None
-    plan = (reply["batch"], counts[0], bool(reply["leads"]), reply["first_call"])
+    plan = (reply["batch"], counts[0], len(reply["leads"]) // len(counts), reply["first_call"])
     turns = TurnMedians("", turn_medians(seconds, counts), TurnCalls(np.array(seconds), plan))
     return float(statistics.median(seconds)), turns
 

@@ -32,12 +32,12 @@ class TurnCalls(NamedTuple):
 
     Attributes:
         seconds: (N,), of a call each, in the order taken.
-        plan: calls in a sample, samples in a turn, whether a call that is no sample leads a turn, and how many calls
-            precede the first turn. Two cells with the same plan made the same calls.
+        plan: calls in a sample, samples in a turn, how many samples lead a turn and do not count, and how many
+            calls precede the first turn. Two cells with the same plan made the same calls.
     """
 
     seconds: "NDArray[np.float64]"
-    plan: tuple[int, int, bool, int]
+    plan: tuple[int, int, int, int]
 
 
 class TurnMedians(NamedTuple):

@@ -217,20 +217,20 @@ def _turns_of(quick: QuickRecord) -> _Turns | None:
     return _Turns(f"{name}/{quick.attempt}", counts, _plan_of(quick, counts))
 
 
-def _plan_of(quick: QuickRecord, counts: Sequence[int]) -> tuple[int, int, bool, int] | None:
+def _plan_of(quick: QuickRecord, counts: Sequence[int]) -> tuple[int, int, int, int] | None:
     """Return ``TurnCalls.plan``; None in records of older programs, which do not say which calls they timed."""
     first_call, batch, leads = quick.facts.first_call, quick.facts.batch, quick.facts.leads
     if type(first_call) is not int or type(batch) is not int or len(set(counts)) > 1:
         return None
-    return batch, counts[0], bool(leads) and leads is not UNSET, first_call
+    return batch, counts[0], len(leads) // len(counts) if isinstance(leads, list) else 0, first_call
 
 
 def _leads_of(quick: QuickRecord, turns: _Turns | None) -> list[float]:
-    """Return the seconds of the call before each turn of a good record; NaN where that is not known, or not all led."""
+    """Return the seconds of the first call of each turn of a good record, where it leads; NaN where that is not known."""
     count, leads = len(turns.sizes) if turns else 1, quick.facts.leads
-    if not turns or not isinstance(leads, list) or len(leads) != count:
+    if not turns or not isinstance(leads, list) or not leads or len(leads) % count:
         return [np.nan] * count
-    return [np.nan if lead is None else float(lead) for lead in leads]
+    return [np.nan if lead is None else float(lead) for lead in leads[:: len(leads) // count]]
 
 
 def turn_medians(seconds: Sequence[float], counts: Sequence[int]) -> tuple[float, ...]:

@@ -59,7 +59,7 @@ class MemoryGrowth(object):
         if len(turns) != self.turn or len(self.readings) < READINGS - 1:
             return {}
         self.read()
-        calls = times["batch"] * (turns[0] + (1 if times.get("leads") else 0))
+        calls = times["batch"] * (turns[0] + len(times.get("leads", ())) // len(turns))
         numbers = sorted(self.readings)
         middle = max([number for number in numbers[1:-1] if 2 * number <= self.turn] or numbers[1:2])
         parts = [(numbers[0], middle), (middle, numbers[-1])]

@@ -15,6 +15,20 @@ from typing import Any, Generator
 Steps = Generator[Any, Any, Any]
 """Yields (call, synchronize, clock, number of calls), is sent two readings of the clock, and returns a result; see ``run``."""
 
+
+
+class AfterEach(object):
+    """A function that waits for a program, to be called after each call and not once after several."""
+
+    def __init__(self, wait: "object") -> "None":
+        """Take the function."""
+        self.wait = wait
+
+    def __call__(self) -> "None":
+        """Wait."""
+        self.wait()
+
+
 ENDED = "StopIteration: an iterator that the call reads has ended"
 
 
@@ -34,7 +48,7 @@ def run(steps: "Steps") -> "Any":
 
     Args:
         steps: a generator that yields (call, synchronize, clock, number of calls), and is sent the readings of the clock
-            before the first call, and after ``synchronize``. What a call raises is raised where the generator yielded.
+            before the first call, and after ``synchronize``, which follows each call if it is ``AfterEach``. What a call raises is raised where the generator yielded.
     """
     outcome, failure = None, None
     while True:
@@ -46,10 +60,16 @@ def run(steps: "Steps") -> "Any":
         outcome, failure = None, None
         try:
             calls = repeat(None, number)
+            wait_for_each = synchronize.wait if isinstance(synchronize, AfterEach) else None
             begin = clock()
-            for _ in calls:
-                call()
-            synchronize()
+            if wait_for_each is None:
+                for _ in calls:
+                    call()
+                synchronize()
+            else:
+                for _ in calls:
+                    call()
+                    wait_for_each()
             outcome = begin, clock()
         except StopIteration as error:
             failure = ended(error)

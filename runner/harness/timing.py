@@ -179,8 +179,8 @@ def in_turns(
     """Return samples as ``until_precise`` does, taken in turns with other processes; see ``measure``.
 
     Each turn has as many calls as the plan says, so turn k of the processes with the same plan holds the same calls.
-    Where calls are short, the first sample of a turn shows that other processes have used the caches: it is one of the
-    ``leads``, and is no sample. The turns end with the time budget, or with as many as ``turn_plan.turn_limit`` says.
+    Where calls are short, the first ones of a turn show that other processes have used the caches: their times are
+    ``leads``, and no samples. The turns end with the time budget, or with as many as ``turn_plan.turn_limit`` says.
 
     Args:
         call: starts one iteration.
@@ -194,7 +194,7 @@ def in_turns(
     batch, turn_limit = plan["batch"], turn_plan.turn_limit(seconds)
     while len(times) < MIN_SAMPLES or (elapsed < seconds and len(turns) < turn_limit):
         wait()
-        if plan["leads"]:
+        for _ in range(plan["leads"]):
             leads.append((yield from sample(call, synchronize, clock, batch))[0])
         now = start = clock()
         for _ in range(plan["samples"]):
@@ -241,8 +241,8 @@ def measure(
         earlier: how many calls the program has made.
 
     Returns:
-        ``seconds``, the samples; with ``wait`` also ``turns``, how many of them each turn had, ``leads``, the time of the
-        call before them, ``first_call``, how many calls the program has made before them, and ``catch_up_seconds``, the
+        ``seconds``, the samples; with ``wait`` also ``turns``, how many of them each turn had, ``leads``, the times of
+        the calls before those of each turn, ``first_call``, how many calls the program has made before them, and ``catch_up_seconds``, the
         time of those after the warm-up; ``warmup``, the times before the samples; ``batch``; ``clock_seconds``, what
         reading the clock adds to a sample; ``warmup_seconds``; ``steady``, whether warm-up ended because the times were
         steady, and not at its limit; with ``rule`` also the facts that its ``fixed`` returns.

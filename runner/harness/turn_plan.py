@@ -9,8 +9,9 @@ import math
 
 TURN = 0.01  # seconds of samples in a turn of a typical program
 TURNS = 10  # fewest turns before a precise median ends the measurement
-LEAD_BELOW = 0.025  # seconds; where the samples of a typical program are shorter, the first one of a turn does not count
-LED_SAMPLES = 2  # fewest samples of a turn whose first call does not count
+LEAD_BELOW = 0.025  # seconds; where the samples of a typical program are shorter, the first ones of a turn do not count
+LEAD = 0.002  # seconds of samples at the start of a turn that do not count: other programs have used the caches
+LED_SAMPLES = 2  # fewest samples of a turn whose first ones do not count
 SPAN = 8.0  # largest ratio of the call times of programs with equal turns
 CATCH_UP = 5.0  # time budgets that a program may take at most to reach the first call of the others; see ``plans``
 
@@ -42,8 +43,8 @@ def plans(paces: "list", seconds: "float") -> "list":
         seconds: the time budget, above 0.
 
     Returns:
-        of each ``batch``, calls in a sample; ``samples`` of a turn; ``leads``, 1 if a call that is no sample precedes them,
-        or else 0; ``first_call``, how many calls are made before the first turn.
+        of each ``batch``, calls in a sample; ``samples`` of a turn; ``leads``, how many more precede them that do not
+        count; ``first_call``, how many calls are made before the first turn.
     """
     order = sorted(range(len(paces)), key=lambda index: paces[index]["step"])
     by_index = {}
@@ -67,7 +68,7 @@ def plan(group: "list", paced: "dict", seconds: "float") -> "dict":
     batch = max(1, min(max(each["batch"] for each in group), int(TURN / max(each["step"] for each in group))))
     sizes = [batch * each["step"] for each in group]
     typical = math.exp(sum(map(math.log, sizes)) / len(sizes))
-    leads = 1 if typical < LEAD_BELOW else 0
+    leads = int(math.ceil(LEAD / typical - 1e-9)) if typical < LEAD_BELOW else 0
     in_turn = min(int(math.ceil(TURN / typical - 1e-9)), int(seconds / TURNS / max(sizes)))
     first = max(each["calls"] for each in group)
     if (first - paced["calls"]) * paced["step"] > CATCH_UP * seconds:

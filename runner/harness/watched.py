@@ -94,7 +94,8 @@ def claims(answer: "dict") -> "list":
 
 
 def seconds_of_turns(answer: "dict") -> "list":
-    """Return the seconds of each turn by the child's clock: those of its samples, and of the one that leads it."""
+    """Return the seconds of each turn by the child's clock: those of its samples, and of those that lead it."""
     samples, batch, leads = iter(answer["seconds"]), int(answer["batch"]), list(answer["leads"])
     sums = [batch * sum(float(next(samples)) for _ in range(int(count))) for count in answer["turns"]]
-    return [total + batch * float(leads[index]) if leads else total for index, total in enumerate(sums)]
+    each = len(leads) // len(sums) if sums else 0
+    return [total + batch * sum(map(float, leads[index * each : (index + 1) * each])) for index, total in enumerate(sums)]

@@ -18,7 +18,7 @@ from .model.trial import ModelTrial
 from .other_load import OtherLoad
 from .own_memory import STEPS
 from .sample_usage import SampleUsage
-from .script_stack import Steps
+from .script_stack import AfterEach, Steps
 from .verify.trial import METHODS, KernelTrial, Trial
 
 OUT_OF_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "oom when allocating", "resourceexhausted", "alloc_failed")
@@ -156,7 +156,8 @@ def time_call(program: "object", call: "object", request: "dict", wait: "object"
         monitor = cpu.CpuMonitor()
         turn = usage.outside_turns(monitor.before_turns(others.during(wait)))
         agree = getattr(wait, "agree", None)
-        sync = program.synchronize
+        # As in a script that waits; else calls overlap where a sample has several of them, which not all samples have.
+        sync = AfterEach(program.synchronize) if program.asynchronous else program.synchronize
         times = yield from timing.measure(
             call, sync, clock, seconds, turn, starts=usage.begin, agree=agree, earlier=earlier
         )

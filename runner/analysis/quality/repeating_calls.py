@@ -26,7 +26,7 @@ def calls_differ(cell: CellSamples) -> Iterator[QualityIssue]:
         yield cell.issue("calls-differ", text, serious=not cell.took_turns, extent=repeating.difference)
 
 
-def _places(count: int, plan: tuple[int, int, bool, int] | None) -> NDArray[np.int_]:
+def _places(count: int, plan: tuple[int, int, int, int] | None) -> NDArray[np.int_]:
     """Return the numbers of a round's samples among all samples of its turns, those that lead a turn included."""
     numbers = np.arange(count)
     if plan is None:

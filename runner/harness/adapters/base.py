@@ -80,6 +80,7 @@ class Implementation(object):
     ragged = True  # keeps to each sample's own length
     bidirectional = True
     originals = ()  # workloads whose original program ``original`` repeats, quirks and all
+    asynchronous = False  # a call may return before it has ended on a CPU, too
     waits_for_device = False  # a call on a GPU returns only when the GPU has finished it
     packages = ()  # that it imports beside the framework, by their names in a lock
     compile_seconds = (1.0, 1.0)  # of one layer on two cores of 2024: with empty caches and with warm ones; estimates

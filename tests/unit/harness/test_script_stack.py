@@ -24,6 +24,22 @@ def test_calls_are_made_between_two_readings_of_the_clock() -> None:
     assert made == [1, 1, 1]
 
 
+def test_a_wait_is_made_once_after_all_calls_or_after_each() -> None:
+    """Calls that return before they have ended would otherwise overlap, only in samples of several calls."""
+    log: list[str] = []
+
+    def wait() -> None:
+        log.append("wait")
+
+    def yields(synchronize: Callable[[], object]) -> Steps:
+        return (yield lambda: log.append("call"), synchronize, lambda: 0.0, 2)
+
+    script_stack.run(yields(wait))
+    script_stack.run(yields(script_stack.AfterEach(wait)))
+    script_stack.AfterEach(wait)()
+    assert log == ["call", "call", "wait"] + ["call", "wait"] * 2 + ["wait"]
+
+
 def test_depth_of_the_stack_is_that_of_run() -> None:
     def callers() -> int:
         frame, count = sys._getframe(), 0

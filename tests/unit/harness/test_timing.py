@@ -281,7 +281,7 @@ def test_a_process_in_turns_makes_the_calls_of_its_plan() -> None:
 
     def agree(pace: dict[str, float]) -> dict[str, int]:
         paces.append(pace)
-        return {"batch": 2, "samples": 3, "leads": 1, "first_call": 30}
+        return {"batch": 2, "samples": 3, "leads": 2, "first_call": 30}
 
     machine = _Machine(0.125)
     turns: list[int] = []
@@ -299,9 +299,9 @@ def test_a_process_in_turns_makes_the_calls_of_its_plan() -> None:
     assert paces == [{"calls": 3 + len(timed["warmup"]), "batch": 1, "step": 0.125}]
     assert timed["first_call"] == 30
     assert timed["catch_up_seconds"] == (30 - paces[0]["calls"]) * 0.125
-    assert turns == [30 - 3 + 8 * turn for turn in range(len(turns))]
+    assert turns == [30 - 3 + 10 * turn for turn in range(len(turns))]
     assert (timed["batch"], set(timed["turns"])) == (2, {3})
-    assert len(timed["leads"]) == len(timed["turns"]) == len(turns)
+    assert len(timed["leads"]) == 2 * len(timed["turns"]) == 2 * len(turns)
 
 
 def test_a_process_that_has_turns_alone_makes_its_own_plan() -> None:

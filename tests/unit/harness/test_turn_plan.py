@@ -24,7 +24,8 @@ def plans(*steps: float, seconds: float = 0.5, calls: int = 20) -> list[dict[str
 @pytest.mark.parametrize(
     ("milliseconds", "samples", "leads"),
     [
-        (1.5, 7, 1),  # as many as fill a turn
+        (0.1, 100, 20),  # for 2 ms the samples do not count
+        (1.5, 7, 2),  # as many as fill a turn
         (4.0, 3, 1),
         (12.0, 2, 1),  # at most a third of the calls lead
         (24.0, 2, 1),

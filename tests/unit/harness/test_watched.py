@@ -21,6 +21,7 @@ def watch(*turns: float) -> Watch:
 
 def test_the_seconds_of_a_turn_are_those_of_its_calls() -> None:
     assert seconds_of_turns(ANSWER) == pytest.approx([0.007, 0.011, 0.011])
+    assert seconds_of_turns({**ANSWER, "leads": [0.001, 0.002] * 3}) == pytest.approx([0.007, 0.011, 0.011])
     assert seconds_of_turns({**ANSWER, "leads": [], "batch": 10}) == pytest.approx([0.04, 0.08, 0.08])
 
 

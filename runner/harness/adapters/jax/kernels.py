@@ -14,6 +14,7 @@ class Operation(object):
         "cpu": {"fp32": (0,), "fp16": (0,), "bf16": (0,), "int8": (0,)},
         "cuda": {"fp32": (0,), "tf32": (0,), "fp16": (0,), "bf16": (0,)},
     }
+    asynchronous = True
     last_result = None
 
     @staticmethod
@@ -25,9 +26,8 @@ class Operation(object):
         return jax.device_put(numpy.asarray(array, TYPES[precision]))
 
     def synchronize(self):
-        import jax
-
-        jax.block_until_ready(self.last_result)
+        if self.last_result is not None:
+            self.last_result.block_until_ready()  # takes 0.3 us; ``jax.block_until_ready`` takes 1 us
 
     def peak_bytes(self):
         return jax_device.peak_bytes()

@@ -97,6 +97,7 @@ class UserModel(Base):
     were not ready once are then waited for after each call.
     """
 
+    asynchronous = True
     framework = "jax"
     label = "JAX"
     stateful = "no attribute holds arrays"

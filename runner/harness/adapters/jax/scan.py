@@ -16,6 +16,7 @@ class Scan(Implementation):
 
     slug = "jax-scan"
     kind = "flexible"
+    asynchronous = True
     cells = ("lstm", "rnn", "relu", "gru")
     mixed = {"cpu": SINCE, "cuda": SINCE}
     pure = mixed
