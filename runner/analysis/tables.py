@@ -200,7 +200,7 @@ class _Turns(NamedTuple):
 
     name: str
     sizes: list[int]
-    plan: tuple[int, int, bool, int] | None
+    plan: tuple[int, int, int, int] | None
 
     def of(self, medians: Sequence[float], seconds: "npt.NDArray[np.float64]") -> TurnMedians:
         """Return the turns, given the median of each, and all samples."""
@@ -226,7 +226,7 @@ def _plan_of(quick: QuickRecord, counts: Sequence[int]) -> tuple[int, int, int, 
 
 
 def _leads_of(quick: QuickRecord, turns: _Turns | None) -> list[float]:
-    """Return the seconds of the first call of each turn of a good record, where it leads; NaN where that is not known."""
+    """Return the seconds of the first call of each turn of a good record, if it leads; NaN where that is not known."""
     count, leads = len(turns.sizes) if turns else 1, quick.facts.leads
     if not turns or not isinstance(leads, list) or not leads or len(leads) % count:
         return [np.nan] * count

@@ -70,7 +70,7 @@ def _same_calls(
     return base_times[:count], other_times[:count]
 
 
-def _plan(turns: TurnMedians | None) -> tuple[int, int, bool, int] | None:
+def _plan(turns: TurnMedians | None) -> tuple[int, int, int, int] | None:
     return turns.calls.plan if turns and turns.calls else None
 
 
