@@ -464,10 +464,22 @@ def test_a_metric_has_to_exist_and_to_be_measured_on_the_device() -> None:
     with pytest.raises(UsageError, match="there is no metric 'memry'"):
         requested(Options(selectors=[QUESTION.cell]), ends)
     with pytest.raises(UsageError, match="energy of a step is not measured on cpu: CPUs and some GPUs"):
-        refuse_unmeasured(BY_NAME["energy"], "cpu")
+        refuse_unmeasured(BY_NAME["energy"], "cpu", QUESTION.cell)
     for name in ("time", "memory", "p95"):
-        refuse_unmeasured(BY_NAME[name], "cpu")
-    refuse_unmeasured(BY_NAME["energy"], "cuda")
+        refuse_unmeasured(BY_NAME[name], "cpu", QUESTION.cell)
+    refuse_unmeasured(BY_NAME["energy"], "cuda", QUESTION.cell)
+
+
+def test_a_metric_has_to_be_measured_in_the_phase_of_the_cell() -> None:
+    for phase in ("compile", "compile-warm"):
+        cell = QUESTION.cell.replace("forward", phase)
+        for name in ("memory", "p95", "energy"):
+            with pytest.raises(UsageError, match=f"not measured in the phase {phase}: it is measured over many calls"):
+                refuse_unmeasured(BY_NAME[name], "cuda", cell)
+        for name in ("time", "first-call", "import", "size"):
+            refuse_unmeasured(BY_NAME[name], "cuda", cell)
+    with pytest.raises(UsageError, match=r"not measured in the phase forward\+published: it is not read for"):
+        refuse_unmeasured(BY_NAME["energy"], "cuda", QUESTION.cell.replace("forward", "forward+published"))
 
 
 def test_a_search_with_other_settings_is_another_and_is_named(tmp_path: Path) -> None:
