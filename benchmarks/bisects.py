@@ -15,7 +15,8 @@ import numpy as np
 
 from benchmarks.noise import Floats
 from benchmarks.stopping import measured
-from runner.search.bisect.measuring import MAX_ROUNDS, OUTCOMES
+from runner.search.bisect.measured_step import OUTCOMES
+from runner.search.bisect.measuring import MAX_ROUNDS
 from runner.search.bisect.state import SearchStep
 from runner.search.bisect.walk import Walk
 from runner.stats import intervals

@@ -182,7 +182,7 @@ class Probe:
     def ask(self, name: str, limit: float, **request: Any) -> dict[str, Any]:  # noqa: ANN401
         """Return what a probe answers; it has ``error`` where it raised, ended, or was silent for ``limit`` s."""
         try:
-            self.channel.send(protocol.encode({"probe": name, **request}))
+            self.channel.send(protocol.encode({"probe": name, **request}), limit)
             line = self.channel.receive(limit)
         except TimeoutError:
             return {"error": f"no answer within {limit:g} s"}

@@ -310,6 +310,13 @@ class Comparison:
         """Return the rows about a metric, by its name."""
         return self.rows if metric == TIME else tuple(row for row in self.metrics if row.metric == metric)
 
+    def rows_by_cell(self, metric: str) -> dict[Cell, Row]:
+        """Return cell of the other side -> its row about a metric, by its name.
+
+        For a metric of environments, the cell is the one that stands for the environment.
+        """
+        return {row.other: row for row in self.rows_of(metric)}
+
     @property
     def is_control(self) -> bool:
         """Whether it compares an environment with its twin: an A/A control, and no comparison of releases."""

@@ -34,6 +34,10 @@ BACKENDS: Mapping[str, str] = {
 
 Say = Callable[[str], None]
 
+ARCHIVE_SECONDS = 60.0
+"""In which a server that was started has to read the harness archive; requests have time limits of their own."""
+NOT_READ = "it does not read what it is sent"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
@@ -83,8 +87,13 @@ class Installed:
 class Channel(Protocol):
     """A running harness server: bytes in, lines out."""
 
-    def send(self, data: bytes) -> None:
-        """Write all of ``data``; raises BrokenPipeError when the server is gone."""
+    def send(self, data: bytes, timeout: float) -> None:
+        """Write all of ``data``.
+
+        Raises:
+            BrokenPipeError: the server is gone.
+            TimeoutError: the server has not read all of it after ``timeout`` seconds.
+        """
 
     def receive(self, timeout: float) -> bytes | None:
         """Return the next line without its end, None at the end; raises TimeoutError after ``timeout`` seconds."""

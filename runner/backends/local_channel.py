@@ -18,7 +18,7 @@ from typing import IO
 
 from typing_extensions import override
 
-from runner.backends import Channel, harness_archive
+from runner.backends import ARCHIVE_SECONDS, NOT_READ, Channel, harness_archive
 from runner.backends.line_reader import Lines
 from runner.backends.visible_devices import in_process
 
@@ -29,7 +29,6 @@ KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME"
 KEPT_BY_HOST = ("PYTHONPATH", "PYTHONUSERBASE", "VIRTUAL_ENV")
 END_SECONDS = 2.0  # a server has to end by itself
 FAMILY_PASSES = 20
-SEND_SECONDS = 60.0
 
 
 class ProcessChannel(Channel):
@@ -87,7 +86,7 @@ class ProcessChannel(Channel):
         self.lines = Lines(self._read)
         try:
             with contextlib.suppress(BrokenPipeError):  # the server is gone: the first reply says how
-                self.send(harness_archive.pack() if harness is None else harness)
+                self.send(harness_archive.pack() if harness is None else harness, ARCHIVE_SECONDS)
         except BaseException:
             self.close()
             raise
@@ -101,14 +100,14 @@ class ProcessChannel(Channel):
         return os.read(self.stdout.fileno(), READ_BYTES)
 
     @override
-    def send(self, data: bytes) -> None:
-        """See Channel; raises TimeoutError if the server has not read all of it after SEND_SECONDS."""
-        remaining, deadline = memoryview(data), time.monotonic() + SEND_SECONDS
+    def send(self, data: bytes, timeout: float) -> None:
+        """See Channel."""
+        remaining, deadline = memoryview(data), time.monotonic() + timeout
         while remaining:
-            timeout = deadline - time.monotonic()
-            if timeout <= 0:
-                raise TimeoutError
-            if self.stdin in self._wait([], [self.stdin], timeout):
+            seconds = deadline - time.monotonic()
+            if seconds <= 0:
+                raise TimeoutError(NOT_READ)
+            if self.stdin in self._wait([], [self.stdin], seconds):
                 remaining = remaining[self.stdin.write(remaining) or 0 :]
 
     def _wait(self, readers: list[IO[bytes]], writers: list[IO[bytes]], timeout: float) -> list[IO[bytes]]:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo
 from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
-from runner.core.metrics import BY_NAME
+from runner.core.metrics import BY_NAME, Unit
 
 LARGEST = 2**53
 """The largest integer that is also a float; larger ones do not fit the columns of the tables."""
@@ -21,8 +21,8 @@ STRICT = ConfigDict(strict=True)
 
 LEAST_SECONDS, MOST_SECONDS = 1e-12, 1e9
 """Times outside of this are no times of a step in seconds: a picosecond, and thirty years."""
-MOST_BYTES = 1e18
-"""The largest valid value of a metric: an exabyte."""
+LARGEST_BY_UNIT: Mapping[Unit, float] = {"seconds": MOST_SECONDS, "bytes": 1e18, "joules": 1e18}
+"""Unit -> the largest valid value of a metric: an exabyte, and as many joules."""
 MAX_TEXT = 1 << 16
 """Letters of a stored text; the longest are paths."""
 FIRST_YEAR, LAST_YEAR = 1970, 9998
@@ -37,8 +37,8 @@ Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
 RoundNumber = Annotated[int, Field(ge=0, le=10**9)]
 CellId = Annotated[str, Field(min_length=1, max_length=4096)]
-Amount = Annotated[float, Field(allow_inf_nan=False, ge=LEAST_SECONDS, le=MOST_BYTES)]
-"""A value of a metric in its unit: seconds of a step, bytes, joules."""
+Amount = Annotated[float, Field(allow_inf_nan=False, ge=LEAST_SECONDS, le=max(LARGEST_BY_UNIT.values()))]
+"""A value of a metric in its unit: seconds of a step, bytes, joules; ``check_amount`` knows the largest of its unit."""
 Ratio = Annotated[float, Field(allow_inf_nan=False, ge=1e-100, le=1e100)]  # an interval of two rounds may be huge
 Argument = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """An argument of a command, or a path: the system knows none with a NUL."""
@@ -81,6 +81,24 @@ def _checked_metric(name: str) -> str:
 
 MetricName = Annotated[str, AfterValidator(_checked_metric)]
 """The name of a metric."""
+
+
+def check_amount(value: float | None, metric: str) -> None:
+    """Raise ValueError for a value above the largest of its metric, whose name this is; None is no value."""
+    unit = BY_NAME[metric].unit
+    if value is not None and value > LARGEST_BY_UNIT[unit]:
+        message = f"a {BY_NAME[metric].title} should be at most {LARGEST_BY_UNIT[unit]:g} {unit}"
+        raise ValueError(message)
+
+
+def _checked_amount(value: float | None, info: ValidationInfo) -> float | None:
+    if "metric" in info.data:  # else that is the mistake
+        check_amount(value, info.data["metric"])
+    return value
+
+
+OF_METRIC = AfterValidator(_checked_amount)
+"""Annotates an Amount in a dataclass whose field ``metric``, before it, is the name of the metric."""
 
 
 def mistake(error: ErrorDetails, field: str = "") -> str:

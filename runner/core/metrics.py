@@ -5,6 +5,7 @@ A smaller value is better in all of them. To add a metric, add an entry to ``MET
 
 import difflib
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Literal, NamedTuple, get_args
 
 from runner.core.errors import Problem, UsageError
@@ -29,6 +30,7 @@ class Metric(NamedTuple):
         margin: changes up to this share count as none. For time, the matrix has the margin.
         method: how it is measured, as a clause.
         absent: why a record can lack it, as a clause.
+        absent_in: kind of phase, ``compile`` or ``published`` -> why no record of such a phase has it, as a clause.
         scope: whether a cell or an environment has a value.
         on_cpu: the name of the fact with the value, for cells on a CPU; ``on_gpu`` likewise. Empty if there is none.
         quantile: if not 0, the value is this quantile of the times of a round's calls, and no fact has it.
@@ -49,6 +51,7 @@ class Metric(NamedTuple):
     margin: float
     method: str
     absent: str
+    absent_in: Mapping[str, str] = MappingProxyType({})
     scope: Scope = "cell"
     on_cpu: str = ""
     on_gpu: str = ""
@@ -69,6 +72,10 @@ class Metric(NamedTuple):
         """Whether its values are facts of records; times of calls and their quantiles are samples."""
         return bool(self.on_cpu or self.on_gpu)
 
+    def why_absent_in(self, phase: str) -> str:
+        """Return why no record of a phase has a value, as a clause; empty if records can have one."""
+        return next((why for kind, why in self.absent_in.items() if kind in phase), "")
+
     def change(self, ratio: float) -> Change:
         """Return the verdict of a ratio, other over base, of a row that changed."""
         return self.worse if ratio > 1 else self.better
@@ -85,6 +92,7 @@ class Metric(NamedTuple):
 
 
 TIME = "time"
+OF_MANY_CALLS = MappingProxyType({"compile": "it is measured over many calls, and a compile phase has one"})
 METRICS: tuple[Metric, ...] = (
     Metric(
         name=TIME,
@@ -110,6 +118,7 @@ METRICS: tuple[Metric, ...] = (
         "files; on a GPU the peak of the framework's allocator",
         absent="the kernel does not report the peak of a process, the framework does not report that of its allocator, "
         "or an older program measured it",
+        absent_in=OF_MANY_CALLS,
         on_cpu="step_peak_bytes",
         on_gpu="peak_bytes",
         floor=2.0**20,
@@ -139,6 +148,7 @@ METRICS: tuple[Metric, ...] = (
         margin=0.05,
         method="the time that 95 % of the calls of a round do not exceed",
         absent="a round has fewer than 20 calls, or its samples are of several calls",
+        absent_in=OF_MANY_CALLS,
         quantile=0.95,
         resolution=1e-7,
     ),
@@ -186,6 +196,7 @@ METRICS: tuple[Metric, ...] = (
         margin=0.03,
         method="the energy that the GPU takes for a step, without what it takes when idle",
         absent="CPUs and some GPUs do not report it",
+        absent_in={**OF_MANY_CALLS, "published": "it is not read for the calls of an original program"},
         on_gpu="joules_per_step",
         resolution=1e-6,
     ),

@@ -24,6 +24,15 @@ def cell_and_metric(row: str) -> tuple[str, str]:
     return (cell, metric) if cell and metric in BY_NAME and metric != TIME else (row, TIME)
 
 
+def row_title(cell: str, metric: str = TIME) -> str:
+    """Return what a heading calls a row: the id of its cell, and the metric unless that is time.
+
+    >>> row_title("torch-2.x/nn-lstm/asr-lstm/1x320/train/fp32", "memory")
+    'torch-2.x/nn-lstm/asr-lstm/1x320/train/fp32, peak memory of the steps'
+    """
+    return cell if metric == TIME else f"{cell}, {BY_NAME[metric].title}"
+
+
 def cell_of(row: str) -> str:
     """Return the id of the cell of a row."""
     return cell_and_metric(row)[0]

@@ -4,6 +4,11 @@ The resident memory grows by pages, and a block that a step keeps may come from 
 the resident memory does not grow for a while. What is allocated by malloc(3) grows by each block, but arenas of Python's
 small objects are no part of it. The larger one of both counts. Objects that refer to each other in a circle stay until
 Python's collector runs, and are no leak: memory that it frees after the last call does not count.
+
+Memory grows by steps that are no leak, too: many kernels count resident pages by 64 at a time, older releases of Python
+get an arena of 256 KiB for small objects, and caches fill in the first calls. In a round of two calls, each of which
+brings one such step, both halves would grow by 262,144 bytes a call. So growth of no more than one step counts only where
+malloc reports it, which is exact, and where the round has enough calls.
 """
 
 import ctypes
@@ -16,6 +21,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 NOTICED = 64.0  # bytes a call; smaller growth is not examined further
+STEP = 256 << 10  # bytes that the resident memory may grow by at once
+ENOUGH_CALLS = 32  # in a round, over which growth below a step is a leak
+RESIDENT, ALLOCATED = 0, 1  # gauges, by their places in a reading
 READINGS = 3  # fewest, so that there are two parts of which each has to grow
 NAMES = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
 """The numbers of mallinfo(3) in order: ``uordblks`` bytes are in use, and ``hblkhd`` bytes in blocks of their own."""
@@ -50,7 +58,7 @@ class MemoryGrowth(object):
     def facts(self, times: "dict") -> "dict":
         """Return ``growth_bytes_per_call``: in the first or the second half of the turns, or in all, whichever is least.
 
-        It is 0 where the memory shrinks, or stays.
+        It is 0 where the memory shrinks, stays, or grows by no more than steps do, see above.
 
         Args:
             times: of ``timing.measure``; without ``turns`` nothing is known.
@@ -72,7 +80,7 @@ class MemoryGrowth(object):
 
     def largest(self, parts: "list", calls: "int") -> "Any":
         """Return the larger of the growths by both gauges, see ``smallest``; None if neither is known."""
-        growths = [self.smallest(parts, gauge, calls) for gauge in (0, 1)]
+        growths = [self.smallest(parts, gauge, calls) for gauge in (RESIDENT, ALLOCATED)]
         known = [growth for growth in growths if growth is not None]
         return max(known) if known else None
 
@@ -83,7 +91,9 @@ class MemoryGrowth(object):
             begin, end = self.readings[first][gauge], self.readings[last][gauge]
             if begin is None or end is None or last == first:
                 return None
-            growths.append((end - begin) / float(calls * (last - first)))
+            is_exact = gauge == ALLOCATED and calls * self.turn >= ENOUGH_CALLS
+            grown = end - begin if is_exact or end - begin > STEP else 0
+            growths.append(grown / float(calls * (last - first)))
         return max(0.0, min(growths))
 
 

@@ -95,6 +95,9 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "Steps
         trial.verify_again(program, facts, checked)
         facts.update(seconds=[], warmup=[])
     elif phase.startswith("compile"):
+        reason = program.why_cold() if phase == "compile-warm" else ""
+        if reason:
+            raise CellFailure("crash", reason)
         facts.update(seconds=[facts["compile_seconds"]], warmup=[])
     elif protocol == "published" and not cases.repeats(case):
         del program  # it has verified the implementation; the original program is timed

@@ -3,11 +3,11 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import ConfigDict
 
-from runner.core.bounds import Amount, Count, Instant, MetricName, Name, Ratio, RoundNumber, Text
+from runner.core.bounds import OF_METRIC, Amount, Count, Instant, MetricName, Name, Ratio, RoundNumber, Text
 from runner.core.metrics import TIME
 from runner.core.row_ids import row_id
 
@@ -61,11 +61,12 @@ class CellEntry:
     __pydantic_config__ = CHECKED
 
     cell: Name
+    metric: MetricName = TIME
     release: Text
     digest: Text = ""
-    seconds: Amount
-    seconds_low: Amount | None = None
-    seconds_high: Amount | None = None
+    seconds: Annotated[Amount, OF_METRIC]
+    seconds_low: Annotated[Amount | None, OF_METRIC] = None
+    seconds_high: Annotated[Amount | None, OF_METRIC] = None
     rounds: RoundNumber
     base: Text = ""
     base_release: Text = ""
@@ -75,7 +76,6 @@ class CellEntry:
     ratio_high: Ratio | None = None
     verdict: Text = ""
     board: BoardEntry | None = None
-    metric: MetricName = TIME
 
     @property
     def series(self) -> str:

@@ -7,13 +7,14 @@ none. A row with such a value is left out, and a warning says how many are, and 
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from runner.core.bounds import STRICT, Name, Text, mistake
+from runner.core.bounds import STRICT, Name, Text, check_amount, mistake
 from runner.core.errors import DamagedRunWarning
+from runner.core.row_ids import cell_and_metric
 from runner.history.entries import Acceptance, ChangeEntry, RunRow, SeriesPoint
 
 T = TypeVar("T")
@@ -28,7 +29,23 @@ class Rows:
 
 
 RUNS = Rows("runs", TypeAdapter(RunRow, config=STRICT))
-POINTS = Rows("measurements", TypeAdapter(tuple[Name, SeriesPoint], config=STRICT))
+
+
+def _within_metric(value: tuple[str, SeriesPoint]) -> tuple[str, SeriesPoint]:
+    """Return a series and a point of it; raises ValueError for a value above the largest of its metric."""
+    series, point = value
+    for field in ("seconds", "seconds_low", "seconds_high"):
+        try:
+            check_amount(getattr(point, field), cell_and_metric(series)[1])
+        except ValueError as error:
+            message = f"{field}: {error}, not {getattr(point, field):g}"
+            raise ValueError(message) from error
+    return value
+
+
+POINTS = Rows(
+    "measurements", TypeAdapter(Annotated[tuple[Name, SeriesPoint], AfterValidator(_within_metric)], config=STRICT)
+)
 CHANGES = Rows("changes", TypeAdapter(tuple[Name, ChangeEntry], config=STRICT))
 LEVELS = Rows("accepted levels", TypeAdapter(Acceptance))
 CELLS = Rows("cells", TypeAdapter(Name, config=STRICT))
@@ -60,6 +77,8 @@ def checked(values: Iterable[T], rows: Rows, history: str) -> Iterator[T]:
 
 def _reason(value: object, error: ErrorDetails) -> str:
     """Return what is wrong with a value; a field of a named tuple, which pydantic numbers, has its name."""
+    if not error["loc"] and "ctx" in error:  # the function that checks several fields together names the one
+        return str(error["ctx"]["error"])
     field = "the name"
     for part in error["loc"]:
         if isinstance(value, tuple) and isinstance(part, int):

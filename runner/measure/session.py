@@ -116,7 +116,8 @@ class Session:
         """
         deadline = (self.clock() if begin is None else begin) + timeout
         try:
-            self.channel.send(data)
+            if data:
+                self.channel.send(data, self._remaining(deadline))
             while (line := self.channel.receive(min(silence, self._remaining(deadline)))) is not None:
                 reply = accept(replies.parse(line))
                 if reply is not None:

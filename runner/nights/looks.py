@@ -60,7 +60,8 @@ class EarlierNights:
         nights: the ids of their first runs, oldest first.
         looks: (id of a row, run that it was compared with) -> its looks, oldest first; see ``core.row_ids``.
         open_cells: run -> ids of the cells of which its night found a row neither ``same`` nor better than their
-            baselines; all cells of the run if its night ended before it compared them.
+            baselines, and of what stands for environments with such a row; all cells of the run if its night ended
+            before it compared them.
         seconds: id of a cell -> (run, median seconds) of the nights that measured it, oldest first.
     """
 

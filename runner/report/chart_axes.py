@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from runner.core import units
+from runner.core.units import TimeUnit
 
 HEIGHT = 240
 """Of the picture of a chart, in its own units."""
@@ -69,20 +69,19 @@ def spaced(labels: Sequence[Label]) -> tuple[Label, ...]:
     return tuple(sorted(kept))
 
 
-def ticks_of(axis: Axis, kind: Kind) -> list[tuple[float, str]]:
-    """Return (value, text) of 2 to 6 round values on an axis."""
+def ticks_of(axis: Axis, unit: TimeUnit | None) -> list[tuple[float, str]]:
+    """Return (value, text) of 2 to 6 round values on an axis; ratios have no unit."""
     low, high = axis
-    unit = units.time_unit([low])
-    scale = 1.0 if kind == "ratio" else unit.scale
+    scale, name = (unit.scale, f" {unit.name}") if unit else (1.0, "")
     step = _round_step((high - low) * scale / 4)
     if high / low > 8:
         values = [base * 10.0**power for power in range(-12, 13) for base in (1, 3)]
         inner = [value for value in values if low * scale <= value <= high * scale][:8]
-        return [(value / scale, f"{value:g}{'' if kind == 'ratio' else f' {unit.name}'}") for value in inner]
+        return [(value / scale, f"{value:g}{name}") for value in inner]
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     first = math.ceil(low * scale / step)
     values = [step * number for number in range(first, math.floor(high * scale / step) + 1)]
-    return [(value / scale, f"{value:.{decimals}f}{'' if kind == 'ratio' else f' {unit.name}'}") for value in values]
+    return [(value / scale, f"{value:.{decimals}f}{name}") for value in values]
 
 
 def _round_step(step: float) -> float:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from runner.core.metrics import BY_NAME, TIME
 from runner.core.model.cells import environment_of
+from runner.core.row_ids import row_title
 from runner.core.units import TimeUnit, amount_unit
 from runner.history.entries import Acceptance, SeriesPoint
 from runner.report import formatting, metric_text, rich_text
@@ -54,7 +55,7 @@ class CellSeries:
     @property
     def title(self) -> str:
         """What a heading calls it: the cell, and the metric unless that is time."""
-        return self.cell if self.metric == TIME else f"{self.cell}, {BY_NAME[self.metric].title}"
+        return row_title(self.cell, self.metric)
 
     @property
     def unit(self) -> TimeUnit:

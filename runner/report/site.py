@@ -5,8 +5,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from runner.core import units
 from runner.core.grouping import grouped
+from runner.core.metrics import BY_NAME
 from runner.core.model.cells import environment_of
 from runner.report import wording
 from runner.report.formatting import date
@@ -36,7 +36,7 @@ def site(
     """Yield file name and content of each page: those of the cells, then those of the devices, and the index last.
 
     Args:
-        trends: of the history, in any order; each is drawn and forgotten.
+        trends: of the history, in any order; each is drawn and forgotten. What changed in the week is that of times.
         summaries: of the runs, newest first; each run has its page at ``runs/<run>/index.html``.
         newest: when the newest run of the history started; None without a run.
         margin: the relative change that counts as none.
@@ -46,7 +46,7 @@ def site(
     for trend in trends:
         row = row_of(trend)
         rows.append(row)
-        if week:
+        if week and row.is_of_times:
             week.add(trend, row)
         yield f"{FOLDER}/{row.page}", _page("trend", **_trend_content(trend))
     rows.sort(key=lambda row: row.rank)
@@ -61,6 +61,7 @@ def site(
             more_runs=max(len(summaries) - MAX_RUNS, 0),
             counted_words=wording.counted_words,
             devices=sorted(by_device.values(), key=lambda of_device: of_device[0].device),
+            cells=sum(row.is_of_times for row in rows),
             regressions=[row for row in rows if row.regression],
             week=week,
             listed=MAX_LISTED,
@@ -72,7 +73,7 @@ def site(
 
 def _page(template_name: str, **content: object) -> str:
     template = environment().get_template(f"{template_name}.html.j2")
-    return template.render(**content, percent=percent, spark=spark, step_time=units.step_time)
+    return template.render(**content, percent=percent, spark=spark)
 
 
 def _trend_content(trend: Trend) -> dict[str, Any]:
@@ -82,6 +83,7 @@ def _trend_content(trend: Trend) -> dict[str, Any]:
     charts: list[TrendChart] = [chart(trend, "ratio")] if any(point.ratio for point in trend.points) else []
     return {
         "trend": trend,
+        "metric": BY_NAME[trend.metric],
         "device": device_title(trend.device, trend.host),
         "charts": [*charts, chart(trend, "seconds")],
         "bases": bases,
@@ -102,5 +104,6 @@ def _device_pages(rows: Sequence[TrendRow], margin: float) -> Iterator[tuple[str
     names = [rows[0].device_page, *(f"{stem}-{number}.html" for number in range(2, len(parts) + 1))]
     for name, part in zip(names, parts, strict=True):
         shown = [(row, is_within(row.change, margin)) for row in part]
-        content = _page("trends", device=rows[0].device, rows=shown, pages=names, name=name, total=len(rows))
+        total = sum(row.is_of_times for row in rows)
+        content = _page("trends", device=rows[0].device, rows=shown, pages=names, name=name, total=total)
         yield f"{FOLDER}/{name}", content

@@ -1,4 +1,4 @@
-"""The chart of a trend: time across, a ratio or the time of a step up, on a logarithmic axis.
+"""The chart of a trend: time across, a ratio or the value of a metric up, on a logarithmic axis.
 
 The picture stretches to the width of the window, and its strokes do not, so a dot is a line of no length with round
 ends. Labels are text of the page, at positions in per cent, so that they are as large on a phone as on a screen.
@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from runner.core import units
 from runner.history.entries import SeriesPoint
 from runner.report.chart_axes import HEIGHT, Axis, Kind, Label, spaced, ticks_of
 from runner.report.formatting import escape
@@ -51,7 +50,7 @@ def chart(trend: Trend, kind: Kind) -> TrendChart:
     values = [each for index, point in enumerate(trend.points) if (each := _value(index, point, kind))]
     across, up = _across(trend), _up(values)
     is_of_levels = (kind == "ratio") == trend.has_ratios
-    ticks = ticks_of(up, kind)
+    ticks = ticks_of(up, None if kind == "ratio" else trend.unit(up.low))
     parts = [f'<path class="grid" d="M0 {_n(up(value))}H{WIDTH}"/>' for value, _ in ticks]
     marked = trend.releases[1:][-MAX_LINES:]
     parts += [f'<path class="release" d="M{_n(across(index))} 0V{HEIGHT}"/>' for index, _ in marked]
@@ -69,7 +68,7 @@ def chart(trend: Trend, kind: Kind) -> TrendChart:
     ]
     accepted = [index for index, point in enumerate(trend.points) if point.run in {each.run for each in trend.levels}]
     parts += [f'<path class="accepted" d="M{_n(across(index))} 0V{HEIGHT}"/>' for index in accepted]
-    label = f"{trend.cell}: {'ratio to the base' if kind == 'ratio' else 'time of a step'} over {len(values)} runs"
+    label = f"{trend.cell}: {'ratio to the base' if kind == 'ratio' else trend.quantity} over {len(values)} runs"
     svg = (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{escape(label)}">'
         f"{''.join(parts)}</svg>"
@@ -145,15 +144,15 @@ def _dots(trend: Trend, values: Sequence[_Value], across: Callable[[int], float]
     dots = [f"M{_n(across(each.number))} {_n(up(each.value))}h0" for each in values]
     if len(values) > TITLED_POINTS:
         return [f'<path class="dots" d="{"".join(dots)}"/>']
-    titles = (_title(trend.points[each.number], each, kind) for each in values)
+    show = "{:.3f}".format if kind == "ratio" else trend.amount
+    titles = (_title(trend.points[each.number], each, show) for each in values)
     return [
         f'<path class="dot" d="{dot}"><title>{escape(title)}</title></path>'
         for dot, title in zip(dots, titles, strict=True)
     ]
 
 
-def _title(point: SeriesPoint, each: _Value, kind: Kind) -> str:
-    show = "{:.3f}".format if kind == "ratio" else units.step_time
+def _title(point: SeriesPoint, each: _Value, show: Callable[[float], str]) -> str:
     ends = f", 95 % {show(each.low)} to {show(each.high)}" if each.low and each.high else ""
     return f"{point.at[:10]}, {point.release}: {show(each.value)}{ends}"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+from runner.core.metrics import BY_NAME, TIME
 from runner.history.entries import Acceptance, ChangeEntry
 from runner.report.trends import LevelChange, Trend, device_title, instant, time_of
 
@@ -19,22 +20,26 @@ class TrendRow:
     """A trend in short, for lists; ``spark`` has the values of at most 60 points.
 
     Attributes:
-        cell: its id; ``device`` with its host; ``page`` the file of its trend, ``device_page`` that of its device.
+        title: its cell, with the metric; ``device`` with its host; ``page`` the file of its trend, ``device_page`` that
+            of its device.
+        is_of_times: whether the metric is time; ``worse`` says what it is for another to be worse: ``more memory``.
         release: the newest one.
         points: how many.
-        date: of the newest point.
+        date: of the newest point, and ``amount`` its value with the unit.
         change: see ``Trend.change``; ``regression`` the confirmed change that stands, None without.
         rank: see ``Trend.rank``.
     """
 
-    cell: str
+    title: str
+    is_of_times: bool
+    worse: str
     device: str
     page: str
     device_page: str
     release: str
     points: int
     date: str
-    seconds: float
+    amount: str
     ratio: float | None
     ratio_low: float | None
     ratio_high: float | None
@@ -48,14 +53,16 @@ def row_of(trend: Trend) -> TrendRow:
     """Return a trend in short."""
     last = trend.last
     return TrendRow(
-        cell=trend.cell,
+        title=trend.title,
+        is_of_times=trend.metric == TIME,
+        worse=BY_NAME[trend.metric].phrase,
         device=device_title(trend.device, trend.host),
         page=trend.page,
         device_page=trend.device_page,
         release=last.release,
         points=len(trend.points) + trend.left_out,
         date=last.at[:10],
-        seconds=last.seconds,
+        amount=trend.amount(last.seconds),
         ratio=last.ratio,
         ratio_low=last.ratio_low,
         ratio_high=last.ratio_high,

@@ -11,7 +11,10 @@ from itertools import groupby, islice, pairwise
 from types import MappingProxyType
 
 from runner.core.grouping import grouped
+from runner.core.metrics import BY_NAME, TIME
 from runner.core.model.cells import environment_of, without_environment
+from runner.core.row_ids import row_id, row_title
+from runner.core.units import TimeUnit, amount, amount_unit
 from runner.history.entries import Acceptance, ChangeEntry, SeriesPoint
 from runner.stats.change_points import ChangePoint
 from runner.stats.changes_of_tables import NightlySeries, change_points_of
@@ -45,6 +48,7 @@ class Trend:
 
     Attributes:
         cell: its id.
+        metric: the name of what the points measured.
         device: as ``history.entries.series_device`` names it.
         host: the name of the machine.
         points: oldest first, at least one; without runs that confirm changes.
@@ -62,6 +66,32 @@ class Trend:
     levels: tuple[Acceptance, ...] = ()
     regression: ChangeEntry | None = None
     change_points: tuple[tuple[ChangePoint, ...], ...] | None = None
+    metric: str = TIME
+
+    @property
+    def series_id(self) -> str:
+        """The id of its series, see ``core.row_ids``."""
+        return row_id(self.cell, self.metric)
+
+    @property
+    def title(self) -> str:
+        """What a heading calls it."""
+        return row_title(self.cell, self.metric)
+
+    @property
+    def quantity(self) -> str:
+        """What was measured, as text."""
+        return "time of a step" if self.metric == TIME else BY_NAME[self.metric].title
+
+    def unit(self, value: float) -> TimeUnit:
+        """Return the unit in which a value of the metric is shown."""
+        metric = BY_NAME[self.metric]
+        return amount_unit([value], metric.unit, on_disk=metric.on_disk)
+
+    def amount(self, value: float) -> str:
+        """Return a value of the metric with its unit."""
+        metric = BY_NAME[self.metric]
+        return amount(value, metric.unit, on_disk=metric.on_disk)
 
     @property
     def has_ratios(self) -> bool:
@@ -86,7 +116,7 @@ class Trend:
     @property
     def page(self) -> str:
         """The name of its page."""
-        return f"{slug(self.cell)[:80]}-{_digits(self.cell, self.device, self.host)}.html"
+        return f"{slug(self.cell)[:80]}-{_digits(self.series_id, self.device, self.host)}.html"
 
     @property
     def device_page(self) -> str:
@@ -179,11 +209,11 @@ class Trend:
     @property
     def rank(self) -> tuple[bool, float, str]:
         """A sort key: confirmed regressions first, then what became slowest."""
-        return (self.regression is None, -self.change, self.cell)
+        return (self.regression is None, -self.change, self.title)
 
 
 TrendChanges = Mapping[tuple[str, str, str], tuple[tuple[ChangePoint, ...], ...]]
-"""(cell, device, host) -> the change points of each segment of its trend."""
+"""(id of a series, device, host) -> the change points of each segment of its trend."""
 
 
 def changes_together(trends: Iterable[Trend]) -> TrendChanges:
@@ -194,7 +224,7 @@ def changes_together(trends: Iterable[Trend]) -> TrendChanges:
     """
     tables: dict[tuple[str, str], dict[str, tuple[NightlySeries, ...]]] = {}
     for trend in trends:
-        tables.setdefault((trend.device, trend.host), {})[trend.cell] = trend.series
+        tables.setdefault((trend.device, trend.host), {})[trend.series_id] = trend.series
     return {
         (cell, *table): tuple(islice(changes, len(parts)))
         for table, cells in tables.items()
@@ -208,14 +238,16 @@ def trends_of(
     levels: Mapping[tuple[str, str], Sequence[Acceptance]],
     regressions: Mapping[tuple[str, str, str], ChangeEntry],
     changes: TrendChanges = MappingProxyType({}),
+    metric: str = TIME,
 ) -> Iterator[Trend]:
     """Yield a trend for each cell, device and host.
 
     Args:
         series: device, cell, and its points, oldest first (``History.all_series``).
         levels: (cell, device) -> accepted levels, oldest first.
-        regressions: (cell, device, host) -> the confirmed change that still stands.
+        regressions: (id of a series, device, host) -> the confirmed change that still stands.
         changes: of ``changes_together``; a trend that is not in it is looked at by itself.
+        metric: the name of what the points measured.
     """
     for device, cell, points in series:
         hosts = grouped((point.host, point) for point in points if point.kind != "confirmation")
@@ -228,8 +260,9 @@ def trends_of(
                 points=tuple(of_host[-MAX_POINTS:]),
                 left_out=max(len(of_host) - MAX_POINTS, 0),
                 levels=tuple(level for level in levels.get((cell, device), ()) if level.run in runs),
-                regression=regressions.get((cell, device, host)),
-                change_points=changes.get((cell, device, host)),
+                regression=regressions.get((row_id(cell, metric), device, host)),
+                change_points=changes.get((row_id(cell, metric), device, host)),
+                metric=metric,
             )
 
 

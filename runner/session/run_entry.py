@@ -118,7 +118,9 @@ def _cells(analysis: Analysis, metric: str) -> Iterator[CellEntry]:
     grouped = results.rounds.assign(cell=results.rounds["cell"].astype(str)).groupby("cell", sort=False)["seconds"]
     medians, counts = grouped.median().to_dict(), grouped.size().to_dict()
     intervals = time_intervals(results)
-    rows = {row.other: row for each in analysis.comparisons for row in each.rows_of(metric) if _has_base(row)}
+    rows = {
+        cell: row for each in analysis.comparisons for cell, row in each.rows_by_cell(metric).items() if _has_base(row)
+    }
     for name, seconds in medians.items():
         cell = Cell.parse(str(name))
         if not is_control(cell.environment) and not split(cell.environment)[1]:

@@ -9,6 +9,7 @@ from runner.analysis.analyse import analyse_run
 from runner.core.errors import Problem, RecordError, RunnerError, UsageError
 from runner.core.files import read_bounded
 from runner.core.metrics import TIME
+from runner.core.row_ids import cell_and_metric
 from runner.core.unfinished import sweep
 from runner.history.entries import ChangeEntry, RunRow, series_device
 from runner.history.location import sqlite_path
@@ -96,22 +97,29 @@ def _past(history: "History", now: datetime, note: Callable[[str], None]) -> Seq
 
 
 def _trends(history: "History", past: Sequence[RunRow]) -> Iterator[Trend]:
-    """Yield the trends of a history, with accepted levels and the regressions that stand.
+    """Yield the trends of the times of a history, with accepted levels and the regressions that stand.
 
-    The history is read twice: a night's change points depend on all cells, and no more than one trend is held.
+    Of other metrics, those with such a regression. The history is read twice: a night's change points depend on all
+    cells, and no more than one trend is held.
     """
     changes = changes_together(trends_of(history.all_series(), {}, {}))
-    return trends_of(history.all_series(), history.levels(), _regressions(history, past), changes)
+    levels, regressions = history.levels(), _regressions(history, past)
+    yield from trends_of(history.all_series(), levels, regressions, changes)
+    for series in dict.fromkeys(series for series, _, _ in regressions):
+        cell, metric = cell_and_metric(series)
+        if metric != TIME:
+            of_metric = trends_of(history.all_series(cell, metric=metric), levels, regressions, metric=metric)
+            yield from (trend for trend in of_metric if trend.regression)
 
 
 def _regressions(history: "History", past: Sequence[RunRow]) -> dict[tuple[str, str, str], ChangeEntry]:
-    """Return (cell, device, host) -> the confirmed change of the last night of the device that still stands."""
+    """Return (id of a series, device, host) -> the confirmed change of the device's last night that still stands."""
     last = {(series_device(row.backend, row.device_name), row.host): row.run for row in past if _is_night(row)}
     return {
-        (change.cell, device, host): change
+        (change.series, device, host): change
         for (device, host), run in last.items()
         for _, change in history.changes(run)
-        if change.confirmed_in and change.metric == TIME
+        if change.confirmed_in
     }
 
 

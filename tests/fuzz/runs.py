@@ -41,10 +41,10 @@ class Server(FakeServer):
 
     backend: "Backend"
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, timeout: float) -> None:
         """Take a request; a turn of which no child knows is ignored, as a reply was changed."""
         if not (protocol.decode(data)["op"] == "go" and not self.waiting):
-            super().send(data)
+            super().send(data, timeout)
 
     def measure(self, request: dict[str, Any]) -> None:
         """Measure a cell; a child that the runner has given up is gone."""

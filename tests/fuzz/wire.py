@@ -122,8 +122,9 @@ class Pieces:
         piece, self.waiting = self.waiting[:size], self.waiting[size:]
         return piece
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, timeout: float) -> None:
         """See Channel; the id of a new request takes the place of its number in what follows."""
+        assert timeout > 0
         number = str(protocol.decode(data)["id"])
         if number not in self.ids:
             self.ids.append(number)

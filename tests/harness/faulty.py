@@ -276,6 +276,13 @@ class NamesCaches(Sound):
         return Sound.train(self)
 
 
+class KeepsNothing(Sound):
+    slug = "keeps-nothing"
+
+    def why_cold(self):
+        return "it keeps no compiled programs on disk"
+
+
 class CompilesLong(Sound):
     slug = "compiles-long"
     compile_seconds = (60.0, 3.0)

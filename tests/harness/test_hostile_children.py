@@ -244,7 +244,7 @@ def test_line_that_is_no_request_gets_an_answer_and_the_server_goes_on(session: 
         b'{"op": "measure", "id": 7}\n': "KeyError",
         b'{"op": "reference", "id": 7, "key": "k", "gradients": 3}\n': "AttributeError",
     }.items():
-        session.channel.send(line)
+        session.channel.send(line, 10.0)
         answer = session.channel.receive(10.0)
         assert answer is not None
         reply = json.loads(answer)

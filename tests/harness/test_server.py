@@ -231,6 +231,14 @@ def test_compile_phases_give_one_sample_each(ask: Ask) -> None:
         assert reply["seconds"] == [reply["compile_seconds"]]
 
 
+def test_a_warm_start_that_would_be_a_cold_one_has_no_time(ask: Ask) -> None:
+    assert ask("keeps-nothing", phase="compile")["status"] == "ok"
+    reply = ask("keeps-nothing", phase="compile-warm")
+    assert (reply["status"], reply["class"]) == ("failed", "crash")
+    assert reply["reason"] == "it keeps no compiled programs on disk"
+    assert "seconds" not in reply
+
+
 def test_cold_cells_are_those_that_no_child_has_compiled(ask: Ask, session: Session, tmp_path: Path) -> None:
     names = ("key", "implementation", "phase", "precision")
     cells = [

@@ -91,7 +91,7 @@ def seen(ready: Provisioned, probe_harness: bytes) -> Iterator[dict[str, Any]]:
     with closing(docker.from_env()) as client:
         channel = DockerChannel(ready, limits, owner(), probe_harness)
         try:
-            channel.send(json.dumps((DATA / "containment.py").read_text()).encode() + b"\n")
+            channel.send(json.dumps((DATA / "containment.py").read_text()).encode() + b"\n", 60)
             line = channel.receive(60)
             assert line is not None, channel.ending()
             yield json.loads(line)

@@ -93,7 +93,7 @@ def inside(ready: Provisioned, probe: bytes, run: str) -> Iterator[Callable[[str
 
 
 def run_python(channel: DockerChannel, source: str) -> Any:
-    channel.send(json.dumps(textwrap.dedent(source)).encode() + b"\n")
+    channel.send(json.dumps(textwrap.dedent(source)).encode() + b"\n", 60)
     line = channel.receive(60)
     return None if line is None else json.loads(line)
 
@@ -146,7 +146,7 @@ def test_close_removes_the_container_and_may_be_repeated(
     assert containers(client, run) == []
     channel.close()
     with pytest.raises(BrokenPipeError):
-        channel.send(b"{}\n")
+        channel.send(b"{}\n", 10)
 
 
 def test_failed_start_leaves_no_container(
@@ -321,7 +321,7 @@ def test_engine_that_disconnects_is_an_engine_error(
     assert channel.receive(10) is None
     assert channel.ending()[0] == "engine"
     with pytest.raises(BrokenPipeError):
-        channel.send(b"0" * (64 << 20))  # more than any buffer between takes
+        channel.send(b"0" * (64 << 20), 60)  # more than any buffer between takes
     with pytest.raises(EngineError, match="cannot remove the container"):
         channel.close()
     assert wait_until(lambda: containers(client, run) == [])  # the end of its stdin ended the server

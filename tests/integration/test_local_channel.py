@@ -55,7 +55,6 @@ def test_a_server_is_told_apart_by_the_signal_that_killed_it(tmp_path: Path) -> 
             assert server.ending()[1] == f"the harness server was killed by {name}; last words: it printed nothing"
 
 
-def test_what_a_server_does_not_read_is_not_sent_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.backends.local_channel.SEND_SECONDS", 0.3)
+def test_what_a_server_does_not_read_is_not_sent_for_ever(tmp_path: Path) -> None:
     with channel(tmp_path, "exec sleep 60") as server, pytest.raises(TimeoutError):
-        server.send(b"x" * (4 << 20))
+        server.send(b"x" * (4 << 20), 0.3)

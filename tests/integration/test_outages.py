@@ -21,7 +21,8 @@ from runner.releases.candidates import ReleaseCandidate
 from runner.releases.lock import lock
 from runner.releases.lock_requests import LockRequest
 from runner.search import bisect as workflow
-from runner.search.bisect.measuring import Measuring, UnmeasurableError
+from runner.search.bisect.measured_step import UnmeasurableError
+from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.state import FILE, SearchState, SearchStep, read_state
 from runner.session import flow
 from tests.support.package_index import NAME, PackageIndex, package_index, wheel

@@ -55,8 +55,9 @@ class FakeServer:
         self.stage = ""  # of that child
         self.turns = Counter[str]()
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, timeout: float) -> None:
         """See Channel."""
+        assert timeout > 0
         request = protocol.decode(data)
         self.requests.append(request)
         assert not self.closed

@@ -190,6 +190,17 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{target}#{anchor}"
 
 
+def test_every_benchmark_is_named_where_contributors_look() -> None:
+    text, main = (DOCS / "contributing.md").read_text(), (ROOT / "benchmarks" / "__main__.py").read_text()
+    figures = dict(re.findall(r'^    "([a-z-]+)": (\w+)\.\w+,$', main, re.MULTILINE))
+    assert [name for name in figures if f"| `{name}` |" not in text] == []
+    modules = [path for path in (ROOT / "benchmarks").glob("[a-z]*.py") if path.stem not in figures.values()]
+    programs = [path.stem for path in modules if '__name__ == "__main__"' in path.read_text()]
+    assert len(figures) > 15
+    assert len(programs) > 10
+    assert [name for name in programs if not re.search(rf"benchmarks[./]{name}\b", text)] == []
+
+
 def test_no_two_rows_of_the_index_are_about_the_same_thing() -> None:
     places = (DOCS / "index.md").read_text().partition("\n## Where to look")[2].partition("\n## ")[0]
     subjects = [line.split(" | ")[0] for line in places.splitlines() if line.startswith("| ")]

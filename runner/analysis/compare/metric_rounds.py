@@ -26,6 +26,11 @@ def environment_cell(environment: str, metric: Metric) -> Cell:
     return Cell.parse(f"{environment}/all/environment/{metric.name}/all/all")
 
 
+def subject_cell(cell: Cell, metric: Metric) -> Cell:
+    """Return what a row about a metric of a cell is about: the cell, or what stands for its environment."""
+    return cell if metric.scope == "cell" else environment_cell(cell.environment, metric)
+
+
 def is_environment(cell: str) -> bool:
     """Return whether the id of a cell is that of ``environment_cell``."""
     return cell.partition("/")[2].startswith("all/environment/")

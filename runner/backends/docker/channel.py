@@ -10,12 +10,12 @@ from typing import Any
 from docker.errors import APIError
 from typing_extensions import override
 
-from runner.backends import Channel, harness_archive
+from runner.backends import ARCHIVE_SECONDS, NOT_READ, Channel, harness_archive
 from runner.backends.docker.cache import CacheGuard, create_folder, create_volume
 from runner.backends.docker.client import FOREIGN, connect, is_podman, sentence, talking
 from runner.backends.docker.containers import is_removed, remove_container
 from runner.backends.docker.options import CACHE_BYTES, Container, cache_volume, container_name, gpu_request
-from runner.backends.docker.streams import Streams, Wire
+from runner.backends.docker.streams import MIN_TIMEOUT, Streams, Wire
 from runner.backends.line_reader import Lines
 from runner.backends.visible_devices import Request
 from runner.catalog.gpu_errors import known_gpu_error
@@ -24,7 +24,6 @@ from runner.core.errors import EngineError, GpuError, Problem
 from runner.core.model import Limits, Provisioned
 from runner.core.text import REASON_LENGTH, printable
 
-SEND_SECONDS = 60.0
 QUIET_SECONDS = 3.0  # a server that measures sends a heartbeat every second
 ENDING_SECONDS = 3.0
 OOM_SECONDS = 5  # between the kernel's kill and the end of the container that it caused
@@ -69,7 +68,7 @@ class DockerChannel(Channel):
             with talking(f"cannot start a container for {ready.environment!r}"):
                 self._start(ready, limits, owner, cache_bytes)
                 with suppress(BrokenPipeError):  # the server has ended: the first reply says how
-                    self.send(harness or harness_archive.pack())
+                    self.send(harness or harness_archive.pack(), ARCHIVE_SECONDS)
         except BaseException as error:
             with suppress(EngineError):
                 self.close()
@@ -109,21 +108,22 @@ class DockerChannel(Channel):
         container.start()
 
     @override
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, timeout: float) -> None:
         if self._wire is None:
             raise BrokenPipeError
-        remaining, end = memoryview(data), time.monotonic() + SEND_SECONDS
+        remaining, end = memoryview(data), time.monotonic() + timeout
         while remaining:
-            self._wire.settimeout(QUIET_SECONDS)
+            seconds = end - time.monotonic()
+            if seconds <= 0:
+                raise TimeoutError(NOT_READ)
+            self._wire.settimeout(min(max(seconds, MIN_TIMEOUT), QUIET_SECONDS))
             try:
                 remaining = remaining[self._wire.send(remaining) :]
-                late = bool(remaining) and time.monotonic() >= end
             except TimeoutError:
-                late = time.monotonic() >= end or not self._may_be_running()
+                if not self._may_be_running():
+                    raise BrokenPipeError("the server has ended") from None
             except OSError as error:
                 raise BrokenPipeError(str(error)) from error
-            if late:
-                raise BrokenPipeError("the server no longer reads")
 
     @override
     def receive(self, timeout: float) -> bytes | None:

@@ -230,6 +230,13 @@ class Implementation(object):
         the framework shows no events, or the device is a CPU.
         """
 
+    def why_cold(self):
+        """Return why another process compiles again what this one has compiled, a sentence; empty where it need not.
+
+        It is called after the first call. The phase ``compile-warm`` then has no time, for that would be one of ``compile``.
+        """
+        return ""
+
     def peak_bytes(self):
         """Return the most bytes that the framework has held on the device in this process; None where it does not tell."""
 

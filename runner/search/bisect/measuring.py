@@ -5,10 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from runner.analysis.comparison_model import Comparison, Row
 from runner.backends.removal import leftovers_of, remove
 from runner.core.errors import OutageError, Problem, ProvisionError, RunnerError
-from runner.core.metrics import BY_NAME, CHANGES
 from runner.core.model import Provisioned
 from runner.core.model.cells import is_control, without_environment
 from runner.core.progress import Progress
@@ -16,25 +14,18 @@ from runner.measure.round_plan import OUTAGE
 from runner.plan.specs import specs
 from runner.releases.candidates import ReleaseCandidate, lock_request_of
 from runner.releases.release_locks import lock_of_its_time
-from runner.report import differences
+from runner.search.bisect.measured_step import UnmeasurableError, comparison_of, failure, step_of
 from runner.search.bisect.rebuilt import is_rebuilt, lock_again
 from runner.search.bisect.state import SearchState, SearchStep
 from runner.session import execution, flow
 from runner.session.context import Context, PlannedRun
 from runner.session.flow import RunSession
 from runner.session.preparation import Prepared, prepare
-from runner.stats.bisection import Outcome
 
 LOCKS = "locks"
 BUILT = "a bisect built it"
 MAX_ROUNDS = 40
 """The limit of a comparison without ``--max-rounds``: twice that of a run, because an open step costs a release."""
-OUTCOMES: Mapping[str, Outcome] = {"same": "same", **dict.fromkeys(CHANGES, "changed")}
-"""Verdict -> what it says to the search; a pair without one stays open, and one without a record is missing."""
-
-
-class UnmeasurableError(RunnerError):
-    """A candidate cannot be locked, built or measured; the search goes on without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +61,7 @@ class Measuring:
             prepared = self.prepared(base, other)
             self._check_plan(prepared, base, other)
             self._build(prepared, base, other)
-            step = _step(base, other, self._measured(prepared, other), self.state.question.metric)
+            step = step_of(base, other, self._measured(prepared, other), self.state.question)
         except UnmeasurableError as error:
             reason = error.problems[0].message
             return SearchStep(
@@ -124,7 +115,7 @@ class Measuring:
                 raise outage(candidate.name, cell.skip.reason)
             reason = "it has no such cell" if cell is None else cell.skip.reason if cell.skip else ""
             if reason:
-                raise _failure(candidate, base, reason)
+                raise failure(candidate, base, reason)
 
     def _build(self, prepared: Prepared, base: ReleaseCandidate, other: ReleaseCandidate) -> None:
         """Build both, one at a time; what is built is noted before, so that a later search removes it."""
@@ -149,7 +140,7 @@ class Measuring:
         settings = replace(context.settings, metrics=(self.state.question.metric,))
         work = PlannedRun(replace(context, settings=settings), prepared)
         measured = flow.measure_planned(work, self.progress, without=(flow.remember, flow.answer, flow.propose))
-        if _comparison(measured, other):
+        if comparison_of(measured.analysis, other):
             return measured
         failures = [record for record in measured.run.records() if record.status != "ok"]
         failed = {record.cell.environment: record.reason or record.failure or "failed" for record in failures}
@@ -198,49 +189,4 @@ def outage(name: str, reason: str) -> OutageError:
 def _unprovisioned(candidate: ReleaseCandidate, base: ReleaseCandidate, error: ProvisionError) -> RunnerError:
     """Return the error of a candidate that cannot be locked or built; an outage is no fact about it."""
     reason = error.problems[0].message
-    return outage(candidate.name, reason) if error.passing else _failure(candidate, base, reason)
-
-
-def _failure(candidate: ReleaseCandidate, base: ReleaseCandidate, reason: str) -> RunnerError:
-    """Return the error of a candidate that cannot be measured; without its base, no step can be."""
-    if candidate is not base:
-        return UnmeasurableError(reason)
-    return RunnerError(Problem(f"{candidate.name} cannot be measured: {reason}", hint="choose another end"))
-
-
-def _comparison(measured: RunSession, other: ReleaseCandidate) -> Comparison | None:
-    """Return the comparison of a release with the base of its run; None without one."""
-    return next((each for each in measured.analysis.comparisons if each.others == (other.name,)), None)
-
-
-def row_of(comparison: Comparison, metric: str) -> Row:
-    """Return the row about a metric; raises UnmeasurableError if a release has no value."""
-    rows = comparison.rows_of(metric)
-    if not rows:
-        raise UnmeasurableError(Problem(f"it has no {BY_NAME[metric].title}: {BY_NAME[metric].absent}"))
-    return rows[0]
-
-
-def _step(base: ReleaseCandidate, other: ReleaseCandidate, measured: RunSession, metric: str) -> SearchStep:
-    comparison = _comparison(measured, other)
-    assert comparison is not None
-    row = row_of(comparison, metric)
-    grade = measured.analysis.grade
-    outcome = OUTCOMES.get(row.verdict_on_median, "missing" if row.verdict == "not-measured" else "open")
-    return SearchStep(
-        base=base.name,
-        other=other.name,
-        outcome=outcome,
-        verdict=row.verdict,
-        ratio=row.ratio,
-        ratio_low=row.ratio_low,
-        ratio_high=row.ratio_high,
-        base_value=row.values[0],
-        value=row.values[1],
-        rounds=row.rounds,
-        run=measured.run.id,
-        reason="" if outcome in ("same", "changed") else row.reason,
-        differences=tuple(differences.sentences(comparison)),
-        grade=grade.level if grade else "",
-        issues=tuple(f"{issue.code}: {issue.sentence}" for issue in measured.analysis.issues if issue.serious),
-    )
+    return outage(candidate.name, reason) if error.passing else failure(candidate, base, reason)

@@ -69,7 +69,7 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
         raise UsageError(Problem("bisect compares releases, with one thread count", hint=hint))
     metric = named(ends.metric)
     context = setup(replace(options, selectors=None), cells=[cell])
-    refuse_unmeasured(metric, context.request.device)
+    refuse_unmeasured(metric, context.request.device, cell)
     return context, Question(
         cell=cell,
         good=ends.good,
@@ -84,11 +84,15 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
     )
 
 
-def refuse_unmeasured(metric: Metric, device: str) -> None:
-    """Raise UsageError for a metric that no cell on a device has."""
+def refuse_unmeasured(metric: Metric, device: str, cell: str) -> None:
+    """Raise UsageError for a metric that no record of a cell has on a device; the id is without an environment."""
     if metric.is_of_facts and not metric.fact(device):
         hint = "choose another --metric"
         raise UsageError(Problem(f"{metric.title} is not measured on {device}: {metric.absent}", hint=hint))
+    phase = Cell.parse(f"any/{cell}").phase
+    if reason := metric.why_absent_in(phase):
+        hint = "choose another --metric, or a cell of another phase, as `runner list cells` lists it"
+        raise UsageError(Problem(f"{metric.title} is not measured in the phase {phase}: {reason}", hint=hint))
 
 
 def _check_named(**ends: str) -> None:

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 
 from runner.core.metrics import BY_NAME, TIME, margin_of
 from runner.core.model.cells import environment_of
-from runner.core.row_ids import cell_and_metric
+from runner.core.row_ids import cell_and_metric, cell_of
 from runner.nights.alert_entry import Action, AlertEntry, alert_key
 from runner.nights.looks import is_over
 from runner.nights.night import Night, NightChange, NightRatio
 from runner.report import formatting
+from runner.watch.accepted import accepted_of
 from runner.watch.alerts.state import Alert, AlertState, Nights, of_device, regressions, reported
 
 STALE_AFTER = timedelta(days=30)
@@ -142,7 +143,7 @@ def _why_left(
         is_worse = _is_worse(slower[cell], change)
         return WORSE.format(alert_key(environment, night.run)) if is_worse else ""
     before = change.before if change else ""
-    run, reason = _accepted(cell, tonight)
+    run, reason = max(accepted_of(cell_of(cell), tonight.accepted), default=("", ""))
     if run > before:  # ids of runs start with their times
         return ACCEPTED.format(run, reason)
     if not night.has_measured(cell):
@@ -157,15 +158,6 @@ def _why_left(
     is_candidate = any(each.row == cell for each in night.changes)
     same = SAME.format("times are" if metric == TIME else f"{BY_NAME[metric].title} is")
     return same if _is_since_baseline(change) and cell in tonight.compared and not is_candidate else ""
-
-
-def _accepted(row: str, tonight: Tonight) -> tuple[str, str]:
-    """Return the run that a person last accepted for a row, and why; for an environment, of any of its cells."""
-    cell, metric = cell_and_metric(row)
-    if BY_NAME[metric].scope == "cell":
-        return tonight.accepted.get(cell, ("", ""))
-    of_environment = (each for name, each in tonight.accepted.items() if environment_of(name) == environment_of(cell))
-    return max(of_environment, default=("", ""))
 
 
 def _is_since_baseline(change: NightChange | None) -> bool:

@@ -25,7 +25,7 @@ from runner.nights.night import NightChange
 from runner.report import formatting
 from runner.stats.slower_level import slower_level
 from runner.store.run import Run, is_ahead, runs
-from runner.watch.nightly.baseline import Baseline, same_circumstances, side_of_run
+from runner.watch.nightly.baseline import Baseline, good_cells, same_circumstances, side_of_run
 
 ANCHOR_EVERY = 3
 """Nights within which a cell whose environment changes is compared with its anchor at least once (if time allows)."""
@@ -95,7 +95,7 @@ def _pinned(
             anchors.pins[cell.id] = CellAnchor(faster)
     unpinned = {cell.id for cell in cells} - anchors.pins.keys()
     oldest_first = reversed([run for run in stored.values() if not is_ahead(run.id)])
-    for run, names_of_run in _first_good_runs(oldest_first, header, unpinned, nights):
+    for run, names_of_run in _first_good_runs(oldest_first, header, unpinned, nights, anchors.accepted):
         anchors.pins.update((name, CellAnchor(run)) for name in names_of_run)
     return anchors
 
@@ -107,7 +107,11 @@ def _faster_night(pin: CellAnchor | None, cell: Cell, nights: EarlierNights) -> 
 
 
 def _first_good_runs(
-    oldest_first: Iterator[Run], header: Mapping[str, Any], unpinned: Collection[str], nights: EarlierNights
+    oldest_first: Iterator[Run],
+    header: Mapping[str, Any],
+    unpinned: Collection[str],
+    nights: EarlierNights,
+    accepted: Mapping[str, str],
 ) -> Iterator[tuple[str, Collection[str]]]:
     """Yield runs with the ids of the cells of which each is the first good run on the device of a header."""
     missing = set(unpinned)
@@ -119,8 +123,7 @@ def _first_good_runs(
         except RecordError:
             continue
         if same_circumstances(journal, header):
-            good = {entry.cell for entry in journal.counting() if entry.status == "ok"}
-            first = missing & (good - nights.open_cells.get(run.id, frozenset()))
+            first = missing & good_cells(run.id, journal, nights.open_cells, accepted)
             missing -= first
             yield run.id, first
 

@@ -1,7 +1,8 @@
 """The baseline of each cell: its last good run on the same device. Which cells differ from it.
 
 A run is a good baseline of a cell where it ended, was measured on the same backend and device, and its own night had no
-suspicion about the cell, or found it ``same`` or ``faster`` in turns. Otherwise the older baseline stays.
+suspicion about a row of the cell or of its environment, or found it ``same`` or better in turns. Otherwise the older
+baseline stays.
 """
 
 from collections.abc import Collection, Mapping
@@ -25,6 +26,7 @@ from runner.nights.anchors_file import device_of
 from runner.store.journal import Journal
 from runner.store.run import Run, runs
 from runner.store.started import is_started_here
+from runner.watch.accepted import accepted_of
 
 MAX_RUNS_READ = 20  # runs whose records are read, the newest first
 
@@ -89,7 +91,7 @@ def find_baselines(
         run: tonight's.
         tonight: the results of that run.
         failed: ids of the cells without a good record tonight.
-        open_cells: run -> ids of the cells that its night neither found ``same`` nor ``faster``.
+        open_cells: see ``EarlierNights``.
         accepted: id of a cell -> the run that a person accepted; it is good whatever its night found.
     """
     baselines = Baselines(gpu_of_case=gpu_of_case(tonight))
@@ -102,20 +104,35 @@ def find_baselines(
             break
         if earlier.id == run.id:
             continue
-        still_open = {name for name in open_cells.get(earlier.id, ()) if not _is_accepted(name, earlier.id, accepted)}
         try:
-            runs_read += _add_run(earlier, header, cells, baselines, failed, still_open)
+            journal = earlier.journal()
+            if same_circumstances(journal, header):
+                good = good_cells(earlier.id, journal, open_cells, accepted)
+                runs_read += _add_run(earlier, journal, good, cells, baselines, failed)
         except RecordError as error:
             baselines.notes.append(f"run {earlier.id} cannot be read: {error.problems[0].message}")
     baselines.refused = {cell: why for cell, why in baselines.refused.items() if cell not in baselines.by_cell}
     return baselines
 
 
-def _is_accepted(cell: str, run: str, accepted: Mapping[str, str]) -> bool:
-    """Return whether a person accepted a run of a cell, or of any cell where it stands for an environment."""
-    if not is_environment(cell):
-        return accepted.get(cell) == run
-    return any(run == of and environment_of(name) == environment_of(cell) for name, of in accepted.items())
+def good_cells(
+    run: str, journal: Journal, open_cells: Mapping[str, Collection[str]], accepted: Mapping[str, str]
+) -> frozenset[str]:
+    """Return the ids of the cells of a run that later nights may be compared with.
+
+    They have a good record, and the night of the run left neither them nor their environments open, or a person has
+    accepted the run.
+
+    Args:
+        run: its id.
+        journal: its journal.
+        open_cells: see ``EarlierNights``.
+        accepted: id of a cell -> the run that a person accepted.
+    """
+    still_open = {name for name in open_cells.get(run, ()) if run not in accepted_of(name, accepted)}
+    open_environments = {environment_of(name) for name in still_open if is_environment(name)}
+    good = (entry.cell for entry in journal.counting() if entry.status == "ok")
+    return frozenset(cell for cell in good if cell not in still_open and environment_of(cell) not in open_environments)
 
 
 def measured_cells(results: Dataset) -> dict[Cell, MeasuredCell]:
@@ -134,23 +151,14 @@ def gpu_of_case(results: Dataset) -> dict[str, str]:
 
 def _add_run(
     earlier: Run,
-    header: Mapping[str, Any],
+    journal: Journal,
+    good: Collection[str],
     cells: Mapping[Cell, MeasuredCell],
     baselines: Baselines,
     failed: Collection[str],
-    open_cells: Collection[str],
 ) -> bool:
-    """Add what an earlier run holds of the cells without a baseline; return True where its records were read."""
-    journal = earlier.journal()
-    if not same_circumstances(journal, header):
-        return False
-    open_environments = {environment_of(name) for name in open_cells if is_environment(name)}
-    good = {
-        entry.cell
-        for entry in journal.counting()
-        if entry.status == "ok" and entry.cell not in open_cells and environment_of(entry.cell) not in open_environments
-    }
-    for name in set(failed) & good:
+    """Add the good cells of an earlier run of those without a baseline; return True where its records were read."""
+    for name in set(failed) & set(good):
         baselines.newly_failed.setdefault(name, earlier.id)
     without_baseline = [cell for cell in cells if cell.id in good and cell not in baselines.by_cell]
     if not without_baseline:

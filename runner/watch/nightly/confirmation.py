@@ -159,7 +159,9 @@ class Confirmation:
         prepared = Prepared(plan=plan, specs=specs, survey=built, also={earlier.environment: earlier})
         metrics = tuple(dict.fromkeys(candidate.row.metric for candidate in group))
         folder, comparison = self._compared(prepared, environment, metrics)
-        rows = [(candidate, _row_in_turns(candidate, comparison)) for candidate in group]
+        rows = [
+            (candidate, comparison.rows_by_cell(candidate.row.metric).get(candidate.subject)) for candidate in group
+        ]
         slower = {each.cell for each, row in rows if each.row.metric == TIME and row and row.verdict in WORSE}
         changes = []
         for candidate, row in rows:
@@ -186,14 +188,6 @@ class Confirmation:
             (base,) = prepared.also
             comparison = Comparison(base=base, others=(environment,), device="", device_name="", rows=())
         return measured.run.path, comparison
-
-
-def _row_in_turns(candidate: NightCandidate, comparison: Comparison) -> Row | None:
-    """Return the row of a candidate in a comparison in turns; None if a side has no value."""
-    subject, names = candidate.subject, ("implementation", "case_id", "phase", "precision")
-    parts = [getattr(subject, name) for name in names]
-    rows = comparison.rows_of(candidate.row.metric)
-    return next((row for row in rows if [getattr(row, name) for name in names] == parts), None)
 
 
 def _pair_of(candidate: NightCandidate) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from runner.analysis.compare.measured_run import MeasuredRun
-from runner.analysis.compare.metric_rounds import environment_cell
+from runner.analysis.compare.metric_rounds import subject_cell
 from runner.analysis.compare.metric_rows import in_words_of, metric_side
 from runner.analysis.compare.pairing import CellPair, Side
 from runner.analysis.compare.verdicts import draft, with_verdicts
@@ -62,7 +62,7 @@ def _rows(metric: Metric, tonight: MeasuredRun, baselines: Mapping[Cell, Baselin
         if baseline.measured is None:
             continue
         name, key = cell.environment, (cell.environment, baseline.run)
-        subject = cell if metric.scope == "cell" else environment_cell(name, metric)
+        subject = subject_cell(cell, metric)
         sides[name] = sides.get(name) or metric_side(metric, tonight, name)
         earlier[key] = earlier.get(key) or metric_side(metric, baseline.measured, name)
         is_known = subject in sides[name].measured and subject in earlier[key].measured

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from math import log, log1p
 from typing import NamedTuple
 
+from runner.analysis.compare.metric_rounds import subject_cell
 from runner.analysis.comparison_model import Row
 from runner.core.metrics import BY_NAME, NOT_WORSE
 from runner.core.model import Cell
@@ -44,7 +45,7 @@ class NightCandidate(NamedTuple):
     @property
     def subject(self) -> Cell:
         """What the row is about: the cell, or what stands for the environment where the metric is one of those."""
-        return self.cell if BY_NAME[self.row.metric].scope == "cell" else self.row.other
+        return subject_cell(self.cell, BY_NAME[self.row.metric])
 
     @property
     def id(self) -> str:

@@ -32,9 +32,35 @@ def growth(turns: int, held: Callable[[int], int | None], allocated: Callable[[i
 
 @pytest.mark.parametrize("turns", [2, 3, 10, 50])
 def test_a_leak_has_its_bytes_per_call(turns: int) -> None:
-    facts = growth(turns, lambda calls: 1000 * calls, lambda calls: 10 * calls)
-    assert facts == {"growth_bytes_per_call": 1000.0}
+    facts = growth(turns, lambda calls: 100_000 * calls, lambda calls: 10 * calls)
+    assert facts == {"growth_bytes_per_call": 100_000.0}
+    assert growth(turns, lambda _: 0, lambda calls: 100_000 * calls) == {"growth_bytes_per_call": 100_000.0}
+
+
+@pytest.mark.parametrize("turns", [8, 10, 50])
+def test_a_small_leak_is_noticed_over_enough_calls(turns: int) -> None:
     assert growth(turns, lambda _: 0, lambda calls: 10 * calls) == {"growth_bytes_per_call": 10.0}
+    assert growth(7, lambda _: 0, lambda calls: 1000 * calls) == {"growth_bytes_per_call": 0.0}
+
+
+@pytest.mark.parametrize("gauges", [(1, 0), (0, 1), (1, 1)])
+def test_a_step_of_the_allocator_in_each_half_of_a_few_calls_is_no_leak(gauges: tuple[int, int]) -> None:
+    """Two calls, in each of which the memory grew by 256 KiB, had a leak of 262,144 bytes a call."""
+    resident, allocated = gauges
+    measured = MemoryGrowth()
+    memory = [0]
+    measured.allocated = lambda: allocated * memory[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(own_memory, "resident", lambda: {"RssAnon": resident * memory[0], "RssShmem": 0})
+        for _ in range(2):
+            measured.before_turn()
+            memory[0] += 256 << 10
+        facts = measured.facts({"turns": [1, 1], "batch": 1})
+    assert facts == {"growth_bytes_per_call": 0.0}
+
+
+def test_resident_memory_that_grows_by_a_step_in_each_half_of_many_calls_is_no_leak() -> None:
+    assert growth(10, lambda calls: (256 << 10) * (calls // 16), lambda _: 0) == {"growth_bytes_per_call": 0.0}
 
 
 def test_memory_that_grows_once_or_shrinks_is_no_leak() -> None:

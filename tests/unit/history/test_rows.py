@@ -3,6 +3,7 @@
 import math
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ BAD = (
     ("measurements", "seconds", -1.0),
     ("measurements", "seconds", 5e-324),
     ("measurements", "seconds", 1e300),
+    ("measurements", "seconds", 1e10),
+    ("measurements", "seconds_high", 1e10),
     ("measurements", "ratio", 0.0),
     ("measurements", "rounds", 0.5),
     ("measurements", "verdict", {"hex": "00"}),
@@ -96,6 +99,8 @@ def test_names_that_are_none_are_left_out_of_the_lists(tmp_path: Path) -> None:
     [
         night(1, measured(seconds=5e-324, seconds_low=None, seconds_high=None)),
         night(1, measured(seconds=math.nan)),
+        night(1, measured(seconds=1e10, seconds_low=None, seconds_high=None)),
+        night(1, measured(seconds_high=1e10)),
         night(1, measured(ratio=0.0)),
         night(1, host="a\0b"),
         night(1, host="caf\udce9"),
@@ -115,6 +120,16 @@ def test_what_could_not_be_read_back_is_not_added(entry: Any, tmp_path: Path) ->
 def test_the_cell_of_a_bad_time_is_named(tmp_path: Path) -> None:
     with opened(tmp_path) as history, pytest.raises(HistoryError, match=f"{CELL}: seconds: it should be"):
         history.add(night(40, measured("a/b/c/d/e/f"), measured(seconds=0.0)))
+
+
+def test_the_largest_value_is_that_of_the_unit_of_the_metric(tmp_path: Path) -> None:
+    """A time of 10^10 seconds is none, and memory of as many bytes is."""
+    wide = measured("a/b/c/d/e/f", seconds=1e10)
+    with opened(tmp_path) as history:
+        assert history.add(night(40, measured(), metrics=(replace(wide, metric="memory"),)))
+        assert [point.seconds for point in history.series(wide.cell, metric="memory")] == [1e10]
+        with pytest.raises(HistoryError, match=r"seconds: it should be at most 1e\+09 seconds"):
+            history.add(night(41, measured(), metrics=(replace(wide, metric="first-call"),)))
 
 
 def test_more_rounds_than_a_column_holds_enter(tmp_path: Path) -> None:

@@ -29,8 +29,9 @@ class Scripted:
         self.discarded = 0
         self.requests: list[dict[str, Any]] = []
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, timeout: float) -> None:
         """See Channel."""
+        assert timeout > 0
         request = protocol.decode(data)
         self.requests.append(request)
         answer = {"status": "ok"} if request["op"] == "reference" else self.answers.popleft()
@@ -117,6 +118,24 @@ def test_heartbeats_do_not_move_the_deadline() -> None:
     reply = Session(channel, "a#1", lambda: next(clock)).hello("numpy", 1, "cpu", 70.0)
     assert (reply["class"], reply["reason"]) == ("timeout", "the harness server sent no result within 100 s")
     assert len(channel.lines) > 800
+
+
+class Unread(Scripted):
+    """A Channel to a server that does not read."""
+
+    def send(self, data: bytes, timeout: float) -> None:
+        """See Channel."""
+        assert data
+        self.timeouts.append(timeout)
+        raise TimeoutError
+
+
+def test_a_request_that_nobody_reads_ends_with_its_deadline() -> None:
+    """Sending had a minute of its own, however little time the request had left."""
+    channel, clock = Unread(), itertools.count(0.0, 5.0)
+    reply = Session(channel, "a#1", lambda: next(clock)).ask({"op": "measure"}, 9.0)
+    assert channel.timeouts == [4.0]
+    assert (reply["class"], reply["reason"]) == ("timeout", "the harness server sent no result within 9 s")
 
 
 def test_a_turn_that_was_not_offered_is_a_crash() -> None:

@@ -14,6 +14,8 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse
+from runner.analysis.compare.metric_rounds import environment_cell
+from runner.core.metrics import BY_NAME
 from runner.history.database import History
 from runner.history.entries import Acceptance, ChangeEntry, SeriesPoint
 from runner.report import report
@@ -26,7 +28,7 @@ from runner.report.trends import MAX_POINTS, Trend, changes_together, trends_of
 from runner.stats.changes_of_tables import change_points_of
 from runner.watch.site import write_site
 from tests.support.fake_runs import bad, cell, good, make, realistic
-from tests.support.histories import night
+from tests.support.histories import measured, night
 from tests.support.html import html_text
 
 CELL = "torch-2.x/nn-lstm/w/c/train/fp32"
@@ -357,6 +359,35 @@ def test_a_run_of_the_future_is_not_the_newest_week(tmp_path: Path) -> None:
     assert notes[0] == "1 run of the history in the future, not taken for the newest"
     week = html_text(index.read_text()).partition("this week")[2].partition("Trends by device")[0]
     assert "From 2025-12-27 to" in week
+
+
+def test_a_regression_of_another_metric_has_its_line_and_its_trend(tmp_path: Path) -> None:
+    """More memory, and a slower import of an environment, opened alerts of which the site said nothing."""
+    of_memory = replace(measured(seconds=300 * 2.0**20), metric="memory")
+    of_import = replace(measured(environment_cell("torch-2.x", BY_NAME["import"]).id, seconds=2.5), metric="import")
+    last = night(3).run
+    changes = tuple(
+        ChangeEntry(cell=each.cell, metric=each.metric, before=night(0).run, ratio=ratio, confirmed_in=last)
+        for each, ratio in ((of_memory, 1.31), (of_import, 1.15))
+    )
+    with History.open(f"sqlite:///{tmp_path}/history.db") as history:
+        for number in range(4):
+            history.add(
+                night(number, measured(), metrics=(of_memory, of_import), changes=changes if number == 3 else ())
+            )
+    index = write_site(tmp_path, tmp_path / "site", 0.02, lambda _: None, now=datetime(2026, 1, 5, tzinfo=UTC))
+    page, text = index.read_text(), html_text(index.read_text())
+    regressions = text.partition("Regressions")[2].partition("What changed")[0]
+    for words in ("peak memory of the steps", "+31 % more memory", "import of the framework", "+15 % slower to import"):
+        assert words in regressions, words
+    assert "1 cell" in text.partition("Trends by device")[2]
+    links = re.findall(r'href="(trends/torch[^"]*)"', page.partition('id="regressions"')[2].partition("</section>")[0])
+    imports, memory = (html_text((tmp_path / "site" / link).read_text()) for link in links)
+    assert "300 MiB" in memory
+    assert "Median peak memory of the steps" in memory
+    assert "+31 % more memory against run" in memory
+    assert "2.50 s" in imports
+    assert len(list((tmp_path / "site/trends").glob("torch*.html"))) == 3, "others have no trend"
 
 
 def test_a_folder_without_runs_is_an_error(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ A key of a random generator gives the same bits in all releases that have the se
 is off by default before 0.5, and on since: https://docs.jax.dev/en/latest/changelog.html#jax-0-5-0-jan-17-2025.
 
 JAX caches every compiled program in JAX_COMPILATION_CACHE_DIR, whatever its size and compile time, so that ``compile``
-starts cold and ``compile-warm`` loads from the cache.
+starts cold and ``compile-warm`` loads from the cache. Releases that cannot do that fail in ``compile-warm``, see
+``device.why_cold``.
 """
 
 import importlib.util

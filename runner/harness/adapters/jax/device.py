@@ -6,6 +6,8 @@ from ...errors import CellFailure
 
 PRECISIONS = {"tf32": "tensorfloat32"}  # of float32 products; JAX's ``highest`` for any other precision
 
+NOT_CACHED = "JAX {} keeps no compiled programs on disk here, so that a warm start would be a cold one"
+
 
 def select(device: "str") -> "object":
     """Restrict JAX to devices of this kind, so that it falls back to no other, and return the first of them.
@@ -42,6 +44,19 @@ def set_if_known(name: "str", value: "object") -> "None":
         jax.config.update(name, value)
     except AttributeError:  # "Unrecognized config option"
         pass
+
+
+def why_cold() -> "str":
+    """Return what ``Implementation.why_cold`` does: releases that cannot cache programs leave the folder empty.
+
+    JAX 0.4.18 has no option for the folder, and others have one, and cache nothing on a CPU.
+    """
+    import jax
+
+    folder = os.environ.get("JAX_COMPILATION_CACHE_DIR", "")
+    if os.path.isdir(folder) and os.listdir(folder):
+        return ""
+    return NOT_CACHED.format(jax.__version__)
 
 
 def peak_bytes() -> "object":

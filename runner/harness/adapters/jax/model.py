@@ -221,6 +221,9 @@ class UserModel(Base):
         drawn = [jax.random.split(key, 3), jax.random.randint(key, (5,), 0, 1000, "int32"), jax.random.uniform(key, (5,), "float32")]
         return repr([array.tolist() for array in drawn])
 
+    def why_cold(self):
+        return jax_device.why_cold()
+
     def peak_bytes(self):
         return jax_device.peak_bytes()
 

@@ -122,6 +122,9 @@ class Scan(Implementation):
 
         jax.block_until_ready((self.state, self.last_loss, self.last_result))
 
+    def why_cold(self):
+        return jax_device.why_cold()
+
     def peak_bytes(self):
         return jax_device.peak_bytes()
 

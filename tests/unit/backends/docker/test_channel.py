@@ -1,5 +1,6 @@
 """Sending to and receiving from a container that is slow, silent or gone."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from docker.errors import APIError
 
 from runner.backends.docker import channel
 from runner.backends.docker.channel import DockerChannel
-from runner.backends.docker.streams import Streams, Wire
+from runner.backends.docker.streams import MIN_TIMEOUT, Streams, Wire
 from runner.backends.line_reader import Lines
 
 
@@ -62,24 +63,59 @@ def channel_over(pipe: Pipe, *states: str) -> Any:
 
 def test_send_to_a_wire_that_takes_pieces_sends_everything() -> None:
     pipe = Pipe()
-    channel_over(pipe).send(b"a line of some length\n")
+    channel_over(pipe).send(b"a line of some length\n", 60.0)
     assert pipe.sent == b"a line of some length\n"
 
 
 def test_send_to_a_full_pipe_waits_until_the_container_is_gone() -> None:
     pipe = Pipe(takes=1)
-    with pytest.raises(BrokenPipeError, match="no longer reads"):
-        channel_over(pipe, "up", "?", "gone").send(b"a line\n")
+    with pytest.raises(BrokenPipeError, match="the server has ended"):
+        channel_over(pipe, "up", "?", "gone").send(b"a line\n", 60.0)
     assert pipe.sent == b"a l"
 
 
-def test_send_to_a_server_that_reads_byte_by_byte_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel, "SEND_SECONDS", 0.0)
-    pipe = Pipe(room=1)
-    with pytest.raises(BrokenPipeError, match="no longer reads"):
-        channel_over(pipe).send(b"a line\n")
-    assert pipe.sent == b"a"
-    channel_over(Pipe(room=7)).send(b"a line\n")
+@dataclass
+class Clock:
+    """A clock on which a wire lets time pass."""
+
+    now: float = 1000.0
+
+    def monotonic(self) -> float:
+        """Return the seconds."""
+        return self.now
+
+
+class Slow(Pipe):
+    """A wire that takes a byte a second, or nothing until its time is over."""
+
+    def __init__(self, clock: Clock, takes: int = 1000) -> None:
+        """Let time pass on a clock."""
+        super().__init__(room=1, takes=takes)
+        self.clock, self.patience = clock, list[float]()
+
+    def settimeout(self, timeout: float | None, /) -> None:
+        """Note how long a call may take."""
+        self.patience.append(timeout or 0.0)
+
+    def send(self, data: memoryview, /) -> int:
+        """Take a byte."""
+        self.clock.now += 1.0 if self.takes else self.patience[-1]
+        return super().send(data)
+
+
+@pytest.mark.parametrize("takes", [1000, 2])
+def test_a_request_is_sent_no_longer_than_it_may_take(monkeypatch: pytest.MonkeyPatch, takes: int) -> None:
+    """Sending had a minute of its own, whatever the deadline of the request was."""
+    clock = Clock()
+    monkeypatch.setattr(channel, "time", clock)
+    pipe = Slow(clock, takes)
+    with pytest.raises(TimeoutError, match="does not read"):
+        channel_over(pipe).send(b"x" * 100, 9.5)
+    assert 1009.5 <= clock.now < 1010.5 + MIN_TIMEOUT
+    assert len(pipe.sent) == min(takes, 10)
+    slow = Slow(clock)
+    channel_over(slow).send(b"x" * 100, 200.0)
+    assert slow.sent == b"x" * 100
 
 
 def test_receive_ends_with_the_container_and_not_with_a_busy_engine(monkeypatch: pytest.MonkeyPatch) -> None:

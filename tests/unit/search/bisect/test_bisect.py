@@ -11,17 +11,15 @@ from typing import cast
 
 import pytest
 
-from runner.analysis.comparison_model import Comparison, Row
 from runner.core.errors import ProvisionError, RecordError, RunnerError, UsageError
 from runner.core.metrics import BY_NAME
-from runner.core.model import Cell
 from runner.core.progress import Progress
 from runner.matrix import Environment
 from runner.releases.candidates import ReleaseCandidate
 from runner.report.formatting import DASH
 from runner.search import bisect as workflow
 from runner.search.bisect.forecast import comparisons
-from runner.search.bisect.measuring import Measuring, UnmeasurableError, row_of
+from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.question import Ends, refuse_unmeasured, requested, split_cell, with_other_settings
 from runner.search.bisect.rebuilt import lock_again, rebuilt
 from runner.search.bisect.result import Bisection, entry
@@ -466,21 +464,22 @@ def test_a_metric_has_to_exist_and_to_be_measured_on_the_device() -> None:
     with pytest.raises(UsageError, match="there is no metric 'memry'"):
         requested(Options(selectors=[QUESTION.cell]), ends)
     with pytest.raises(UsageError, match="energy of a step is not measured on cpu: CPUs and some GPUs"):
-        refuse_unmeasured(BY_NAME["energy"], "cpu")
+        refuse_unmeasured(BY_NAME["energy"], "cpu", QUESTION.cell)
     for name in ("time", "memory", "p95"):
-        refuse_unmeasured(BY_NAME[name], "cpu")
-    refuse_unmeasured(BY_NAME["energy"], "cuda")
+        refuse_unmeasured(BY_NAME[name], "cpu", QUESTION.cell)
+    refuse_unmeasured(BY_NAME["energy"], "cuda", QUESTION.cell)
 
 
-def test_a_step_is_of_the_row_of_its_metric() -> None:
-    base, other = Cell.parse(f"torch-1.0/{QUESTION.cell}"), Cell.parse(f"torch-1.1/{QUESTION.cell}")
-    of_time = Row(base=base, other=other, verdict="same", base_seconds=1.0, seconds=1.0)
-    of_memory = Row(base=base, other=other, verdict="more", metric="memory", base_amount=2.0, amount=3.0)
-    compared = Comparison(base="torch-1.0", others=("torch-1.1",), device="", device_name="", rows=(of_time,))
-    assert row_of(compared, "time") == of_time
-    assert row_of(replace(compared, metrics=(of_memory,)), "memory") == of_memory
-    with pytest.raises(UnmeasurableError, match="it has no peak memory of the steps: the kernel does not report"):
-        row_of(compared, "memory")
+def test_a_metric_has_to_be_measured_in_the_phase_of_the_cell() -> None:
+    for phase in ("compile", "compile-warm"):
+        cell = QUESTION.cell.replace("forward", phase)
+        for name in ("memory", "p95", "energy"):
+            with pytest.raises(UsageError, match=f"not measured in the phase {phase}: it is measured over many calls"):
+                refuse_unmeasured(BY_NAME[name], "cuda", cell)
+        for name in ("time", "first-call", "import", "size"):
+            refuse_unmeasured(BY_NAME[name], "cuda", cell)
+    with pytest.raises(UsageError, match=r"not measured in the phase forward\+published: it is not read for"):
+        refuse_unmeasured(BY_NAME["energy"], "cuda", QUESTION.cell.replace("forward", "forward+published"))
 
 
 def test_a_search_with_other_settings_is_another_and_is_named(tmp_path: Path) -> None:

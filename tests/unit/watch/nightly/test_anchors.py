@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from runner.analysis.compare.metric_rounds import environment_cell
 from runner.analysis.compare.pairing import Side
 from runner.core.errors import RunnerError
+from runner.core.metrics import BY_NAME
 from runner.core.model import Cell
 from runner.nights.anchors_file import CellAnchor, device_of, read_anchors, write_anchors
 from runner.nights.looks import EarlierNights, Look
@@ -46,6 +48,23 @@ def test_a_night_that_left_a_cell_open_is_not_its_anchor(tmp_path: Path) -> None
     slow, later = ended(tmp_path, FUSED), ended(tmp_path, FUSED, later=10)
     history = EarlierNights((), {}, {slow.id: frozenset({FUSED.id})}, {})
     assert anchors_of(tmp_path, ended(tmp_path, FUSED, later=20), history).by_cell[FUSED].run == later.id
+
+
+def test_a_night_that_left_an_environment_open_is_no_anchor_of_its_cells(tmp_path: Path) -> None:
+    """An import, or an installed size, that became worse is one row for all cells of the environment."""
+    other = cell("torch-1.0", "nn-lstm")
+    slow, later = ended(tmp_path, FUSED, BASIC, other), ended(tmp_path, FUSED, BASIC, other, later=10)
+    history = EarlierNights((), {}, {slow.id: frozenset({environment_cell("torch-2.x", BY_NAME["import"]).id})}, {})
+    tonight = ended(tmp_path, FUSED, BASIC, other, later=20)
+    anchors = find_anchors(tmp_path, tonight, (FUSED, BASIC, other), history)
+    assert {cell: anchor.run for cell, anchor in anchors.by_cell.items()} == {
+        FUSED: later.id,
+        BASIC: later.id,
+        other: slow.id,
+    }
+    accepted = {FUSED.id: CellAnchor(slow.id, accepted=True)}
+    write_anchors(tmp_path, device_of(tonight.journal().header), accepted)
+    assert find_anchors(tmp_path, tonight, (FUSED, BASIC), history).pins[BASIC.id] == CellAnchor(slow.id)
 
 
 def test_a_pin_stays_and_a_new_cell_starts_with_tonight(tmp_path: Path) -> None:
