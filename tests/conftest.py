@@ -27,7 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
     programs that it starts inherit that.
     """
     needs.named(config.getoption("--need"))  # an unknown name ends the session here
-    settings.register_profile("busy machine", suppress_health_check=[HealthCheck.too_slow])  # drawing takes any time
+    # On a busy machine, drawing and an example take any time.
+    settings.register_profile("busy machine", suppress_health_check=[HealthCheck.too_slow], deadline=None)
     settings.load_profile("busy machine")
     gc.set_threshold(50_000, 20, 20)  # as the command line does: plans of the whole matrix take a quarter less time
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -25,6 +25,8 @@ ROUNDS = 2
 HOST = ("--backend", "host", "--python", sys.executable)
 SMALL = ("--device", "cpu", "--threads", "1", "--rounds", str(ROUNDS), "--seconds", "0.02", "--workload", "rnn-step")
 SECONDS = 120
+GONE_SECONDS = 45.0
+"""Less than the minute after which what a fault has started ends by itself."""
 LOCKS = ("measuring-cpu.lock", IN_USE)
 
 
@@ -169,8 +171,8 @@ class Bench:
 
     def check_cleaned(self) -> None:
         """Check that no process, temporary folder, lock, half file or container is left."""
-        wait_for(lambda: not self.processes(), 30)
-        wait_for(lambda: not list(self.temporary.glob("matrix-runner-*")), 10)
+        wait_for(lambda: not self.processes(), GONE_SECONDS)
+        wait_for(lambda: not list(self.temporary.glob("matrix-runner-*")), GONE_SECONDS)
         for name in LOCKS:
             if (self.cache / name).exists():
                 with try_exclusive(self.cache / name) as free:
@@ -180,7 +182,7 @@ class Bench:
             assert not list(self.cache.glob("references/.*"))
         names = [path.name for path in self.reports.glob("runs/*")]
         if self.environment.get("FAULTS_ENGINE") and names:
-            wait_for(lambda: not containers(*names), 30)
+            wait_for(lambda: not containers(*names), GONE_SECONDS)
 
     def processes(self) -> list[int]:
         """Return the processes that the commands of this folder started, however they got away from their parents."""

@@ -89,7 +89,7 @@ def test_a_signal_at_another_stage(fault: Fault, bench: Bench, request: pytest.F
     if stage == "venv-build" and fault.exits[0] > 0:
         assert not [path for path in (bench.cache / "venvs").iterdir() if path.is_dir()]
     if stage == "docker-build":
-        wait_for(lambda: not sleeping(str(bench.folder)), 30)
+        wait_for(lambda: not sleeping(str(bench.folder)))
 
 
 def send(process: "Popen[str]", fault: Fault, bench: Bench) -> None:

@@ -22,6 +22,8 @@ from tests.support import needs, slurm
 from tests.support.options import with_last_values
 
 ROOT = Path(__file__).parents[2]
+PATIENCE = 180.0
+"""Seconds for what takes seconds: another worker, and other sessions, may have the CPUs."""
 MATRIX = """\
 version: 1
 environments:
@@ -124,7 +126,7 @@ def leftovers(client: Any, pid: int) -> list[str]:
     return [item["Id"] for item in (*containers, *images) if f":{pid}:" in item["Labels"][OWNER]]
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> Any:
+def wait_for(condition: Callable[[], object], seconds: float = PATIENCE) -> Any:
     """Return the first true value of ``condition``; fails after ``seconds``."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

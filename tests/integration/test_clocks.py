@@ -24,7 +24,7 @@ from runner.gpu.device import DeviceSession, recover
 from runner.gpu.types import ClockPair
 from tests.fakes import driver
 from tests.fakes.driver import INVALID, LOST, NO_PERMISSION, NOBODY, TDP, UNSUPPORTED, UUID, StandIn
-from tests.integration.conftest import ROOT, Runner, wait_for
+from tests.integration.conftest import PATIENCE, ROOT, Runner, wait_for
 from tests.support.executables import write_executable
 from tests.support.options import with_last_values
 
@@ -188,9 +188,9 @@ def test_a_driver_that_hangs_holds_nobody_up_and_leaves_nothing_held(
     standin.rule(0, "nvmlDeviceSet*", seconds=600)
     assert take(patience=0.3, seconds=1.0).pin.how == "none"
     assert messages == ["the GPU's clocks are not held: the GPU's driver did not answer within 1 s"]
-    wait_for(lambda: not books(), 10)
+    wait_for(lambda: not books())
     assert standin.pinned() == {}
-    wait_for(lambda: not standin.open_in(), 10)
+    wait_for(lambda: not standin.open_in())
 
 
 def test_a_driver_that_hangs_at_the_end_is_given_up_and_undone_later(
@@ -201,7 +201,7 @@ def test_a_driver_that_hangs_at_the_end_is_given_up_and_undone_later(
     assert not lease.release()
     assert "still held: its driver does not answer; `runner clocks reset` tries again" in messages[-1]
     assert len(books()) == 1
-    wait_for(lambda: not standin.open_in(), 10)
+    wait_for(lambda: not standin.open_in())
     standin.no_rules()
     assert recovery.recover(messages.append) == ()
     assert messages[-1].startswith("restored the clocks of Stand-in Hopper (left locked by run ")
@@ -240,8 +240,8 @@ def test_a_second_runner_waits_for_the_first(
     standin.gpu.processes[0] = 0
     lease.release()
     assert "are held: SM base" in second.stdout.readline()
-    second.communicate(timeout=20)
-    wait_for(lambda: not standin.pinned(), 10)
+    second.communicate(timeout=PATIENCE)
+    wait_for(lambda: not standin.pinned())
     assert [call.name[:5] for call in standin.sets()[before:]] == ["Reset", "Reset", "SetGp", "SetMe", "Reset", "Reset"]
 
 
@@ -282,7 +282,7 @@ def test_a_child_that_still_hangs_in_the_driver_is_told_of(
     assert "still held: its driver does not answer; `runner clocks reset` tries again" in messages[-1]
     for pid in standin.open_in():
         os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not standin.open_in(), 10)
+    wait_for(lambda: not standin.open_in())
     standin.no_rules()
     assert recovery.recover(messages.append) == ()
     assert standin.pinned() == {}
@@ -488,11 +488,21 @@ def test_without_a_driver_nothing_is_held(runner: Runner, tmp_path: Path, monkey
     assert runner("clocks", "show").returncode == 0
 
 
+def start_measuring(runner: Runner, *words: str) -> "subprocess.Popen[str]":
+    """Start a small measurement on the stand-in's GPU."""
+    command = [sys.executable, str(SCRIPT), "--backend", "venv", "--threads", "1", "--busy-ok"]
+    command += with_last_values(["*/rnn-b32-h128/*", "--rounds", "2", "--seconds", "0.5", *words])
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, cwd=runner.folder, stdout=pipe, stderr=pipe, text=True)
+    runner.started.append(process)
+    return process
+
+
 def measured(runner: Runner, *words: str) -> "subprocess.CompletedProcess[str]":
     """Run a small measurement on the stand-in's GPU to its end."""
-    command = [sys.executable, str(SCRIPT), "--backend", "venv", "--threads", "1", "--busy-ok"]
-    command += with_last_values(["--workload", "rnn-step", "--rounds", "2", "--seconds", "0.5", *words])
-    return subprocess.run(command, cwd=runner.folder, capture_output=True, text=True, check=False, timeout=200)
+    process = start_measuring(runner, *words)
+    out, err = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 def test_a_run_holds_the_clocks_and_its_records_say_so(standin: StandIn, runner: Runner) -> None:
@@ -564,11 +574,13 @@ def test_a_clock_that_there_is_not_ends_a_run_before_it_begins(standin: StandIn,
 def test_a_gpu_that_is_lost_ends_a_run_with_five_and_what_was_measured_is_kept(
     standin: StandIn, runner: Runner
 ) -> None:
-    standin.rule(0, "nvmlDeviceGetClockInfo", LOST, after=200)  # ten seconds of readings
-    done = measured(runner, "--rounds", "50")
-    assert done.returncode == 5, done.stderr
-    assert "Stand-in Hopper: the GPU is lost" in done.stderr
-    assert "then `runner run --resume " in done.stderr
+    process = start_measuring(runner, "--rounds", "50")
+    wait_for(runner.records)
+    standin.rule(0, "nvmlDeviceGetClockInfo", LOST)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 5, err
+    assert "Stand-in Hopper: the GPU is lost" in err
+    assert "then `runner run --resume " in err
     assert runner.records()
     assert standin.pinned() == {}
 

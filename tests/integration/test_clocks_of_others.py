@@ -114,7 +114,7 @@ def test_a_clock_that_falls_is_waited_for(standin: StandIn) -> None:
     begin = time.monotonic()
     with later(threading.Timer(3.0, fall)), leased(ClockPolicy()) as (lease, _):
         assert lease.pin.how == "locked"
-    assert 3.0 <= time.monotonic() - begin < 15.0
+    assert 3.0 <= time.monotonic() - begin < 40.0
 
 
 def test_a_run_beside_others_measures_without_locked_clocks_and_says_why(standin: StandIn, runner: Runner) -> None:

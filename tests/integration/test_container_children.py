@@ -3,14 +3,16 @@
 import os
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+import docker
 import pytest
 
 from runner.backends.docker.backend import DockerBackend
 from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import owner
-from runner.backends.docker.options import CACHE_FOLDER
+from runner.backends.docker.options import CACHE_FOLDER, cache_volume
 from runner.core.model import Limits, Provisioned, Spec
 from runner.measure.session import Session
 from tests.harness.conftest import hostile_harness, request
@@ -35,14 +37,17 @@ def ready(docker_engine: str) -> Provisioned:
 
 @pytest.fixture
 def session(ready: Provisioned, hostile_harness: bytes) -> Iterator[Session]:
-    """A server in a container of 400 MiB."""
-    limits = Limits(memory=400 * MIB, run=f"test-{os.getpid()}-{time.monotonic_ns()}")
+    """A server in a container of 400 MiB, with a cache volume of its own: some children fill it."""
+    run = f"test-{os.getpid()}-{time.monotonic_ns()}"
+    limits = Limits(memory=400 * MIB, run=run, networks=run)
     session = Session(DockerChannel(ready, limits, owner(), hostile_harness), "test#1")
     try:
         assert session.hello("numpy", 1, "cpu", 60)["status"] == "ok"
         yield session
     finally:
         session.close()
+        with closing(docker.from_env()) as client:
+            client.api.remove_volume(cache_volume(ready.handle, "cpu", run))
 
 
 CACHE = Path(CACHE_FOLDER)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import ROOT, Runner, journal_of, wait_for
+from tests.integration.conftest import PATIENCE, ROOT, Runner, journal_of, wait_for
 from tests.support.fake_runs import cell, good, make, times
 
 HOST = ("run", "--backend", "host", "--preset", "tiny", "--device", "cpu", "--threads", "1", "--busy-ok")
@@ -83,7 +83,7 @@ def test_a_run_whose_terminal_hangs_up_ends_as_by_sigterm(runner: Runner) -> Non
     try:
         wait_for(measures)
         os.close(terminal)
-        assert process.wait(30) == 129
+        assert process.wait(PATIENCE) == 129
     finally:
         process.kill()
         process.wait()

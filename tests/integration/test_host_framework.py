@@ -88,6 +88,6 @@ def test_hostile_interpreter_is_a_usage_error(program: str, tmp_path: Path, monk
     begin = time.monotonic()
     with pytest.raises(UsageError) as caught:
         HostBackend(str(python), tmp_path).installed()
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 40
     assert caught.value.problems[0].message.isprintable()
     assert len(str(caught.value)) < 2000

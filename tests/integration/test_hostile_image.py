@@ -28,7 +28,8 @@ HOSTILE = Path(__file__).parent / "data" / "hostile.py"
 BASE = "python:3.11-slim"
 MIB = 1 << 20
 DEADLINE = 4.0  # seconds for the answer, instead of the 330 of a run
-SLACK = 12.0  # to notice, and to kill the container, on a busy machine
+PATIENCE = 60.0  # for one that comes, on a busy machine
+SLACK = 60.0  # to notice, and to kill the container
 RUNNER_BYTES = 300 * MIB  # that a server may make the runner take
 
 INSIDE = {
@@ -122,15 +123,16 @@ def test_hostile_image_fails_with_its_class_in_time_and_in_bounded_memory(
         ready = Provisioned(
             environment="hostile", framework="numpy", handle=handle, digest=handle, seconds=0, cached=True, facts=facts
         )
+        deadline = DEADLINE if "timeout" in INSIDE[mode] else PATIENCE
         before, begin = reset_peak(), time.monotonic()
         session = Session(DockerChannel(ready, Limits(memory=512 * MIB, run=run), owner()), "hostile#1")
         try:
-            reply = session.ask({"op": "hello", "timeout": DEADLINE}, DEADLINE, silence=DEADLINE)
+            reply = session.ask({"op": "hello", "timeout": deadline}, deadline, silence=deadline)
         finally:
             session.close()
         reason, log = reply["reason"], reply.get("log", "")
         assert reply["class"] in INSIDE[mode].split(), reason
-        assert time.monotonic() - begin < DEADLINE + SLACK
+        assert time.monotonic() - begin < deadline + SLACK
         assert peak() - before < RUNNER_BYTES
         assert reason.isprintable(), reason
         assert len(reason) <= 700

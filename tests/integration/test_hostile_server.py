@@ -16,7 +16,7 @@ import yaml
 
 from runner.backends.venv import READY, VenvBackend
 from runner.core.model import Spec
-from tests.integration.conftest import ROOT, journal_of, wait_for
+from tests.integration.conftest import PATIENCE, ROOT, journal_of, wait_for
 from tests.support import hostile_server
 from tests.support.executables import write_executable
 
@@ -205,7 +205,7 @@ def test_a_run_is_resumed_beside_a_hostile_server(tmp_path: Path) -> None:
     try:
         wait_for(lambda: len(command.records()) >= 3)
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(PATIENCE) == 130
     finally:
         process.kill()
         process.communicate()

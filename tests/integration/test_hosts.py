@@ -11,6 +11,7 @@ from pathlib import Path
 
 from runner.hosts.certificates import make
 from runner.store.run import Run, runs
+from tests.support.ports import free_port
 from tests.support.slurm import Cluster
 
 MATRIX = """
@@ -47,9 +48,7 @@ def _until(condition: Callable[[], object], what: str, seconds: float = 60.0) ->
 @contextmanager
 def _dask(folder: Path, certificates: Path) -> Iterator[str]:
     """Give the address of a scheduler on loopback that has one worker."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     names = {"--tls-ca-file": "ca.pem", "--tls-cert": "certificate.pem", "--tls-key": "key.pem"}
     tls = [word for name, file in names.items() for word in (name, str(certificates / file))]
     scheduler = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")

@@ -14,6 +14,7 @@ import pytest
 from runner.store.run import runs
 from tests.integration.conftest import ROOT, wait_for
 from tests.support import sshd
+from tests.support.ports import free_port
 
 PAGE = ROOT / "docs/how-to/several-hosts-ssh.md"
 MATRIX = """
@@ -66,7 +67,7 @@ def test_the_commands_of_the_page_measure_on_the_hosts_that_answer_and_leave_not
     head.mkdir()
     far.mkdir()
     (head / "matrix.yaml").write_text(MATRIX)
-    text = PAGE.read_text().replace("gpu-head", "127.0.0.1").replace("8786", str(sshd.free_port()))
+    text = PAGE.read_text().replace("gpu-head", "127.0.0.1").replace("8786", str(free_port()))
     start, workers, measure = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
     workers = workers.replace("gpu1 gpu2 gpu3 gpu4", "gpu1 gpu2").replace("| sed", "| sed -u")
     first, second = (
@@ -79,7 +80,7 @@ def test_the_commands_of_the_page_measure_on_the_hosts_that_answer_and_leave_not
             loop = stack.enter_context(_shell(f"{workers}\nwait", head, "workers.log", environment))
             output = head / "workers.log"
             wait_for(lambda: "gpu1: offers cpu to tls://" in output.read_text())
-            assert "gpu2: ssh: connect to host 127.0.0.1 port" in output.read_text()
+            wait_for(lambda: "gpu2: ssh: connect to host 127.0.0.1 port" in output.read_text())
             with _shell(f"{first} --busy-ok", head, "first.log", environment) as driver:
                 wait_for(lambda: any(run.journal().leases for run in runs(head / "reports")))
                 os.killpg(driver.pid, signal.SIGINT)

@@ -10,7 +10,7 @@ import pytest
 
 from runner.backends.docker.client import FOREIGN, Conversation
 
-SOON = 10.0  # seconds
+SOON = 60.0  # seconds
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_peaks_and_growth_are_those_of_each_process(tmp_path: Path) -> None:
     assert 1000 <= facts["np-b"]["growth_bytes_per_call"] < 1500
     for each in facts.values():
         assert 28 * MIB < each["build_peak_bytes"] <= each["first_call_peak_bytes"] + MIB
-        assert 0 < each["first_call_seconds"] < 1
+        assert 0 < each["first_call_seconds"] < 10
 
 
 def test_a_run_compares_each_metric_and_a_gate_reads_it(runner: Runner) -> None:

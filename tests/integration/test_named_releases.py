@@ -1,7 +1,6 @@
 """Releases that the command line names, with uv, pip and an index on this machine."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from runner.releases import nightly_builds
 from runner.releases.release_files import default_index
 from runner.session.named_releases import NamedReleases, with_named_releases
 from runner.session.options import Options
+from tests.support import bundled_pip
 from tests.support.package_index import PackageIndex, package_index, wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -30,20 +30,12 @@ workloads: {{rnn-step: {{}}}}
 CUDNN = "nvidia-cudnn-cu12"
 
 
-@pytest.fixture(scope="module")
-def pip(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The command that starts a pip which no index is asked for."""
-    folder = tmp_path_factory.mktemp("pip")
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    return [str(folder / "bin" / "python"), "-m", "pip"]
-
-
 @pytest.fixture
-def index(pip: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
     """The only index that uv, pip and the program ask: it has a release that pins cuDNN, and nightly builds."""
     for name in [name for name in os.environ if name.startswith(("UV_", "PIP_"))]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr(listing, "_pip", lambda: pip)
+    monkeypatch.setattr(listing, "_pip", bundled_pip.command)  # uv would ask an index for it
     with package_index() as server:
         settings = {"UV_HTTP_RETRIES": "0", "UV_NO_CACHE": "1", "PIP_CONFIG_FILE": os.devnull, "NO_PROXY": "127.0.0.1"}
         addresses = {"UV_DEFAULT_INDEX": server.url, "PIP_INDEX_URL": server.url, "no_proxy": "127.0.0.1"}

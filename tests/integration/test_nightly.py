@@ -14,7 +14,7 @@ import pytest
 from runner.backends.venv import READY, VenvBackend
 from runner.core.model import Spec
 from runner.core.paths import cache_folder
-from tests.integration.conftest import Runner, journal_of, wait_for
+from tests.integration.conftest import PATIENCE, Runner, journal_of, wait_for
 from tests.support.receivers import Received, http_server
 from tests.support.slow_numpy import SLOW_NUMPY, copy_with_code
 
@@ -135,7 +135,7 @@ def test_a_night_that_is_interrupted_keeps_its_half(runner: Runner) -> None:
     process = runner.start(*NIGHT, "--rounds", "500")
     wait_for(lambda: len(runner.records()) >= 5)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "`runner run --resume " in err
     (half,) = runner.folder.glob("reports/runs/[!.]*")
@@ -158,7 +158,7 @@ def test_a_night_that_is_interrupted_while_it_measures_again_says_so(runner: Run
     process = runner.start(*NIGHT, *QUICK)
     wait_for(lambda: list(runner.folder.glob("reports/nights/*/runs/[!.]*/records/*.json")))
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "`runner nightly` measures it again" in err
     night = last_night(runner)

@@ -1,7 +1,6 @@
 """An index that is away, broken or without the version: what that is to uv, pip, a lock, a build and a search."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from runner.search.bisect.measured_step import UnmeasurableError
 from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.state import FILE, SearchState, SearchStep, read_state
 from runner.session import flow
+from tests.support import bundled_pip
 from tests.support.package_index import NAME, PackageIndex, package_index, wheel
 from tests.unit.search.bisect.test_bisect import state_in
 
@@ -103,11 +103,8 @@ def test_pip_says_only_in_its_log_that_an_index_is_away(
     assert index.wheels
 
 
-def test_versions_are_not_known_where_the_index_is_away(
-    index: PackageIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "pip"], check=True)
-    monkeypatch.setattr(listing, "_pip", lambda: [str(tmp_path / "pip/bin/python"), "-m", "pip"])
+def test_versions_are_not_known_where_the_index_is_away(index: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "_pip", bundled_pip.command)
     assert listing.versions(NAME, "3.11") == (("1.0",), "")
     index.broken = True
     with pytest.raises(ProvisionError) as broken:

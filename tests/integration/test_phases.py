@@ -39,7 +39,9 @@ def test_what_building_and_the_first_call_take_is_compared(runner: Runner) -> No
         assert "step_peak_bytes" not in record["facts"]
     rows = runner.json("compare", "np-old", "np-new", "--format", "json")["rows"]
     assert {row["phase"] for row in rows} == set(cases)
-    assert {row["verdict"] for row in rows} <= {"same", "inconclusive"}
+    for row in rows:
+        assert (row["rounds"], row["verdict"] == "not-comparable") == (3, False), row
+        assert 0.3 < row["ratio"] < 3  # both build the same network, on a machine that may be busy
 
 
 def test_a_phase_that_no_case_has_selects_nothing(runner: Runner) -> None:

@@ -17,7 +17,6 @@ from tests.support import private_folders
 REPRESENTATIVE = (
     "tests/integration/test_locks.py",
     "tests/integration/test_run.py::test_two_environments_are_measured_compared_and_exported[venv]",
-    "tests/integration/test_resume.py::test_a_budget_is_that_of_the_whole_run",
     "tests/unit/session/test_context.py",
 )
 LOCKS = ("measuring-cpu.lock", IN_USE)

@@ -72,7 +72,7 @@ def timed(runner: Runner, backend: str) -> tuple[float, float]:
     """Return the seconds of an undisturbed run until it is begun, and from then to its end."""
     begin = time.monotonic()
     process = runner.start("run", *SMALL, "--backend", backend, "--reports", "undisturbed")
-    wait_for(lambda: folder_of(runner, "undisturbed"), 120)
+    wait_for(lambda: folder_of(runner, "undisturbed"))
     start = time.monotonic()
     process.communicate(timeout=300)
     assert process.returncode == 0
@@ -107,7 +107,7 @@ def test_a_run_that_is_killed_at_random_moments_loses_nothing_and_counts_nothing
         runs += 1
         reports = f"killed-{runs}"
         process = runner.start("run", *SMALL, "--backend", backend, "--reports", reports)
-        folder: Path = wait_for(partial(folder_of, runner, reports), 120)
+        folder: Path = wait_for(partial(folder_of, runner, reports))
         pause, kept = dice.uniform(0.0, 0.8 * work), dict[Round, int]()
         while kills < KILLS and kill(process, pause):
             kills += 1
@@ -128,7 +128,7 @@ def test_a_run_that_is_killed_at_random_moments_loses_nothing_and_counts_nothing
 
 def test_samples_of_a_resumed_run_are_exported_once(runner: Runner) -> None:
     process = runner.start("run", *SMALL, "--backend", "venv")
-    wait_for(lambda: len(runner.records()) >= 5, 120)
+    wait_for(lambda: len(runner.records()) >= 5)
     assert kill(process, 0.0)
     (run,) = runner.folder.glob("reports/runs/[!.]*")
     in_another_folder = Runner(runner.folder / "another", runner.started)
@@ -155,7 +155,7 @@ def test_samples_of_a_resumed_run_are_exported_once(runner: Runner) -> None:
 
 def test_a_run_at_work_is_not_resumed_beside_it(runner: Runner) -> None:
     process = runner.start("run", *SMALL, "--backend", "venv", "--rounds", "100")
-    wait_for(runner.records, 120)
+    wait_for(runner.records)
     done = runner("run", "--resume")
     assert done.returncode == 2
     assert f"is in use by process {process.pid}" in done.stderr
@@ -163,13 +163,13 @@ def test_a_run_at_work_is_not_resumed_beside_it(runner: Runner) -> None:
 
 def test_without_a_name_the_run_that_nobody_is_at_work_in_is_resumed(runner: Runner) -> None:
     first = runner.start("run", *SMALL, "--backend", "venv")
-    wait_for(lambda: len(runner.records()) >= 3, 120)
+    wait_for(lambda: len(runner.records()) >= 3)
     assert kill(first, 0.0)
     (folder,) = runner.folder.glob("reports/runs/[!.]*")
     other = runner.start("run", *SMALL, "--backend", "venv", "--rounds", "100")
-    wait_for(lambda: len(list(runner.folder.glob("reports/runs/[!.]*/plan.json"))) == 2, 120)
+    wait_for(lambda: len(list(runner.folder.glob("reports/runs/[!.]*/plan.json"))) == 2)
     again = runner.start("run", "--resume")
-    wait_for(lambda: [line for line in journal_of(folder) if line["event"] == "resumed"], 120)
+    wait_for(lambda: [line for line in journal_of(folder) if line["event"] == "resumed"])
     assert kill(other, 0.0)  # the one that was resumed waits for the machine until then
     _, err = again.communicate(timeout=300)
     assert again.returncode == 0, err
@@ -179,7 +179,7 @@ def test_without_a_name_the_run_that_nobody_is_at_work_in_is_resumed(runner: Run
 
 def test_a_budget_is_that_of_the_whole_run(runner: Runner) -> None:
     process = runner.start("run", *SMALL, "--backend", "venv", "--budget", "1h")
-    wait_for(lambda: len(runner.records()) >= 5, 120)
+    wait_for(lambda: len(runner.records()) >= 5)
     assert kill(process, 0.0)
     (folder,) = runner.folder.glob("reports/runs/[!.]*")
     first = elapsed(folder)
@@ -195,7 +195,7 @@ def test_a_budget_is_that_of_the_whole_run(runner: Runner) -> None:
 
 def test_a_run_whose_budget_is_spent_measures_nothing_more(runner: Runner) -> None:
     process = runner.start("run", *SMALL, "--backend", "venv", "--budget", "1h")
-    wait_for(lambda: [line for line in runner.records() if line["round"] == 2], 120)
+    wait_for(lambda: [line for line in runner.records() if line["round"] == 2])
     assert kill(process, 0.0)
     (folder,) = runner.folder.glob("reports/runs/[!.]*")
     Run.open(folder).note("canary", case="rnn-step/lstm-b32-h128", round=2, seconds=0.01, spent=3600.5)
@@ -220,7 +220,7 @@ def test_a_run_is_not_resumed_with_something_else(
     name: str, change: tuple[str, str], message: str, runner: Runner
 ) -> None:
     process = runner.start("run", *SMALL, "--backend", "venv")
-    wait_for(runner.records, 120)
+    wait_for(runner.records)
     assert kill(process, 0.0)
     (path,) = runner.folder.glob(f"reports/runs/[!.]*/{name}")
     assert change[0] in path.read_text()
@@ -259,7 +259,7 @@ def test_a_run_whose_engine_dies_ends_with_its_own_code_and_goes_on_later(
     seconds: float, runner: Runner, engine: EngineSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = runner.start("run", *SMALL, "--backend", "docker")
-    wait_for(lambda: len(runner.records()) >= 3, 200)
+    wait_for(lambda: len(runner.records()) >= 3)
     time.sleep(seconds)  # a cell is at work, or a server starts
     engine.cut()
     _, err = process.communicate(timeout=120)
@@ -283,7 +283,7 @@ def test_a_container_that_is_killed_never_stops_the_rest(runner: Runner) -> None
     import docker
 
     process = runner.start("run", *SMALL, "--backend", "docker")
-    wait_for(lambda: len(runner.records()) >= 3, 200)
+    wait_for(lambda: len(runner.records()) >= 3)
     folder = folder_of(runner, "reports")
     assert folder is not None
     client = docker.from_env()

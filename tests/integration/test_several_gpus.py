@@ -57,12 +57,12 @@ def test_a_runner_that_is_killed_leaves_both_as_they_were(two: StandIn, runner: 
     wait_for(lambda: two.pinned(0) == two.pinned(1) == HELD)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    wait_for(lambda: two.pinned(0) == two.pinned(1) == {}, seconds=5)
+    wait_for(lambda: two.pinned(0) == two.pinned(1) == {})
 
 
 def test_one_gpu_that_is_lost_ends_the_run_and_the_other_is_given_back(two: StandIn, runner: Runner) -> None:
     process = start_run(runner, "--rounds", "50")
-    wait_for(runner.records, seconds=120)
+    wait_for(runner.records)
     two.rule(0, "nvmlDeviceGetClockInfo", LOST)
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == 5, stderr

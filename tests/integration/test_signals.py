@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import ROOT, Runner, alive, children, containers, journal_of, wait_for
+from tests.integration.conftest import PATIENCE, ROOT, Runner, alive, children, containers, journal_of, wait_for
 
 TIMES = int(os.environ.get("RUNNER_SIGNALS", "1"))
 """How often each case is tried."""
@@ -55,7 +55,7 @@ def test_a_run_that_signals_stop_keeps_its_results_and_leaves_nothing(
         for number in numbers:
             process.send_signal(number)
             time.sleep(0.02)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == code, err
         assert "interrupted: finished results are kept" in err
         assert "Traceback" not in err
@@ -123,7 +123,7 @@ def test_a_hang_up_removes_the_containers(runner: Runner) -> None:
     process = runner.start("run", *docker, "--rounds", "500")
     wait_for(lambda: len(runner.records()) >= 3)
     process.send_signal(HUP)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 129, err
     (run,) = (runner.folder / "reports" / "runs").iterdir()
     assert journal_of(run)[-1]["how"] == "interrupted"

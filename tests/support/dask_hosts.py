@@ -9,7 +9,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from runner.core.model import Cell
 from runner.store.run import Run, runs
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 CASES = ("lstm-b32-h128", "rnn-b32-h128", "gru-b32-h128", "lstm-b128-h128", "rnn-b128-h128")
@@ -295,11 +295,3 @@ def until(
     while not condition():
         assert time.monotonic() < limit, f"{what} did not happen within {seconds} s: {details()}"
         time.sleep(0.05)
-
-
-def free_port() -> int:
-    """Return a port on loopback that nothing uses."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port

@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.ports import free_port
+
 REGISTRY, ENGINE = "docker-registry", "dockerd"
 USER, PASSWORD = "alice", "n0bodymayread"
 PASSWORD_FILE = f"{USER}:$2b$05$abcdefghijklmnopqrstuuHaqU3OncmqJE1EJNT1ztmpIhEzIqg1u\n"
@@ -27,7 +29,7 @@ CAN_DELETE = "delete: {enabled: true}"
 READ_ONLY = "maintenance: {readonly: {enabled: true}}"
 OUTSIDE = "198.51.100.1"
 """An address beyond loopback that the second engine has; RFC 5737 reserves it for documentation."""
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 
 
 class Registry(NamedTuple):
@@ -68,14 +70,6 @@ def _program(name: str) -> str | None:
     return shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
 
 
-def free_port() -> int:
-    """Return a port of loopback that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @contextmanager
 def registry(
     folder: Path, host: str = "127.0.0.1", engine: Engine | None = None, *, password: bool = False, more: str = ""
@@ -105,7 +99,7 @@ def serving(registry: Registry, engine: Engine | None) -> Iterator["subprocess.P
     inside = [] if engine is None else ["nsenter", f"--net=/proc/{engine.pid}/ns/net"]
     log = registry.folder / f"registry{engine.pid if engine else ''}.log"
     with _running([*inside, _program(REGISTRY), "serve", str(registry.folder / "configuration.yml")], log) as process:
-        _until(lambda: _listens(registry.address, inside), log)
+        _until(lambda: _listens(registry.address, inside), process, log)
         yield process
 
 
@@ -124,7 +118,7 @@ def second_engine() -> Iterator[Engine]:
     command = ["unshare", "--net", "sh", "-c", network, "sh", _program(ENGINE), "--host", f"unix://{folder}/socket"]
     try:
         with _running([*command, *places, *options], folder / "log") as process:
-            _until(lambda: _listens(f"unix://{folder}/socket"), folder / "log")
+            _until(lambda: _listens(f"unix://{folder}/socket"), process, folder / "log")
             yield Engine(f"unix://{folder}/socket", process.pid)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -145,9 +139,10 @@ def _running(command: list[str | None], log: Path) -> Iterator["subprocess.Popen
             process.wait()
 
 
-def _until(condition: Callable[[], bool], log: Path) -> None:
+def _until(condition: Callable[[], bool], process: "subprocess.Popen[bytes]", log: Path) -> None:
     limit = time.monotonic() + START_SECONDS
     while not condition():
+        assert process.poll() is None, log.read_text()[-2000:]
         assert time.monotonic() < limit, log.read_text()[-2000:]
         time.sleep(0.05)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.support.executables import write_executable
 
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 RUNTIME = """\
 #!/usr/bin/python3 -IS
 import json, os, resource, sys
@@ -53,7 +53,7 @@ def service(base: str) -> Iterator[str]:
     podman = ["podman", "--root", f"{folder}/root", "--runroot", f"{folder}/run", "--tmpdir", f"{folder}/tmp"]
     podman += ["--runtime", str(runtime), "--cgroup-manager", "cgroupfs", "--events-backend", "file"]
     words = ["pull", "--quiet", f"docker-daemon:{base}"]
-    done = subprocess.run([*podman, *words], check=False, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*podman, *words], check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     host = f"unix://{folder}/podman.sock"
     with (folder / "log").open("wb") as log:

@@ -7,19 +7,20 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.executables import write_executable
+from tests.support.ports import free_port
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
 NODE = "localhost"
+PARTITION = "gpu"
 CONFIGURATION = """\
 ClusterName=test
 SlurmctldHost=localhost
@@ -50,12 +51,11 @@ KillWait=5
 FirstJobId={first}
 SlurmdParameters=config_overrides
 NodeName=localhost CPUs=4 Gres=gpu:2 State=UNKNOWN
-PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName={partition} Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 CGROUPS = Path("/sys/fs/cgroup/freezer")
-SECONDS = 30.0
-SETTLE_SECONDS = 2.0
-"""After which a daemon that was started answers."""
+SECONDS = 120.0
+"""After which a daemon that does not answer has failed to start."""
 
 
 def missing() -> tuple[str, ...]:
@@ -103,7 +103,8 @@ class Cluster:
         for number in range(2):
             os.mknod(self.folder / f"gpu{number}", 0o20600, os.makedev(1, 3))  # what /dev/null is
         first = 1 + secrets.randbelow(1 << 25)  # control groups are named by the number of the job alone
-        content = CONFIGURATION.format(folder=self.folder, ports=_free_ports(), proctrack=self.proctrack, first=first)
+        values = {"ports": (free_port(), free_port()), "first": first, "partition": PARTITION}
+        content = CONFIGURATION.format(folder=self.folder, proctrack=self.proctrack, **values)
         self.configuration.write_text(content)
         (self.folder / "gres.conf").write_text(f"Name=gpu File={self.folder}/gpu[0-1]\n")
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\n")
@@ -125,6 +126,8 @@ class Cluster:
         }
         null = subprocess.DEVNULL
         self.daemons[name] = subprocess.Popen(commands[name], env=self.environment, stdout=null, stderr=null)
+        if name == "munged":
+            self._until((self.folder / "munge.socket").exists, "munged listens")
 
     def stop(self, name: str, number: signal.Signals = signal.SIGTERM) -> None:
         """End a daemon by a signal."""
@@ -158,23 +161,44 @@ class Cluster:
 
     def clear(self) -> None:
         """Start the daemons that a test has left ended, end all jobs, and have the node take others."""
-        for name in (ended := [name for name in DAEMONS if name not in self.daemons]):
+        for name in [name for name in DAEMONS if name not in self.daemons]:
             self.start(name)
-        if ended:
-            time.sleep(SETTLE_SECONDS)
-        self.run("scancel", "--user=root")
+        self._until(self._cancel_all, "slurmctld cancels all jobs")
+        self.run("scontrol", "update", f"partitionname={PARTITION}", "state=up")
         self.epilog()
         self.resume()
 
+    def _cancel_all(self) -> bool:
+        with suppress(subprocess.CalledProcessError):  # slurmctld may just have started
+            self.run("scancel", "--user=root")
+            return True
+        return False
+
+    @contextmanager
+    def no_further_jobs(self) -> Iterator[None]:
+        """Let the jobs that wait not start for the length of the block; those that run go on."""
+        self.run("scontrol", "update", f"partitionname={PARTITION}", "state=down")
+        yield
+        self.run("scontrol", "update", f"partitionname={PARTITION}", "state=up")
+
     def wait_for_node(self, state: str) -> None:
         """Return when the node is in a state, such as ``idle``; raises RuntimeError where that takes too long."""
-        limit = time.monotonic() + SECONDS
-        while time.monotonic() < limit:
+
+        def reached() -> bool:
             with suppress(subprocess.CalledProcessError):  # slurmctld may just have started
-                if self.run("sinfo", "--noheader", "--format=%T").strip().rstrip("*") == state:
-                    return
-            time.sleep(0.2)
-        raise RuntimeError(f"the node of Slurm has not become {state}: {(self.folder / 'slurmctld.log').read_text()}")
+                return self.run("sinfo", "--noheader", "--format=%T").strip().rstrip("*") == state
+            return False
+
+        self._until(reached, f"the node is {state}")
+
+    def _until(self, condition: Callable[[], object], what: str) -> None:
+        limit = time.monotonic() + SECONDS
+        while not condition():
+            if time.monotonic() > limit:
+                log = self.folder / "slurmctld.log"
+                printed = log.read_text() if log.exists() else ""
+                raise RuntimeError(f"of Slurm this has not come true within {SECONDS:g} s: {what}\n{printed}")
+            time.sleep(0.1)
 
 
 @contextmanager
@@ -186,7 +210,6 @@ def cluster(proctrack: str = proctrack()) -> Iterator[Cluster]:
     try:
         for name in DAEMONS:
             made.start(name)
-            time.sleep(0.5)
         made.wait_for_node("idle")
         yield made
     finally:
@@ -200,10 +223,3 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:  # the process has just ended
         return b""
-
-
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as first, socket.socket() as second:
-        for each in (first, second):
-            each.bind(("127.0.0.1", 0))
-        return first.getsockname()[1], second.getsockname()[1]

@@ -3,7 +3,6 @@
 import getpass
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.support.executables import write_executable
+from tests.support.ports import free_port
 
 SERVER = Path("/usr/sbin/sshd")
 SFTP_SERVERS = (Path("/usr/lib/openssh/sftp-server"), Path("/usr/libexec/openssh/sftp-server"))
@@ -22,14 +22,6 @@ def missing() -> str:
     if not SERVER.exists() or not sftp or not shutil.which("scp"):
         return "there is no sshd with scp: apt-get install openssh-server"
     return ""
-
-
-def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -24,7 +24,7 @@ _ARCHIVE_BYTES = 3 * tarfile.BLOCKSIZE
 archive that goes on, as tarfile's do, unless all of it arrives at once."""
 _COUNTING = "disk usage operation is already running"
 """How an engine refuses a second client (https://github.com/moby/moby, ``daemon/disk_usage.go``)."""
-_USAGE_ATTEMPTS, _USAGE_PAUSE = 25, 0.2  # seconds between attempts
+_USAGE_ATTEMPTS, _USAGE_PAUSE = 75, 0.2  # seconds between attempts
 _CHECKS = 4  # of the volume, while as much of the disk is filled again as a server may
 
 
@@ -104,13 +104,14 @@ def _image_as_of_docker(image: Mapping[str, Any]) -> dict[str, Any]:
     return {**image, "RepoTags": tags, "RepoDigests": [name for name in digests if not name.startswith(BUILT)]}
 
 
-def volume_bytes(client: docker.DockerClient, volume: str) -> int:
-    """Return the size of a volume; 0 if the engine does not say."""
-    with suppress(APIError):
-        for entry in disk_usage(client).get("Volumes") or []:
-            if entry["Name"] == volume:
-                return max(int((entry.get("UsageData") or {}).get("Size") or 0), 0)
-    return 0
+def volume_bytes(client: docker.DockerClient, volume: str) -> int | None:
+    """Return the size of a volume in bytes, 0 if there is none of the name; None if the engine does not say."""
+    try:
+        volumes = disk_usage(client).get("Volumes") or []
+    except APIError:
+        return None
+    usage = (entry.get("UsageData") or {} for entry in volumes if entry["Name"] == volume)
+    return max((int(each.get("Size") or 0) for each in usage), default=0)
 
 
 class CacheGuard:
@@ -144,7 +145,7 @@ class CacheGuard:
         self._free = free or (lambda: _free_bytes(folder))
         free_bytes = self._free() or 0
         growth = min(limit, free_bytes // _DISK_SHARE)
-        self._allowed = min(limit, volume_bytes(client, volume) + growth) if 0 < growth < limit else limit
+        self._allowed = min(limit, (volume_bytes(client, volume) or 0) + growth) if 0 < growth < limit else limit
         self._check_below = free_bytes - growth
         self._check_step = growth // _CHECKS
         self._clock = clock
@@ -158,16 +159,18 @@ class CacheGuard:
             return bool(self.excess)
         self._checked = now
         free = self._free()
-        if free is not None and free < self._check_below:
+        if free is not None and free < self._check_below and self._measure(self._allowed):
             self._check_below = free - self._check_step  # others have filled the disk, if the volume is small
-            self._measure(self._allowed)
         return bool(self.excess)
 
-    def _measure(self, limit: int) -> None:
+    def _measure(self, limit: int) -> bool:
+        """Ask the engine whether the volume is too large; return False if it does not say."""
+        size = None
         with suppress(*FOREIGN):
             size = volume_bytes(self._client, self._volume)
-            if size > limit:
-                self.excess = f"its cache holds {disk_size(size)}, more than the {disk_size(limit)} that it may hold"
+        if size is not None and size > limit:
+            self.excess = f"its cache holds {disk_size(size)}, more than the {disk_size(limit)} that it may hold"
+        return size is not None
 
     def close(self) -> str:
         """Remove the volume if it is too large; its container has to be gone. Return a sentence if it was removed."""

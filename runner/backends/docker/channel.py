@@ -25,7 +25,7 @@ from runner.core.model import Limits, Provisioned
 from runner.core.text import REASON_LENGTH, printable
 
 QUIET_SECONDS = 3.0  # a server that measures sends a heartbeat every second
-ENDING_SECONDS = 3.0
+ENDING_SECONDS = 10.0  # a busy engine notes the end of a container late
 OOM_SECONDS = 5  # between the kernel's kill and the end of the container that it caused
 KILLED = 137
 UNKNOWN_MEMORY = " (killed; Podman does not say whether it was out of memory)"

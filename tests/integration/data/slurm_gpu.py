@@ -20,4 +20,5 @@ def setup_on_gpu(options: Options, **received: Any) -> Context:
 
 work.setup = setup_on_gpu  # type: ignore[attr-defined, assignment]
 slurm.PROGRAM = (sys.executable, __file__)
+slurm.SETTLE_SECONDS = 2.0  # no other host writes here
 cli.main()

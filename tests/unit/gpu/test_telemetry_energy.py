@@ -1,7 +1,5 @@
 """Energy of a step, from a counter that was read now and then."""
 
-import threading
-
 import pytest
 
 from runner.gpu.telemetry import TelemetrySampler, idle_watts, joules_per_step
@@ -51,14 +49,16 @@ def test_the_idle_draw_is_known_only_of_a_gpu_that_had_nothing_to_do() -> None:
 
 
 @pytest.mark.parametrize(("uuid", "joules"), [("GPU-1", 2.0), ("MIG-1", None)])  # a slice's neighbours draw, too
-def test_a_watch_waits_for_the_reading_after_the_last_sample(uuid: str, joules: float | None) -> None:
+def test_a_watch_waits_for_the_reading_after_the_last_sample(
+    uuid: str, joules: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     watch = TelemetrySampler(uuid, 50.0)
     watch.readings = [GpuReading(at=9.0, watts=100.0, reasons=IDLE)]
     watch.measure_idle(0.01)
     assert watch.idle == 100.0
     watch.take_facts({})
     watch.readings = SECOND[:-1]  # up to 10.9 s
-    threading.Timer(0.02, lambda: watch.readings.append(SECOND[-1])).start()
+    monkeypatch.setattr(watch.stopped, "wait", lambda _seconds: watch.readings.append(SECOND[-1]))
     values = watch.take_facts(reply(ended=10.95))
     assert values.get("joules_per_step") == (joules and pytest.approx(joules))
     assert values.get("idle_watts") == (joules and 100.0)

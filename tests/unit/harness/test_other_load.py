@@ -98,10 +98,10 @@ def test_readings_that_take_long_are_rare(machine: Machine) -> None:
 
 def test_a_reading_here_takes_little_time() -> None:
     observer = OtherLoad()
-    begin = time.perf_counter()
+    begin = time.thread_time()  # another process may have the CPU
     for _ in range(10):
         observer.counters()
-    assert (time.perf_counter() - begin) / 10 < 0.05
+    assert (time.thread_time() - begin) / 10 < 0.05
     observer.facts()
 
 

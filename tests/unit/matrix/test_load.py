@@ -524,10 +524,10 @@ def test_an_exclusion_that_matches_no_possible_cell_is_refused(glob: str) -> Non
 
 def test_an_alias_bomb_is_refused_by_counting() -> None:
     levels = "".join(f"k{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
-    began = time.perf_counter()
+    began = time.thread_time()  # another process may have the CPU
     message = message_of(f"k0: &a0 [x]\n{levels}").splitlines()[0]
     assert message == "m.yaml:5:5: error: more than 10,000 values once the aliases are followed"
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "- " * 30_000 + "a", "? " * 30_000, "{a: " * 5_000])
@@ -571,9 +571,9 @@ def test_a_hundred_environments_load_in_no_time() -> None:
     content = f"version: 1\nworkloads: {{rnn-step: {{}}}}\nenvironments:\n{entries}".encode()
     times = []
     for _ in range(5):
-        began = time.perf_counter()
+        began = time.thread_time()
         parse(content, "m.yaml")
-        times.append(time.perf_counter() - began)
+        times.append(time.thread_time() - began)
     assert min(times) < 0.25  # about 0.02 s with libyaml, 0.15 s without it
 
 
@@ -588,13 +588,13 @@ def only_matrix_errors(content: bytes) -> None:
         assert places == sorted(places)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes_raise_nothing_but_a_matrix_error(content: bytes) -> None:
     only_matrix_errors(content)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=200))
 def test_arbitrary_text_raises_nothing_but_a_matrix_error(text: str) -> None:
     only_matrix_errors(text.encode(errors="replace"))
@@ -604,13 +604,13 @@ MARKS = ("&a", "*a", "<<", "~", "!!int", "!!set", "!", "?", "-", "[", "]", "{", 
 WORDS = [*GOOD.replace(":", " : ").replace("\n", " \n ").split(" "), *MARKS]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(WORDS), max_size=40), st.integers(0, len(GOOD)))
 def test_a_mangled_matrix_raises_nothing_but_a_matrix_error(words: list[str], where: int) -> None:
     only_matrix_errors((GOOD[:where] + " ".join(words) + GOOD[where:]).encode())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.recursive(
         st.sampled_from(["1", "x", "~", "1.5", "2020-01-01", "no", "''"]),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.core.paths import shortened
@@ -72,13 +72,11 @@ def proposed(options: Options, header: Mapping[str, Any], **plan: object) -> Opt
     return Options.of_argv(words)
 
 
-@settings(deadline=None)  # on a busy machine an example takes any time
 @given(OPTIONS)
 def test_options_are_read_back_from_arguments(options: Options) -> None:
     assert Options.of_argv(options.to_argv()) == options
 
 
-@settings(deadline=None)  # on a busy machine an example takes any time
 @given(OPTIONS)
 def test_what_is_proposed_after_a_run_repeats_all_that_was_typed(options: Options) -> None:
     again = proposed(options, header(options))
@@ -157,7 +155,6 @@ def test_a_run_without_options_of_this_program_is_measured_again_by_its_facts(
     assert typed(fields, ["here@twin", "here"]) in (expected, dataclasses.replace(expected, name="here~twin"))
 
 
-@settings(deadline=None)  # on a busy machine an example takes any time
 @given(OPTIONS)
 def test_a_stored_plan_is_measured_without_the_files_and_the_selection_that_it_has(options: Options) -> None:
     fields: dict[str, Any] = {
