@@ -132,7 +132,7 @@ def measure(request: "dict", module: "object", wait: "object", begin: "float") -
     heap = other_heap()
     start = time.perf_counter()
     case, phase = request["case"], request["phase"]
-    chosen = worker.implementation(request["framework"], request["implementation"])
+    chosen = worker.implementation(request["framework"], request["implementation"], case)
     compiled = compilations.Compilations(chosen.compilations)
     if module is not None:
         arrays = Builder(chosen, module, case, request["device"])  # they live until the end, as a script's do

@@ -199,7 +199,7 @@ class Server(object):
         if answer["status"] == "ok":
             made = {name: answer[name] for name in ("facts", "arrays")}
             self.child.scratch.accept(path)
-            made.update(base=request["environment"], files=files, path=path, content=blob.content(path))
+            made.update(base=request["base"], files=files, path=path, content=blob.content(path))
             self.references[request["key"]] = made
         return answer
 

@@ -39,10 +39,10 @@ def classify(error: "BaseException") -> "tuple":
     return "arch" if NO_KERNEL in message else "crash", reason
 
 
-def implementation(framework: "str", slug: "str") -> "type":
-    """Return the class of a slug. Raises CellFailure where the adapter has no such class."""
+def implementation(framework: "str", slug: "str", case: "object" = None) -> "type":
+    """Return the class of a slug, which may depend on the case. Raises CellFailure where the adapter has no such class."""
     try:
-        return adapters.implementation(framework, slug)
+        return adapters.of_case(framework, slug, case or {})
     except KeyError as error:
         raise CellFailure("crash", error.args[0]) from error
 
@@ -68,7 +68,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "Steps
     begin = time.perf_counter()
     case = request["case"]
     checked = cases.checked(case)
-    trial = trial_class(case)(implementation(request["framework"], request["implementation"]), request, reference)
+    trial = trial_class(case)(implementation(request["framework"], request["implementation"], case), request, reference)
     if request.get("op") == "profile":
         profiling.prepare(request["framework"])
     if checked == case:
@@ -257,7 +257,7 @@ def run_reference(request: "dict", files: "object", load: "object", path: "str")
         compile_cache.use(request["cache"], request.get("driver_cache"))
         load()
         with explained(request, files.folder):
-            chosen = implementation(request["framework"], "model")
+            chosen = implementation(request["framework"], adapters.MODEL)
             build = Builder(chosen, files.load(), request["case"], request["device"])
             facts, groups = compute(build, request["precision"])
         blob.write(path, groups)

@@ -9,9 +9,8 @@ from runner.catalog.cases import PHASES, WORKLOADS
 from runner.catalog.published import PHASE_SUFFIX
 from runner.core.errors import NothingSelectedError, Problem
 from runner.core.model import Precision
-from runner.harness.adapters import implementations
 from runner.matrix.models import Matrix
-from runner.matrix.patterns import nearest_name
+from runner.matrix.patterns import implementation_names, nearest_name
 from runner.matrix.select import split_selectors
 
 PARTS = ("environment", "implementation", "workload", "case", "phase", "precision")
@@ -81,7 +80,7 @@ def _names(matrix: Matrix, matched: Names) -> Sequence[str]:
         return list(matrix.environments)
     if part == "implementation":
         frameworks = dict.fromkeys(matrix.environments[name].framework for name in matched[0])
-        return [implementation.slug for framework in frameworks for implementation in implementations(framework)]
+        return [slug for framework in frameworks for slug in implementation_names(matrix, framework)]
     if part == "workload":
         return [*WORKLOADS, *matrix.networks]
     if part == "case":

@@ -6,10 +6,11 @@ from pathlib import PurePosixPath
 from typing import Annotated, Literal, NoReturn, get_args
 
 from packaging.requirements import InvalidRequirement, Requirement
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from runner.core.model import Phase, Precision
+from runner.core.model import Precision
+from runner.core.model.cells import OWN_PHASE, PHASE_NAMES
 from runner.core.text import without_credentials
 from runner.core.units import MAX_COUNT, MAX_SECONDS
 from runner.core.variables import is_name, refusal
@@ -130,6 +131,12 @@ def _check_variable_value(value: str) -> str:
     return _check_text(value)
 
 
+def _check_phase(value: str) -> str:
+    if value not in PHASE_NAMES and not OWN_PHASE.fullmatch(value):
+        raise PydanticKnownError("literal_error", {"expected": ", ".join(map(repr, PHASE_NAMES))})
+    return value
+
+
 def _check_variant(value: str) -> str:
     if not re.fullmatch(r"cpu|cuda(-[0-9]+\.[0-9]+)?", value):
         raise PydanticKnownError("literal_error", {"expected": "'cpu', 'cuda', 'cuda-12.6'"})
@@ -154,7 +161,13 @@ Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 Rate = Annotated[float, Field(ge=1, le=1000)]  # per second
 Bytes = Annotated[int, Field(ge=0, le=10**15)]  # a petabyte
 Devices = Annotated[tuple[Literal["cpu", "cuda"], ...], Field(strict=False)]
-Phases = Annotated[tuple[Phase, ...], Field(strict=False)]
+PhaseName = Annotated[
+    str,
+    AfterValidator(_check_phase),
+    WithJsonSchema({"anyOf": [{"enum": list(PHASE_NAMES)}, {"type": "string", "pattern": f"^{OWN_PHASE.pattern}$"}]}),
+]
+"""A phase of the program, or one that a model file names."""
+Phases = Annotated[tuple[PhaseName, ...], Field(strict=False)]
 Precisions = Annotated[tuple[Precision, ...], Field(strict=False)]
 Patterns = Annotated[tuple[Text, ...], Field(strict=False)]
 

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator
 from runner.catalog.cases import CASES, WORKLOADS
 from runner.core.architectures import USUAL, Architecture
 from runner.core.model import Process, Protocol
+from runner.core.model.cells import PHASE_NAMES
 from runner.core.model.variant_ids import USUAL_LAUNCH, Launch, without_variant
 from runner.core.variables import NAME
 from runner.matrix.environments import Environment
@@ -37,7 +38,7 @@ class WorkloadChoice(Part):
     cases: Annotated[tuple[Text, ...], Field(strict=False)] = ("*",)
     """Names of cases; * stands for any text and ? for any character."""
     phases: Phases = ("forward", "train")
-    """The phases to time."""
+    """The phases to time; by default, of a network all that its class has."""
     precisions: Precisions = ("fp32",)
     """The precisions to measure in."""
 
@@ -177,6 +178,18 @@ class Matrix(Part):
     def cases(self) -> Mapping[str, Mapping[str, Any]]:
         """``workload/case`` -> the sizes: the cases of the program, and then those of the user's networks."""
         return self._cases
+
+    def phases_of(self, workload: str) -> tuple[str, ...]:
+        """Return the phases that are timed of a workload: those that are written, or else all methods of a network."""
+        choice = self.workloads[workload]
+        is_written = "phases" in choice.model_fields_set or workload not in self._networks
+        return choice.phases if is_written else self._networks[workload].timed
+
+    @property
+    def phase_names(self) -> tuple[str, ...]:
+        """The phases of the program, and then those that model files name."""
+        of_networks = (phase for network in self._networks.values() for phase in network.own_phases)
+        return tuple(dict.fromkeys((*PHASE_NAMES, *of_networks)))
 
     @property
     def follows(self) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ import yaml
 from runner.catalog.cases import PHASES
 from runner.core.errors import Problem
 from runner.harness.adapters import implementations
-from runner.matrix.fields import FRAMEWORKS
+from runner.matrix.fields import FRAMEWORKS, Framework
 from runner.matrix.models import Matrix, Preset, Selector
 from runner.matrix.select import fits, fits_some_phase
 from runner.matrix.yaml_tree import Path, Tree
@@ -52,10 +52,10 @@ def _preset_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
 def _selects(matrix: Matrix, preset: Preset, selector: Selector) -> bool:
     """Return True if a selector selects a case, a phase and a precision that the matrix lists, in an environment."""
     slugs = {
-        implementation.slug
+        slug
         for name, environment in matrix.environments.items()
         if fits(selector.environments, name)
-        for implementation in implementations(environment.framework)
+        for slug in implementation_names(matrix, environment.framework)
     }
     if not any(fits(selector.implementations, slug) for slug in slugs):
         return False
@@ -63,7 +63,7 @@ def _selects(matrix: Matrix, preset: Preset, selector: Selector) -> bool:
         choice = matrix.workloads.get(case["workload"])
         if choice is None or not set(selector.precisions or choice.precisions) & set(choice.precisions):
             continue
-        listed = selector.phases or preset.phases or choice.phases
+        listed = selector.phases or preset.phases or matrix.phases_of(case["workload"])
         phases = [phase for phase in case.get("phases", PHASES) if phase in listed]
         if fits_some_phase(selector.cases, case_id, phases):
             return True
@@ -71,7 +71,14 @@ def _selects(matrix: Matrix, preset: Preset, selector: Selector) -> bool:
 
 
 def _patterns(matrix: Matrix) -> Iterator[tuple[Path, str, str, Names]]:
-    """Yield (path, pattern without ``!``, what it is a pattern of, names) for each pattern."""
+    """Yield (path, pattern without ``!``, what it is a pattern of, names) for each pattern, and for each phase."""
+    for path, phases in _written_phases(matrix):
+        yield from (((*path, index), phase, "phase", _always(matrix.phase_names)) for index, phase in enumerate(phases))
+    yield from _patterns_of_workloads(matrix)
+    yield from _patterns_of_presets(matrix)
+
+
+def _patterns_of_workloads(matrix: Matrix) -> Iterator[tuple[Path, str, str, Names]]:
     for workload, choice in matrix.workloads.items():
         cases = [case["name"] for case in matrix.cases.values() if case["workload"] == workload]
         for index, pattern in enumerate(choice.cases):
@@ -81,7 +88,11 @@ def _patterns(matrix: Matrix) -> Iterator[tuple[Path, str, str, Names]]:
                 f"case of {workload}",
                 _always(cases),
             )
+
+
+def _patterns_of_presets(matrix: Matrix) -> Iterator[tuple[Path, str, str, Names]]:
     case_names, phase_names = list(matrix.cases), _phases_of_cases(matrix)
+    slugs = list(dict.fromkeys(slug for framework in FRAMEWORKS for slug in implementation_names(matrix, framework)))
 
     def compared(pattern: str) -> Sequence[str]:
         """Return what a pattern of cases is compared with: phases of cases if it has three parts, else cases."""
@@ -92,12 +103,22 @@ def _patterns(matrix: Matrix) -> Iterator[tuple[Path, str, str, Names]]:
             fields: tuple[tuple[str, Sequence[str], str, Names], ...] = (
                 ("cases", selector.cases, "case", compared),
                 ("environments", selector.environments, "environment", _always(list(matrix.environments))),
-                ("implementations", selector.implementations, "implementation", _always(_implementation_names())),
+                ("implementations", selector.implementations, "implementation", _always(slugs)),
             )
             for key, patterns, label, names in fields:
                 for index, pattern in enumerate(patterns):
                     path = ("presets", name, "select", number, key, index)
                     yield path, pattern.removeprefix("!"), label, names
+
+
+def _written_phases(matrix: Matrix) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """Yield (path, phases) of each list of phases."""
+    for workload, choice in matrix.workloads.items():
+        yield ("workloads", workload, "phases"), choice.phases
+    for name, preset in matrix.presets.items():
+        yield ("presets", name, "phases"), preset.phases or ()
+        for number, selector in enumerate(preset.select):
+            yield ("presets", name, "select", number, "phases"), selector.phases or ()
 
 
 def _always(names: Sequence[str]) -> Names:
@@ -109,10 +130,15 @@ def _phases_of_cases(matrix: Matrix) -> tuple[str, ...]:
     return tuple(f"{case_id}/{phase}" for case_id, case in cases for phase in case.get("phases", PHASES))
 
 
+def implementation_names(matrix: Matrix, framework: Framework) -> tuple[str, ...]:
+    """Return the implementations of a framework, and the variants of the networks of a matrix, each once."""
+    of_networks = (variant.name for each in matrix.networks.values() for variant in each.variants.get(framework, ()))
+    return tuple(dict.fromkeys((*_slugs(framework), *of_networks)))
+
+
 @cache
-def _implementation_names() -> tuple[str, ...]:
-    slugs = (implementation.slug for framework in FRAMEWORKS for implementation in implementations(framework))
-    return tuple(dict.fromkeys(slugs))
+def _slugs(framework: Framework) -> tuple[str, ...]:
+    return tuple(implementation.slug for implementation in implementations(framework))
 
 
 def node_at(tree: Tree, path: Path) -> yaml.Node:

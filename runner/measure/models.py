@@ -1,9 +1,9 @@
 """Users' networks: their files go to each server, and the base environment of a case makes its reference.
 
 The base is the first environment, in the order of the matrix, that computes a case with the same framework, or with any
-framework where the file gives the weights. If it fails, or a phase of it, the next one is the base. The first
-reference of all phases, or else the first one of some, is kept for the run, in a file, and goes to each server that
-measures the case; a resumed run makes it again.
+framework where the file gives the weights; of several variants, it takes the first. If it fails, or a phase of it, the
+next one is the base. The first reference of all phases, or else the first one of some, is kept for the run, in a file,
+and goes to each server that measures the case; a resumed run makes it again.
 """
 
 import base64
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from runner.core.errors import RunnerError
 from runner.core.model import Block, Cell, ModelFiles, Outcome
-from runner.core.model.cells import is_control, without_control
+from runner.core.model.cells import is_control, is_own_phase, without_control
 from runner.harness import cases, plain
 from runner.measure.server_pool import ServerPool
 from runner.measure.server_start import JIT_SECONDS
@@ -27,22 +27,47 @@ SEND_SECONDS = 120.0  # for the files, or for one piece
 
 
 class ReferenceGroup(NamedTuple):
-    """Cells that share a reference: of one case and precision, and one framework unless the file gives the weights."""
+    """Cells that share a reference: of one case and precision, and one framework unless the file gives the weights.
+
+    A phase that the file names itself has a reference of its own; ``method`` is empty for all other phases.
+    """
 
     case_id: str
     precision: str
     framework: str
+    method: str
+
+
+class NetworkProgram(NamedTuple):
+    """What an environment runs of a case: one variant of a network, or the network if it has none.
+
+    A phase that the file names itself is verified apart; ``method`` is empty for all other phases.
+    """
+
+    case_id: str
+    environment: str
+    implementation: str
+    method: str
+
+    @classmethod
+    def of(cls, cell: Cell) -> "NetworkProgram":
+        """Return the program of a cell."""
+        return cls(cell.case_id, cell.environment, cell.implementation, own_method(cell))
 
 
 class Reference(NamedTuple):
     """A reference that an environment has made.
 
     Attributes:
-        base: the environment.
+        environment: the environment.
+        implementation: the variant that it ran, or ``model``.
+        base: both, for messages.
         description: ``facts`` and ``arrays``, the index, as the server gave them.
         path: the file with the bytes of all arrays.
     """
 
+    environment: str
+    implementation: str
     base: str
     description: Mapping[str, Any]
     path: Path
@@ -56,9 +81,9 @@ class Models:
         self.servers = servers
         self.folder: tempfile.TemporaryDirectory[str] | None = None
         self.references: dict[ReferenceGroup, Reference] = {}
-        self.failures: dict[tuple[ReferenceGroup, str], dict[str, Any]] = {}  # with the environment that failed
-        self.float64: dict[tuple[str, str], bool] = {}  # (case id, environment) -> its results agree in float64
-        self.trained: set[tuple[str, str, str]] = set()  # (case id, environment, precision) whose first steps agree
+        self.failures: dict[tuple[ReferenceGroup, NetworkProgram], dict[str, Any]] = {}  # with the program that failed
+        self.float64: dict[NetworkProgram, bool] = {}  # -> its results agree in float64
+        self.trained: set[tuple[NetworkProgram, str]] = set()  # with the precision: programs whose first steps agree
 
     def close(self) -> None:
         """Remove the files of the references."""
@@ -69,7 +94,7 @@ class Models:
         """Return the group of a cell."""
         framework = self.servers.plan.frameworks[cell.environment]
         shared = framework in block.spec.get("takes_weights", ())
-        return ReferenceGroup(block.case_id, cell.precision, "" if shared else framework)
+        return ReferenceGroup(block.case_id, cell.precision, "" if shared else framework, own_method(cell))
 
     def make(self, block: Block, cells: tuple[Cell, ...], request: Mapping[str, Any]) -> None:
         """Make the references of some cells, those that are not known yet.
@@ -91,16 +116,19 @@ class Models:
         """Have the first environment that can do so make a reference: of all phases, or else of those that it can."""
         partial = None
         members = [cell for cell in block.cells if self.group(block, cell) == group]
-        names = dict.fromkeys(cell.environment for cell in members if cell.environment in self.servers.ready)
-        for name in sorted(names, key=is_control):
-            if (group, name) in self.failures:
+        programs: dict[NetworkProgram, Cell] = {}
+        for cell in sorted(members, key=lambda cell: is_control(cell.environment)):
+            if cell.environment in self.servers.ready:
+                programs.setdefault(NetworkProgram.of(cell), cell)
+        for program, cell in programs.items():
+            if (group, program) in self.failures:
                 continue
+            name = self._name(block, cell)
             self.servers.say(f"{block.case_id}: {name} computes the reference")
-            cell = next(cell for cell in members if cell.environment == name)
             try:
                 reference = self._traced(block, group, cell, request)
             except _FailedError as failure:
-                self.failures[group, name] = failure.reply
+                self.failures[group, program] = failure.reply
                 self.servers.note(f"{block.case_id}: {name} computes no reference: {failure.reply.get('reason')}")
                 continue
             if not reference.description["facts"]["fails"]:
@@ -116,12 +144,13 @@ class Models:
         with self._session(name) as session:
             self._send_files(session, block)
             self.servers.settle()
-            message = {**request, **self.servers.request_of(cell), "op": "trace", "key": key(block, group)}
-            message["environment"] = name
+            message = {**request, **self._request(block, cell), "op": "trace", "key": key(block, group)}
+            message["base"] = self._name(block, cell)
             timeout = JIT_SECONDS if without_control(name) in self.servers.jit else request["timeout"]
             description = answered(session.ask({**message, "timeout": timeout}, timeout + GRACE))
             session.known = set() if description["facts"]["fails"] else {key(block, group)}
-            return Reference(name, description, self._fetched(session, key(block, group), description["bytes"]))
+            path = self._fetched(session, key(block, group), description["bytes"])
+            return Reference(name, cell.implementation, message["base"], description, path)
 
     def _fetched(self, session: Session, name: str, size: int) -> Path:
         """Return a file with all arrays of a reference, read in pieces."""
@@ -197,7 +226,7 @@ class Models:
         """
         group = self.group(block, cell)
         try:
-            self._require(group, cell.environment)
+            self._require(group, NetworkProgram.of(cell))
             with self._session(cell.environment) as session:
                 self._send_files(session, block)
                 if plain.needs_reference({**self.servers.request_of(cell), **(extra or {})}):
@@ -207,32 +236,51 @@ class Models:
             facts = alive.facts if alive is not None else {}
             ready = self.servers.ready[cell.environment]
             return Outcome(cell=cell, round=number, reply=failure.reply, facts=facts, ready=ready)
-        common = {**request, "key": key(block, group), "environment": cell.environment, **self._checks(cell, group)}
-        return self.servers.ask(cell, number, common, _no_reference, turns=turns, extra=extra or {})
+        common = {**request, "key": key(block, group), **self._checks(cell, group)}
+        of_cell = {**self._request(block, cell), **(extra or {})}
+        return self.servers.ask(cell, number, common, _no_reference, turns=turns, extra=of_cell)
+
+    def _request(self, block: Block, cell: Cell) -> dict[str, Any]:
+        """Return the part of a request that differs between the cells of a network."""
+        changes: dict[str, Any] = {"variant": cell.implementation} if self._has_variants(block, cell) else {}
+        request = {**self.servers.request_of(cell), "environment": cell.environment}
+        if method := own_method(cell):  # it is verified and timed as a forward pass is
+            changes.update(method=method, phases=["forward"])
+            request["phase"] = "forward"
+        return {**request, "case": {**block.spec, **changes}}
+
+    def _has_variants(self, block: Block, cell: Cell) -> bool:
+        return bool(block.spec.get("variants", {}).get(self.servers.plan.frameworks[cell.environment]))
+
+    def _name(self, block: Block, cell: Cell) -> str:
+        """Return how messages name a program: by its environment, and its variant where it has some."""
+        variant = f"/{cell.implementation}" if self._has_variants(block, cell) else ""
+        return cell.environment + variant
 
     def _checks(self, cell: Cell, group: ReferenceGroup) -> dict[str, bool]:
         """Return what of a cell is verified, for its request: some of it once for each environment."""
-        name = (group.case_id, cell.environment)
+        program, made = NetworkProgram.of(cell), self.references[group]
+        is_same = cell.implementation == made.implementation
         return {
-            "check_float64": name not in self.float64,
-            "float64_verified": self.float64.get(name, False),
-            "check_steps": not is_control(cell.environment) and (*name, cell.precision) not in self.trained,
-            "is_base": without_control(cell.environment) == self.references[group].base,
+            "check_float64": program not in self.float64,
+            "float64_verified": self.float64.get(program, False),
+            "check_steps": not is_control(cell.environment) and (program, cell.precision) not in self.trained,
+            "is_base": is_same and without_control(cell.environment) == made.environment,
         }
 
-    def _require(self, group: ReferenceGroup, name: str) -> None:
-        """Raise _FailedError, with the failure of the environment, if no environment could make the reference."""
+    def _require(self, group: ReferenceGroup, program: NetworkProgram) -> None:
+        """Raise _FailedError, with the failure of a program, if none could make the reference."""
         if group not in self.references:
-            raise _FailedError(self.failures[group, name])
+            raise _FailedError(self.failures[group, program])
 
     def note(self, outcome: Outcome) -> None:
         """Keep what the outcome of a cell has verified; a result that was not is compared again with the next one."""
         check = outcome.reply.get("model_check")
         if outcome.reply.get("status") == "ok" and isinstance(check, dict) and check.get("by") != "shapes":
-            cell = outcome.cell
-            self.float64[cell.case_id, cell.environment] = bool(check.get("fp64"))
-            if cell.phase == "train":
-                self.trained.add((cell.case_id, cell.environment, cell.precision))
+            program = NetworkProgram.of(outcome.cell)
+            self.float64[program] = bool(check.get("fp64"))
+            if outcome.cell.phase == "train":
+                self.trained.add((program, outcome.cell.precision))
 
 
 class _FailedError(RunnerError):
@@ -243,9 +291,14 @@ class _FailedError(RunnerError):
         self.reply = reply
 
 
+def own_method(cell: Cell) -> str:
+    """Return the method of a cell whose phase the model file names itself; empty for any other cell."""
+    return cell.phase if is_own_phase(cell.phase) else ""
+
+
 def key(block: Block, group: ReferenceGroup) -> str:
     """Return the key of a reference in requests to servers."""
-    return f"{cases.key(dict(block.spec))}-{group.precision}"
+    return "-".join(filter(None, (cases.key(dict(block.spec)), group.precision, group.method)))
 
 
 def answered(reply: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from runner.core.model import (
     Round,
     RoundTimes,
 )
-from runner.core.model.cells import CALLED_PHASES, is_plain
+from runner.core.model.cells import is_called, is_plain
 from runner.harness.cases import is_model
 from runner.measure.batches import Batches
 from runner.measure.breakdown import Breakdown
@@ -318,7 +318,7 @@ class _Executor:
             yield from self._in_turns(turn_set, ask)
 
     def _takes_turns(self, block: Block, cell: Cell) -> bool:
-        return self.hooks.interleave and block.device == "cpu" and cell.phase in CALLED_PHASES
+        return self.hooks.interleave and block.device == "cpu" and is_called(cell.phase)
 
     def _alone(self, ask: Ask, cell: Cell, extra: Mapping[str, Any]) -> Outcome:
         """Return the outcome of a cell that is measured in one go; its request has ``extra`` as well."""

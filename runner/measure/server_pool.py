@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from runner.backends import Backend
 from runner.core.errors import EngineError, Problem
 from runner.core.model import Block, Cell, Limits, Outcome, Plan, Process, Provisioned, file_name
-from runner.core.model.cells import CALLED_PHASES, is_plain, without_control
+from runner.core.model.cells import is_called, is_plain, without_control
 from runner.core.threads import run_concurrently
 from runner.harness import cases, turn_plan
 from runner.harness.link import FORK, PLAIN, WARM
@@ -238,7 +238,7 @@ class ServerPool:
             "precision": cell.precision,
             "cache": cache,
             "already_verified": cell in self.verified or is_plain(cell.environment),
-            "process": self.process_of(cell.environment) if cell.phase in CALLED_PHASES else FORK,
+            "process": self.process_of(cell.environment) if is_called(cell.phase) else FORK,
             # A cold start has an empty cache, but its driver does not compile the framework anew.
             **({"driver_cache": cache} if without_control(cell.environment) in self.jit else {}),
         }

@@ -11,7 +11,7 @@ from typing import Any
 
 from runner.core.errors import EngineError, RunnerError
 from runner.core.model import Block, Cell, Outcome, Plan, ProfileTaken
-from runner.core.model.cells import CALLED_PHASES
+from runner.core.model.cells import is_called
 from runner.harness.cases import is_model
 from runner.measure.models import Models
 from runner.measure.references import References
@@ -25,7 +25,7 @@ REQUEST = {"op": "profile", "already_verified": True, "check_float64": False}
 
 def can_profile(cell: Cell) -> bool:
     """Return whether a cell has steps that a profiler can watch: a compile is one call, and originals are no steps."""
-    return cell.phase in CALLED_PHASES
+    return is_called(cell.phase)
 
 
 def take_profiles(

@@ -15,7 +15,7 @@ def sets(cells: Iterable[Cell], limit: int) -> list[list[Cell]]:
     evenly as possible. The same cells in the same order give the same sets.
 
     Args:
-        cells: cells of one case, with phases of ``CALLED_PHASES``.
+        cells: cells of one case, whose phases have many calls.
         limit: number of cells that fit in memory together; less than 1 counts as 1.
     """
     limit = max(1, limit)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from runner.core.model import Block, Cell, Past, Plan, PlannedCell, Provisioned
-from runner.core.model.cells import CALLED_PHASES, is_control, is_twin, plain, twin, without_control
+from runner.core.model.cells import is_called, is_control, is_twin, plain, twin, without_control
 
 MAX_ROUNDS_IN_TURNS = 20
 """The limit of rounds in turns, while the verdict is open."""
@@ -118,7 +118,7 @@ def _compared_cells(block: Block, plan: Plan, planned_by_cell: Mapping[Cell, Pla
             return cell.implementation == other.implementation
         return planned_by_cell[cell].kind == planned_by_cell[other].kind
 
-    repeated = [cell for cell in block.cells if not is_control(cell.environment) and cell.phase in CALLED_PHASES]
+    repeated = [cell for cell in block.cells if not is_control(cell.environment) and is_called(cell.phase)]
     return [cell for cell in repeated if block.chips == 1 and any(partners(cell, other) for other in repeated)]
 
 

@@ -11,7 +11,7 @@ from runner.catalog.cases import CASES, is_network_of_user
 from runner.catalog.hardware.versions import format_capability, version_numbers
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
-from runner.core.model.cells import CALLED_PHASES, plain
+from runner.core.model.cells import is_called, plain
 from runner.core.model.variant_ids import USUAL_LAUNCH, Launch, is_variant, without_variant
 from runner.harness.adapters.base import Implementation
 from runner.matrix import Matrix
@@ -20,7 +20,7 @@ from runner.plan.compatibility import Judgement
 from runner.plan.corpus import with_corpus
 from runner.plan.estimate import Program
 from runner.plan.rates import Preparation, Rates, fastest_rates, preparation, rates
-from runner.plan.verdicts import implementation_class, selected_cells
+from runner.plan.verdicts import class_of_cell, implementation_class, selected_cells
 
 
 def plan(
@@ -163,7 +163,7 @@ class _Decision:
     def planned_cell(self, cell: Cell) -> PlannedCell:
         """Return a cell with its verdict and its estimated cost."""
         environment = self.matrix.environments[cell.environment]
-        implementation = implementation_class(environment.framework, cell.implementation)
+        implementation = class_of_cell(self.matrix, cell)
         release = version_numbers(environment.release)
         kind, uses_cudnn = implementation.kind_in(release), implementation.uses_cudnn_in(release)
         program = Program(
@@ -194,7 +194,7 @@ class _Decision:
 
     def _control_seconds(self, cell: Cell, program: Program) -> float:
         """Return the estimated seconds of a cell's plain-process control; 0 where it gets none."""
-        if self.measurement.process == "plain" or cell.phase not in CALLED_PHASES:
+        if self.measurement.process == "plain" or not is_called(cell.phase):
             return 0.0
         control = plain(cell)
         rounds = self.measurement.planned_rounds(control)
@@ -230,7 +230,7 @@ class _Decision:
             work = cell.case_id, protocol
             lacks = _lacks(environment.framework, environment.release, cell.implementation, work, device)
         else:
-            spec = dict(self.matrix.cases[cell.case_id], protocol=protocol)
+            spec = dict(self.matrix.cases[cell.case_id], protocol=protocol, variant=cell.implementation)
             lacks = _as_skip(implementation.lacks(spec, version_numbers(environment.release), *device))
         judgement = self.judgements.get(cell.environment)
         uses_cudnn = implementation.uses_cudnn_in(version_numbers(environment.release))
@@ -287,7 +287,7 @@ def _phase_hint(matrix: Matrix, request: Request) -> str:
     """Return what to write where cells of a network are selected in a phase that its workload does not list."""
     for words in (selector.split("/") for selector in request.cell_selectors):
         for workload in matrix.networks.keys() & set(words):
-            listed = matrix.workloads[workload].phases
+            listed = matrix.phases_of(workload)
             phases = [word for word in words if word in matrix.networks[workload].phases and word not in listed]
             if phases:
                 all_of = ", ".join(dict.fromkeys((*listed, *phases)))

@@ -10,7 +10,7 @@ from runner.catalog.cases import CASES, ORIGINAL_PHASES, PHASES, PUBLISHED, WORK
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Cell, Protocol, Request
 from runner.core.model.variant_ids import without_variant
-from runner.harness.adapters import implementation, implementations
+from runner.harness.adapters import implementation, implementations, of_case
 from runner.harness.adapters.base import Implementation
 from runner.matrix import Matrix, Selector, WorkloadChoice
 from runner.matrix.select import fits, fits_phase, fits_some_phase
@@ -39,8 +39,8 @@ def with_bases(matrix: Matrix, bases: Sequence[str], cells: Iterable[Cell]) -> I
         cells: ordered by case.
     """
     base_of = {matrix.environments[name].framework: name for name in bases}
-    for _, of_case in itertools.groupby(cells, key=lambda cell: cell.case_id):
-        selected = list(of_case)
+    for _, group in itertools.groupby(cells, key=lambda cell: cell.case_id):
+        selected = list(group)
         frameworks = [matrix.environments[cell.environment].framework for cell in selected]
         mirrored = [
             replace(cell, environment=base_of[framework])
@@ -49,6 +49,18 @@ def with_bases(matrix: Matrix, bases: Sequence[str], cells: Iterable[Cell]) -> I
         ]
         by_base = sorted(dict.fromkeys(mirrored), key=lambda cell: bases.index(cell.environment))
         yield from dict.fromkeys([*by_base, *selected])
+
+
+def class_of_cell(matrix: Matrix, cell: Cell) -> type[Implementation]:
+    """Return the class that computes a cell; of a user's network, all variants have one class.
+
+    Raises:
+        KeyError: the framework's adapter has none.
+    """
+    framework = matrix.environments[cell.environment].framework
+    if cell.case_id in CASES:
+        return implementation_class(framework, cell.implementation)
+    return of_case(framework, cell.implementation, dict(matrix.cases[cell.case_id]))
 
 
 @cache
@@ -131,7 +143,7 @@ def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
             if preset is None:
                 if fits(choice.cases, spec["name"]):
                     precisions = request.precisions or _once(choice.precisions)
-                    yield _Choice(case_id, request.phases or choice.phases, precisions, None)
+                    yield _Choice(case_id, request.phases or matrix.phases_of(workload), precisions, None)
                 continue
             selectors = tuple(
                 selector
@@ -141,7 +153,8 @@ def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
             )
             if selectors:
                 extra = (phase for selector in selectors for phase in selector.phases or ())
-                phases = request.phases or tuple(dict.fromkeys((*(preset.phases or choice.phases), *extra)))
+                listed = preset.phases or matrix.phases_of(workload)
+                phases = request.phases or tuple(dict.fromkeys((*listed, *extra)))
                 common = request.precisions or _precisions(choice.precisions, preset.precisions)
                 added = (precision for selector in selectors for precision in selector.precisions or ())
                 precisions = request.precisions or _precisions(choice.precisions, (*common, *added))
@@ -195,7 +208,8 @@ def _phases_of_framework(spec: Mapping[str, Any], framework: str, phases: tuple[
     if "methods" not in spec:
         return phases
     methods = spec["methods"].get(framework, ())
-    return tuple(phase for phase in phases if phase in methods or phase.startswith("compile"))
+    compiles = "forward" in methods or "train" in methods
+    return tuple(phase for phase in phases if phase in methods or (compiles and phase.startswith("compile")))
 
 
 def _slugs(framework: str, case_id: str, spec: Mapping[str, Any], protocol: Protocol) -> tuple[str, ...]:
@@ -212,4 +226,5 @@ def _concerned(framework: str, case_id: str) -> tuple[str, ...]:
 def concerned_slugs(framework: str, spec: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the implementations of a framework that concern a case."""
     slugs = dict.fromkeys(implementation.slug for implementation in implementations(framework))
-    return tuple(slug for slug in slugs if implementation_class(framework, slug).concerns(dict(spec)))
+    classes = (implementation_class(framework, slug) for slug in slugs)
+    return tuple(slug for each in classes if each.concerns(dict(spec)) for slug in each.slugs(dict(spec)))

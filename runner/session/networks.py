@@ -8,9 +8,10 @@ from typing import get_args
 from runner.catalog.cases import WORKLOADS
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Plan, Precision, Request
+from runner.core.model.cells import is_own_phase
 from runner.matrix import FRAMEWORKS, Matrix
 from runner.matrix.model_file import CLASS_NAMES, Network
-from runner.matrix.model_file.classes import METHODS
+from runner.matrix.model_file.variants import NetworkVariant
 from runner.matrix.models import Preset, Selector, WorkloadChoice
 from runner.matrix.wrapper import NamedModel, parse_model, read_model
 from runner.session.options import Options
@@ -54,11 +55,18 @@ def with_models(matrix: Matrix, options: Options, cells: Sequence[str] = ()) -> 
 
 def _choice(network: Network, selectors: Sequence[str]) -> WorkloadChoice:
     """Return what is measured of a network that no matrix lists."""
-    words = {word for selector in selectors if "/" in selector for word in selector.split("/")}
-    named = [phase for phase in network.phases if phase in words and phase not in METHODS]
+    variants = {variant.name for of in network.variants.values() for variant in of}
+    words = {
+        word
+        for selector in selectors
+        if "/" in selector
+        for index, word in enumerate(selector.split("/"))
+        if not (index == 1 and word in variants)  # the implementation of a cell
+    }
+    named = [phase for phase in network.phases if phase in words and phase not in network.timed]
     if not named:
         return WorkloadChoice()
-    return WorkloadChoice.model_validate({"phases": [phase for phase in network.phases if phase in (*METHODS, *named)]})
+    return WorkloadChoice(phases=tuple(phase for phase in network.phases if phase in (*network.timed, *named)))
 
 
 def _name_taken(model: NamedModel, name: str, known: Network | None) -> Problem:
@@ -88,8 +96,10 @@ def with_stored_networks(matrix: Matrix, plan: Plan) -> Matrix:
             takes_weights=tuple(spec["takes_weights"]),
             takes_precision=tuple(spec["takes_precision"]),
             tolerance=spec["tolerance"],
+            own_phases=tuple(filter(is_own_phase, spec["phases"])),
+            variants={name: tuple(map(NetworkVariant.of, of)) for name, of in spec.get("variants", {}).items()},
         )
-        choices[name] = WorkloadChoice(phases=("compile", "compile-warm", "forward", "train"), precisions=PRECISIONS)
+        choices[name] = WorkloadChoice(phases=networks[name].phases, precisions=PRECISIONS)
     return matrix.with_networks(networks, workloads=choices)
 
 

@@ -7,7 +7,7 @@ from typing import get_args
 
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.machine import Capacity
-from runner.core.model import Device, Gpu, Phase, Precision, Request
+from runner.core.model import Device, Gpu, Precision, Request
 from runner.core.units import MAX_SECONDS, parse_duration
 from runner.matrix import Matrix, choose_cells, select_environments
 from runner.matrix.cell_globs import refuse_impossible
@@ -38,7 +38,7 @@ def plan_request(
     for kind, name, known in (
         *(("preset", name, tuple(matrix.presets)) for name in (options.preset,) if name),
         *(("workload", name, tuple(matrix.workloads)) for name in options.workload or ()),
-        *(("phase", name, get_args(Phase)) for name in options.phase or ()),
+        *(("phase", name, matrix.phase_names) for name in options.phase or ()),
         *(("precision", name, get_args(Precision)) for name in options.precision or ()),
     ):
         if name not in known:

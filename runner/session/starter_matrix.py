@@ -171,8 +171,7 @@ def _entry(name: str, environment: Environment, device: Device, source: Mapping[
 
 def _workload(name: str, file: str, network: Network) -> str:
     """Return the line of a network."""
-    phases = [phase for phase in ("forward", "train") if phase in network.phases]
-    return f"  {_written(name)}: {_written({'file': file, 'phases': phases})}"
+    return f"  {_written(name)}: {_written({'file': file, 'phases': list(network.timed)})}"
 
 
 def _written(value: object) -> str:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 from runner.core.errors import Problem, RecordError
 
@@ -14,8 +14,28 @@ Process = Literal["fork", "plain"]
 Phase = Literal["compile", "compile-warm", "forward", "gradient", "train", "backward-weights", "backward-inputs"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
 
-CALLED_PHASES = ("forward", "gradient", "train", "backward-weights", "backward-inputs")
-"""The phases with many short calls. A compile is one call, and published times were taken in one go."""
+PHASE_NAMES: tuple[Phase, ...] = get_args(Phase)
+OWN_PHASE = re.compile(r"(?!compile)[a-z][a-z0-9_]{0,39}")
+"""Phases of a user's network: names of methods, and parts of the names of files."""
+
+
+def is_own_phase(phase: str) -> bool:
+    """Return True where a user's network has named a phase itself: it is a method of its class.
+
+    >>> is_own_phase("prefill"), is_own_phase("train"), is_own_phase("train+published")
+    (True, False, False)
+    """
+    return phase.partition("+")[0] not in PHASE_NAMES
+
+
+def is_called(phase: str) -> bool:
+    """Return True where a phase has many short calls. A compile is one call, and published times were taken in one go.
+
+    >>> is_called("train"), is_called("compile-warm"), is_called("train+published")
+    (True, False, False)
+    """
+    return not (phase.startswith("compile") or "+" in phase)
+
 
 SKIP_CODES = (
     "no-interpreter",
@@ -43,8 +63,8 @@ class Cell:
         workload: ``rnn-step``, ``asr-lstm``, ...
         case: the workload's sizes by name, ``1x320-ce-short``.
         phase: ``compile``, ``compile-warm``, ``forward``, ``gradient`` or ``train``, of an operation ``forward``,
-            ``backward-weights`` or ``backward-inputs``; with ``+published`` after it where the original program's
-            choices are timed, quirks and all.
+            ``backward-weights`` or ``backward-inputs``, of a user's network also a phase that its file names; with
+            ``+published`` after it where the original program's choices are timed, quirks and all.
         precision: ``fp32``, ``tf32``, ...
     """
 

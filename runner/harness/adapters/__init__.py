@@ -4,6 +4,8 @@ import importlib
 
 MODULES = ("numpy", "torch", "tensorflow", "theano", "jax", "torch7", "keras")
 """The frameworks that have an adapter; its module has the same name."""
+MODEL = "model"
+"""The family of the cases of users' networks, and the slug of the class that computes them."""
 
 
 def find(framework: "str") -> "object":
@@ -16,6 +18,15 @@ def find(framework: "str") -> "object":
 def implementations(framework: "str") -> "tuple":
     """Return the implementation classes of a framework; empty if it has no adapter."""
     return find(framework).IMPLEMENTATIONS if framework in MODULES else ()
+
+
+def of_case(framework: "str", slug: "str", case: "dict") -> "type":
+    """Return the class that computes a case under a slug: of a user's network, one class computes all variants.
+
+    Raises:
+        KeyError: the adapter has none.
+    """
+    return implementation(framework, MODEL if case.get("family") == MODEL else slug)
 
 
 def implementation(framework: "str", slug: "str") -> "type":

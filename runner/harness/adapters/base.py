@@ -111,6 +111,11 @@ class Implementation(object):
         return case.get("cell") in cls.cells
 
     @classmethod
+    def slugs(cls, case: "dict") -> "tuple":
+        """Return the slugs under which it computes a case that it ``concerns``; a user's network may have variants."""
+        return (cls.slug,)
+
+    @classmethod
     def lacks(cls, case: "dict", release: "tuple", device: "str", precision: "str") -> "tuple":
         """Return (skip code, reason) where this cannot run by what is known beforehand, else None.
 

@@ -32,15 +32,38 @@ class UserModel(Implementation):
         return case.get("family") == "model" and cls.framework in case["classes"]
 
     @classmethod
+    def slugs(cls, case):
+        """See Implementation: the variants that the file names for the framework; the class's own slug without them."""
+        return tuple(variant["name"] for variant in case.get("variants", {}).get(cls.framework, ())) or (cls.slug,)
+
+    @classmethod
     def lacks(cls, case, release, device, precision):
+        """See Implementation; the ``variant`` of the case may not be in all releases."""
         if not cls.concerns(case):
             return "framework-lacks", "{} computes networks of users only".format(cls.slug)
+        skip = cls.lacks_variant(case, release)
+        if skip:
+            return skip
         if precision in SIXTEEN_BITS and cls.framework not in case["takes_precision"]:
             text = "{} takes no `precision`: give its constructor that parameter, and compute in {} where it is {!r}"
             return "precision-lacks", text.format(case["classes"][cls.framework], precision, precision)
         if precision in SIXTEEN_BITS:
             return cls.lacks_release(release, device)
         return cls.lacks_here(release, device, precision)
+
+    @classmethod
+    def lacks_variant(cls, case, release):
+        """Return what ``lacks`` does of the ``variant`` of a case; None where every release has it."""
+        variants = {variant["name"]: variant for variant in case.get("variants", {}).get(cls.framework, ())}
+        variant = variants.get(case.get("variant"))
+        if variant is None:
+            return None
+        since, before = variant["since"], variant["before"]
+        if release < tuple(since):
+            return "framework-lacks", "{} names {} from {} on".format(case["entry"], variant["name"], in_words(since))
+        if before and release >= tuple(before):
+            return "framework-lacks", "{} names {} before {}".format(case["entry"], variant["name"], in_words(before))
+        return None
 
     @classmethod
     def original(cls, case, data, weights, device, precision):
@@ -51,7 +74,8 @@ class UserModel(Implementation):
         """Seed the generators and build the user's object.
 
         Args:
-            case: its specification.
+            case: its specification; a ``method`` in it is called where others call ``forward``, and alone: it is a phase
+                that the file names itself.
             data: the user's module.
             weights: what the file's ``weights`` returned; None without.
             device: ``cpu`` or ``cuda``.
@@ -73,6 +97,9 @@ class UserModel(Implementation):
             text = "{}() returned None: return an object with forward() or train()".format(name)
             raise CellFailure("crash", mistakes.defined_at(getattr(data, name, None), self.folder) + text)
         self.methods = {name: self.method(name) for name in METHODS}
+        self.forward_name = case.get("method", "forward")
+        if "method" in case:
+            self.methods.update(forward=self.method(case["method"]), train=None, outputs=None, loss=None)
         for phase in ("forward", "train"):
             setattr(self, phase, self.timed(self.methods[phase] or self._missing(phase)))
 
@@ -89,7 +116,8 @@ class UserModel(Implementation):
         return bound
 
     def _missing(self, phase):
-        text = "{} has no {}()".format(self.case["classes"][self.framework], phase)
+        name = self.forward_name if phase == "forward" else phase
+        text = "{} has no {}()".format(self.case["classes"][self.framework], name)
 
         def missing():
             raise CellFailure("crash", text)
@@ -129,7 +157,8 @@ class UserModel(Implementation):
         """Return [(name, array)] of what a method has returned."""
         self.left_out = []
         with self.located(method):
-            return arrays.named(value, method, self.as_array, self.left_out)
+            name = self.forward_name if method == "forward" else method
+            return arrays.named(value, name, self.as_array, self.left_out)
 
     def has_outputs(self):
         """Return whether there are outputs to compare; not where a forward pass fails, see ``model.attempts``."""
@@ -236,6 +265,15 @@ class UserModel(Implementation):
     def stores(self):
         """Return the stores of the default state, see ``state.Store``."""
         return []
+
+
+def in_words(release: "list") -> "str":
+    """Return a release as it is written.
+
+    >>> in_words([2, 0])
+    '2.0'
+    """
+    return ".".join(map(str, release))
 
 
 def folder_of(module: "object", case: "dict") -> "str":

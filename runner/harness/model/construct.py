@@ -51,6 +51,8 @@ def build(module: "object", case: "dict", framework: "str", weights: "object", d
 
     make = getattr(module, case["classes"][framework])
     arguments = dict(case["sizes"], random=generator(case), device=device, precision=precision)
+    if "variant" in case:
+        arguments["variant"] = case["variant"]
     if framework in case["takes_weights"]:
         arguments["weights"] = {name: numpy.array(weights[name]) for name in weights}
     return make(**taken(make, arguments))

@@ -31,6 +31,7 @@ def find(check: "dict", base: "str", program: "object", is_base: "bool", failure
         return NO_STATE.format(check["reason"], failure.reason)
     if program.loaded.is_drawn:
         return OTHER_START.format(program.loaded.note(), failure.reason)
-    if check["draws"] != program.draws():
+    here = program.draws()
+    if check["draws"] and here and check["draws"] != here:
         return OTHER_DRAWS.format(base, failure.reason)
     return OF_ITSELF.format(failure.reason) if is_base else ""

@@ -1,8 +1,9 @@
 """Read a model file, a user's network, without running it: its classes, its cases, and the files that it needs.
 
 ``source`` parses Python files, ``files`` collects what travels, ``classes`` finds parameters and methods, ``literals``
-reads the plain values; ``methods`` says which methods cannot be called, ``imports`` what the environment has to have,
-and ``wrapping`` how to wrap another class. The page ``docs/how-to/measure-your-network.md`` says what a model file is.
+reads the plain values, ``variants`` those of ``VARIANTS`` and ``phases`` those of ``PHASES``; ``methods`` says which
+methods cannot be called, ``imports`` what the environment has to have, and ``wrapping`` how to wrap another class. The
+page ``docs/how-to/measure-your-network.md`` says what a model file is.
 """
 
 import os
@@ -18,8 +19,10 @@ from runner.core.model import ModelFiles
 from runner.matrix.model_file.classes import CLASS_NAMES, METHODS, Definitions, ModelClass, model_problems
 from runner.matrix.model_file.files import FileMistakeError, Folder
 from runner.matrix.model_file.imports import Imports, imports
-from runner.matrix.model_file.literals import GIVEN, Literals
+from runner.matrix.model_file.literals import GIVEN, VARIANT, Literals
 from runner.matrix.model_file.methods import method_problems
+from runner.matrix.model_file.phases import phase_problems, read_phases
+from runner.matrix.model_file.variants import NetworkVariant, read_variants, variant_problems
 from runner.matrix.model_file.wrapping import no_class
 
 __all__ = ["CLASS_NAMES", "LONGEST_NAME", "NETWORK_NAME", "Network", "network_name", "read_network", "read_wrapper"]
@@ -39,9 +42,11 @@ class Network:
         files: the files that travel to the environments.
         cases: name -> sizes.
         classes: framework -> the name of its class.
-        methods: framework -> those of ``forward`` and ``train`` that its class has.
+        methods: framework -> those of ``forward``, ``train`` and the phases of ``PHASES`` that its class has.
         takes_weights: the frameworks whose class takes ``weights``; none where the file has no such function.
         takes_precision: the frameworks whose class takes ``precision``.
+        own_phases: what ``PHASES`` names: methods that are timed beside ``forward`` and ``train``.
+        variants: framework -> the ways to run its class; none for a framework whose class has one way.
         tolerance: precision -> the largest relative error, ``*`` for every precision; None takes the defaults.
         imports: what it needs of an environment; nothing where that is not known.
         is_wrapped: the model file is a wrapper that was written for what ``--model`` named.
@@ -57,6 +62,8 @@ class Network:
     tolerance: Mapping[str, float] | None
     imports: Imports = field(default_factory=Imports)
     is_wrapped: bool = False
+    variants: Mapping[str, tuple[NetworkVariant, ...]] = field(default_factory=dict)
+    own_phases: tuple[str, ...] = ()
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -64,8 +71,13 @@ class Network:
         return (
             "compile",
             "compile-warm",
-            *(name for name in METHODS if any(name in of for of in self.methods.values())),
+            *(name for name in (*METHODS, *self.own_phases) if any(name in of for of in self.methods.values())),
         )
+
+    @property
+    def timed(self) -> tuple[str, ...]:
+        """The phases that are measured unless others are chosen."""
+        return tuple(phase for phase in self.phases if not phase.startswith("compile"))
 
     def specs(self, workload: str) -> dict[str, dict[str, Any]]:
         """Return ``workload/case`` -> the case as it is sent to the harness, under the name of a workload."""
@@ -80,6 +92,7 @@ class Network:
             "takes_weights": list(self.takes_weights),
             "takes_precision": list(self.takes_precision),
             "tolerance": None if self.tolerance is None else dict(self.tolerance),
+            "variants": {framework: [each.as_stored() for each in of] for framework, of in self.variants.items()},
         }
         return {
             f"{workload}/{name}": {"workload": workload, "name": name, "sizes": dict(sizes), **common}
@@ -144,8 +157,13 @@ def network_name(path: Path) -> str:
 
 
 def _network(folder: Folder, path: Path) -> Network:
-    source, literals, definitions = folder.entry, Literals(folder.entry), Definitions(folder)
+    source, literals = folder.entry, Literals(folder.entry)
     cases, tolerance = literals.cases(), literals.tolerance()
+    known = len(literals.problems)
+    variants = read_variants(literals)
+    are_read = len(literals.problems) == known  # else a class that takes variants is no mistake
+    phases = read_phases(literals)
+    definitions = Definitions(folder, tuple(phases))
     folder.add_data(literals.patterns())
     problems = [*folder.problems, *literals.problems]
     if not folder.problems:
@@ -158,8 +176,10 @@ def _network(folder: Folder, path: Path) -> Network:
         problems.append(no_class(source, definitions))
     has_weights = definitions.find("weights") is not None
     given = tuple(name for name in GIVEN if name != "weights" or has_weights)
+    problems += [*variant_problems(variants, models, literals, source), *phase_problems(phases, models, source)]
     for model in models:
-        problems += model_problems(model, source, cases, given)
+        of_variant = (VARIANT,) if model.framework in variants or not are_read else ()
+        problems += model_problems(model, source, cases, (*given, *of_variant))
         problems += _size_problems(model, literals, cases)
         problems += method_problems(model, definitions, source)
     if problems:
@@ -174,6 +194,8 @@ def _network(folder: Folder, path: Path) -> Network:
         takes_precision=_takers(models, "precision"),
         tolerance=tolerance,
         imports=imports(folder, models),
+        variants=variants,
+        own_phases=tuple(phases),
     )
 
 

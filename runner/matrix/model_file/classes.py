@@ -51,7 +51,7 @@ class ModelClass:
         framework: the framework.
         name: its name in the model file.
         signature: of its constructor, or of the function.
-        methods: those of ``METHODS`` that it has; all of them where that is not known.
+        methods: those of ``METHODS``, and of the file's own phases, that it has; all of them where that is not known.
         node: its definition; None where it is not known.
     """
 
@@ -65,8 +65,14 @@ class ModelClass:
 class Definitions:
     """The classes and functions at the top level of a model file; what it imports is not looked into."""
 
-    def __init__(self, folder: Folder) -> None:
-        """Collect what each name is bound to first: its definition, else its value or import, but not None."""
+    def __init__(self, folder: Folder, phases: Sequence[str] = ()) -> None:
+        """Collect what each name is bound to first: its definition, else its value or import, but not None.
+
+        Args:
+            folder: of the model file.
+            phases: the methods that the file names as phases.
+        """
+        self.timed = (*METHODS, *phases)
         pairs = [pair for statement in statements(folder.entry.tree.body) for pair in _bound(statement)]
         values = [(name, node) for name, node in pairs if not (isinstance(node, ast.Constant) and node.value is None)]
         definitions = [(name, node) for name, node in values if isinstance(node, Definition)]
@@ -87,8 +93,8 @@ class Definitions:
         if isinstance(node, ast.ClassDef):
             return self._of_class(framework, name, node)
         if isinstance(node, Function):
-            return ModelClass(framework, name, signature(node), METHODS, node)
-        return None if node is None else ModelClass(framework, name, UNKNOWN, METHODS, None)
+            return ModelClass(framework, name, signature(node), self.timed, node)
+        return None if node is None else ModelClass(framework, name, UNKNOWN, self.timed, None)
 
     def _of_class(self, framework: str, name: str, node: ast.ClassDef) -> ModelClass:
         """Return what is known of a class: all methods where a base class of another file of the network may have them.
@@ -97,10 +103,10 @@ class Definitions:
         """
         family = list(self.family(node, set()))
         members = {member for each in family if isinstance(each, ast.ClassDef) for member in member_names(each)}
-        methods = tuple(method for method in METHODS if method in members)
+        methods = tuple(method for method in self.timed if method in members)
         is_open = not methods and (None in family or bool(node.decorator_list))
         if is_open or any(member in self.from_folder for member in family):
-            methods = METHODS
+            methods = self.timed
         return ModelClass(framework, name, constructor(family), methods, node)
 
     def family(self, node: ast.ClassDef, met: set[ast.AST]) -> Iterator[ast.AST | None]:
@@ -191,4 +197,9 @@ def model_problems(
         hint = f"add {name!r} to the case in CASES, or give the parameter a default"
         if name == "weights":
             case, hint = "the file has no function weights", "add `def weights(random)`, which returns name -> array"
+        elif name == "variant":
+            case, hint = (
+                "VARIANTS gives none",
+                f'add VARIANTS = {{"{model.framework}": ["eager"]}}, the names of its variants',
+            )
         yield source.problem(model.node, f"{model.name} needs the parameter {name!r}, and {case}", hint)

@@ -14,6 +14,9 @@ from runner.matrix.model_file.source import PythonSource, assigned, statements
 
 GIVEN = ("random", "device", "precision", "weights")
 """What the program gives a class besides the sizes of the case."""
+VARIANT = "variant"
+"""What the program gives a class that has variants."""
+VARIANTS = "VARIANTS"
 CASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 """Names of cases are parts of the names of files."""
 _SURROGATE = re.compile("[\ud800-\udfff]")  # no file can hold one, so the stored plan would be another
@@ -38,12 +41,12 @@ class Literals:
             return {"default": {}}
         cases: dict[str, dict[str, Any]] = {}
         example = 'CASES = {"small": {"width": 64}}'
-        for name_node, name, sizes in self._items(node, "CASES", example):
+        for name_node, name, sizes in self.items(node, "CASES", example):
             if not CASE_NAME.fullmatch(name):
                 hint = 'use letters, digits, dots, dashes and underscores, at most 40, such as "small"'
-                self._report(name_node, f"{name[:60]!r} cannot name a case", hint)
+                self.report(name_node, f"{name[:60]!r} cannot name a case", hint)
             of_case: dict[str, Any] = {}
-            for size_node, size, value in self._items(sizes, f"the case {name!r}", example, empty=True):
+            for size_node, size, value in self.items(sizes, f"the case {name!r}", example, empty=True):
                 self._check_size_name(size_node, size)
                 of_case[size] = self._size(value, size)
             cases[name] = of_case
@@ -63,11 +66,11 @@ class Literals:
         if not isinstance(node, ast.Dict):
             return {"*": self._error(node)}
         tolerance = {}
-        for name_node, name, value in self._items(node, "TOLERANCE", 'TOLERANCE = {"fp32": 1e-5}'):
+        for name_node, name, value in self.items(node, "TOLERANCE", 'TOLERANCE = {"fp32": 1e-5}'):
             if name not in PRECISIONS:
                 close = difflib.get_close_matches(name[:100], PRECISIONS, 1)
                 hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(PRECISIONS)}"
-                self._report(name_node, f"there is no precision {name[:60]!r}", hint)
+                self.report(name_node, f"there is no precision {name[:60]!r}", hint)
             tolerance[name] = self._error(value)
         return tolerance
 
@@ -77,74 +80,75 @@ class Literals:
         if node is None:
             return []
         if not isinstance(node, (ast.List, ast.Tuple)):
-            self._report(node, "FILES must be a list of patterns", 'FILES = ["vocabulary.json"]')
+            self.report(node, "FILES must be a list of patterns", 'FILES = ["vocabulary.json"]')
             return []
         patterns = []
         for item in node.elts:
-            value = self._literal(item)
+            value = self.literal(item)
             if isinstance(value, str) and value.isprintable():
                 patterns.append((value, item))
             elif value is not None:
-                self._report(item, "a pattern of FILES must be text", 'FILES = ["vocabulary.json"]')
+                self.report(item, "a pattern of FILES must be text", 'FILES = ["vocabulary.json"]')
         return patterns
 
-    def _report(self, node: ast.AST, message: str, hint: str) -> None:
+    def report(self, node: ast.AST, message: str, hint: str) -> None:
+        """Add a mistake to the problems."""
         self.problems.append(self.source.problem(node, message, hint))
 
-    def _items(
+    def items(
         self, node: ast.expr, label: str, example: str, *, empty: bool = False
     ) -> Iterator[tuple[ast.expr, str, ast.expr]]:
         """Yield (node of the key, key, node of the value) of a dictionary whose keys are texts, each key once."""
         if not isinstance(node, ast.Dict):
-            self._literal(node)
-            self._report(node, f"{label} must be a dictionary in braces", example)
+            self.literal(node)
+            self.report(node, f"{label} must be a dictionary in braces", example)
             return
         if not node.keys and not empty:
-            self._report(node, f"{label} is empty", example)
+            self.report(node, f"{label} is empty", example)
         seen: set[str] = set()
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
-                self._report(value, f"{label} takes in another dictionary", WRITE_OUT)
+                self.report(value, f"{label} takes in another dictionary", WRITE_OUT)
             elif not isinstance(key, ast.Constant) or not isinstance(key.value, str):
-                self._report(key, f"a key of {label} must be text in quotes", example)
+                self.report(key, f"a key of {label} must be text in quotes", example)
             elif key.value in seen:
-                self._report(key, f"{label} has {key.value[:60]!r} twice", "remove one of them, or rename it")
+                self.report(key, f"{label} has {key.value[:60]!r} twice", "remove one of them, or rename it")
             else:
                 seen.add(key.value)
                 yield key, key.value, value
 
-    def _literal(self, node: ast.expr) -> Any:  # noqa: ANN401 - whatever is written
+    def literal(self, node: ast.expr) -> Any:  # noqa: ANN401 - whatever is written
         """Return a plain value; None, and a problem, where it is none."""
         try:
             return ast.literal_eval(node)
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-            self._report(_culprit(node), "this is not a plain value", WRITE_OUT)
+            self.report(_culprit(node), "this is not a plain value", WRITE_OUT)
             return None
 
     def _check_size_name(self, node: ast.expr, name: str) -> None:
-        if name in GIVEN:
-            self._report(node, f"{name!r} is given by the program, so no case can have it", "rename the size")
+        if name in GIVEN or (name == VARIANT and VARIANTS in self.values):
+            self.report(node, f"{name!r} is given by the program, so no case can have it", "rename the size")
         elif not name.isidentifier() or keyword.iskeyword(name):
-            self._report(node, f"{name[:60]!r} cannot name a parameter", "use letters, digits and underscores")
+            self.report(node, f"{name[:60]!r} cannot name a parameter", "use letters, digits and underscores")
 
     def _size(self, node: ast.expr, name: str) -> Any:  # noqa: ANN401 - a number, a text, a boolean, or a list
-        value = self._literal(node)
+        value = self.literal(node)
         if value is not None and not _is_size(value):
             allowed = "a size is a number, a text, True or False, or a list of them"
-            self._report(node, f"the size {name[:60]!r} cannot be this", allowed)
+            self.report(node, f"the size {name[:60]!r} cannot be this", allowed)
         elif isinstance(node, ast.Constant) and node.value is None:
-            self._report(
+            self.report(
                 node, f"the size {name[:60]!r} cannot be None", "leave the size out, and give its parameter a default"
             )
         return _as_json(value)
 
     def _error(self, node: ast.expr) -> float:
-        value = self._literal(node)
+        value = self.literal(node)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1:
             return float(value)
         if value is not None:
             message = "TOLERANCE must be a relative error from 0 to below 1, or one for each precision"
-            self._report(node, message, "TOLERANCE = 1e-5")
+            self.report(node, message, "TOLERANCE = 1e-5")
         return 0.0
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from runner.core.errors import Problem
-from runner.matrix.model_file.classes import METHODS, Definitions, Function, ModelClass
+from runner.matrix.model_file.classes import Definitions, Function, ModelClass
 from runner.matrix.model_file.source import PythonSource, statements
 
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
@@ -33,7 +33,7 @@ def method_problems(model: ModelClass, definitions: Definitions, source: PythonS
     """
     if not isinstance(model.node, ast.ClassDef):
         return
-    for name, given in ARGUMENTS.items():
+    for name, given in {**dict.fromkeys(definitions.timed, ()), **ARGUMENTS}.items():
         method = method_of(definitions, model.node, name)
         if method is None or (name == "loss" and "train" not in model.methods):
             continue
@@ -41,7 +41,7 @@ def method_problems(model: ModelClass, definitions: Definitions, source: PythonS
         if len(needed) > len(given):
             message = f"{model.name}.{name}() needs the parameter {needed[len(given)]!r}, and is called without it"
             hint = f"write `{called}`, and keep the data on the object: self.x = ..."
-            if name not in METHODS:
+            if name not in definitions.timed:
                 hint = f"rename it: a method of this name is called as `{called}`"
             yield source.problem(method, message, hint)
         elif len(given) > largest_count(method):

@@ -278,7 +278,7 @@ hint: did you mean 'rnn-step'?""",
     "an unknown phase": (
         f"{GOOD}presets: {{a: {{select: ['*'], phases: [forwrd]}}}}\n",
         """\
-m.yaml:8:39: error: an item of phases cannot be 'forwrd'
+m.yaml:8:39: error: no phase matches 'forwrd'
     8 | presets: {a: {select: ['*'], phases: [forwrd]}}
       |                                       ^^^^^^
 hint: did you mean 'forward'?""",

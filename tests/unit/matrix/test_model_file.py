@@ -37,6 +37,7 @@ def test_a_network_has_its_classes_cases_and_files(tmp_path: Path) -> None:
         "takes_weights": ["torch", "numpy"],
         "takes_precision": ["torch", "numpy"],
         "tolerance": {"fp32": 1e-4},
+        "variants": {},
     }
 
 

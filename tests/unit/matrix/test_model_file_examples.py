@@ -45,7 +45,7 @@ def test_the_files_of_the_page_are_model_files(tmp_path: Path) -> None:
     complete = [
         block for block in blocks if re.search(r"^class \w+Model", block, re.MULTILINE) and "...\n" not in block
     ]
-    assert len(complete) == 5
+    assert len(complete) == 6
     for number, block in enumerate(complete):
         path = tmp_path / f"file_{number}.py"
         path.write_text(block, "utf-8")

@@ -78,6 +78,35 @@ def test_a_phase_that_a_selector_names_is_measured(tmp_path: Path) -> None:
             assert extended.workloads["my-network"].phases == phases
 
 
+def test_a_variant_that_a_selector_names_is_no_phase(tmp_path: Path) -> None:
+    source = """
+VARIANTS = {"numpy": ["eager", "compile"]}
+PHASES = ["decode"]
+class NumpyModel:
+    def __init__(self, variant): ...
+    def train(self): ...
+    def decode(self): ...
+"""
+    path = write_model(tmp_path, source)
+    for selector, phases in (("np/compile/*", ("train", "decode")), ("np/*/compile/*", ("compile", "train", "decode"))):
+        extended, _ = with_models(matrix(), Options(model=[str(path)], selectors=[selector]))
+        assert extended.phases_of("my-network") == phases
+
+
+def test_variants_and_phases_of_a_stored_plan_can_be_planned_again(tmp_path: Path) -> None:
+    source = "VARIANTS = {'numpy': ['a', 'b>=3']}\nPHASES = ['decode']\nclass NumpyModel:\n"
+    source += "    def __init__(self, variant): ...\n    def decode(self): ...\n"
+    extended, _ = with_models(matrix(), Options(model=[str(write_model(tmp_path, source))]))
+    request = Request(environments=("np",), workloads=("my-network",))
+    stored = replace(plan(extended, request, {}), past=Past())
+    again = plan(with_stored_networks(matrix(), stored), replace(request, precisions=("fp32",)), {})
+    assert [(entry.cell.id, entry.verdict) for entry in again.cells] == [
+        ("np/a/my-network/default/decode/fp32", "run"),
+        ("np/b/my-network/default/decode/fp32", "skip"),
+    ]
+    assert [block.spec for block in again.blocks] == [block.spec for block in stored.blocks]
+
+
 NETS = """\
 from torch import nn
 from layers import double

@@ -39,12 +39,14 @@ WAYS = {}
 
 
 def way(value: "object") -> "str":
-    """Return how the arrays in a value are waited for, one of those in WAYS."""
+    """Return how the arrays in a value are waited for, one of those in WAYS; a module, such as ``jax``, holds none."""
     import numpy
 
+    if isinstance(value, (str, int, float, type(None), numpy.ndarray, type(sys))):
+        return NOTHING
     if hasattr(value, "block_until_ready"):
         return WAITS
-    return NOTHING if isinstance(value, (str, int, float, type(None), numpy.ndarray)) or callable(value) else TREE
+    return NOTHING if callable(value) else TREE
 
 
 def wait_for(values: "object") -> "None":
@@ -82,7 +84,7 @@ def wait_for_the_rest(values: "list") -> "None":
     """Wait for the arrays in the trees of some values that are still there."""
     import jax
 
-    for leaf in jax.tree_util.tree_leaves([value for value in values if not callable(value)]):
+    for leaf in jax.tree_util.tree_leaves([value for value in values if way(value) is not NOTHING]):
         if not getattr(leaf, "is_deleted", bool)():
             jax.block_until_ready(leaf)
 

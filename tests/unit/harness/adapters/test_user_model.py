@@ -158,3 +158,47 @@ def test_both_mistakes_are_raised() -> None:
 
     with pytest.raises(CellFailure, match=r"train\(\) returned None: return the loss$"):
         reference.compute(builder_of(Broken), "fp32")
+
+
+class Variants:
+    """Computes in one of several ways, and has a phase of its own."""
+
+    def __init__(self, variant: str = "none") -> None:
+        """Keep the variant."""
+        self.variant = variant
+
+    def decode(self) -> Any:
+        """Return numbers that show the variant."""
+        return np.full(4, float(len(self.variant)))
+
+    def forward(self) -> Any:
+        """Return other numbers."""
+        return np.zeros(4)
+
+    train = outputs = forward
+
+
+def test_a_class_gets_the_variant_of_its_case() -> None:
+    assert made(Variants, variant="compile").model.variant == "compile"
+    assert made(Variants).model.variant == "none"
+
+
+def test_a_phase_of_the_file_is_called_and_read_as_a_forward_pass_is() -> None:
+    program = made(Variants, method="decode", phases=["forward"], variant="abc")
+    assert program.forward().tolist() == [3.0] * 4
+    assert [array.tolist() for _, array in program.outputs()] == [[3.0] * 4]
+    with pytest.raises(CellFailure, match=r"NumpyModel has no train\(\)"):
+        program.train()
+
+
+def test_a_failure_names_the_phase_of_the_file() -> None:
+    class Nothing(Variants):
+        """Returns nothing."""
+
+        def decode(self) -> Any:
+            """Return nothing."""
+
+    with pytest.raises(CellFailure, match=r"decode\(\) returned None: return the outputs"):
+        made(Nothing, method="decode", phases=["forward"]).outputs()
+    with pytest.raises(CellFailure, match=r"NumpyModel has no prefill\(\)"):
+        made(Variants, method="prefill", phases=["forward"]).forward()

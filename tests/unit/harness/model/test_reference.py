@@ -98,7 +98,25 @@ class OtherNumbers(Framework):
     first_seed = 10**6
 
 
-SECOND = {"alike": Framework, "otherwise": OtherNumbers}
+class Keys(Framework):
+    """Another framework, whose programs pass keys of random numbers on."""
+
+    @classmethod
+    def draws(cls) -> str:
+        """See UserModel."""
+        return "some bits"
+
+
+class OtherKeys(Keys):
+    """A release that draws other bits from one key."""
+
+    @classmethod
+    def draws(cls) -> str:
+        """See UserModel."""
+        return "other bits"
+
+
+SECOND = {"alike": Framework, "otherwise": OtherNumbers, "from keys": Keys}
 """How the second release draws random numbers -> its class."""
 
 
@@ -111,21 +129,23 @@ def module(methods: str, *, second: bool) -> Any:
     return made
 
 
-def base(methods: str) -> Builder:
+def base(methods: str, release: type = Framework) -> Builder:
     """Return what builds the network in the first release."""
-    return Builder(Framework, module(methods, second=False), CASE, "cpu")
+    return Builder(release, module(methods, second=False), CASE, "cpu")
 
 
 _trial: Any = ModelTrial
 
 
-def verified(folder: Path, methods: str, release: type = Framework, phase: str = "train", **how: Any) -> dict[str, Any]:
+def verified(
+    folder: Path, methods: str, release: type = Framework, phase: str = "train", first: type = Framework, **how: Any
+) -> dict[str, Any]:
     """Return how a cell was verified in the second release, or with ``is_base`` in the first one, which is the base.
 
     Raises:
         CellFailure: the cell fails.
     """
-    facts, groups = compute(base(methods), "fp32")
+    facts, groups = compute(base(methods, first), "fp32")
     path = str(folder / "arrays")
     blob.write(path, groups)
     files = SimpleNamespace(load=lambda: module(methods, second=not how.get("is_base")))
@@ -259,6 +279,13 @@ def test_a_wrong_network_is_found_and_the_base_is_not_accused(tmp_path: Path, na
         verified(tmp_path, methods, SECOND[draws])
     assert caught.value.kind == "wrong-result"
     assert caught.value.reason.startswith(reason)
+
+
+def test_releases_whose_keys_give_other_bits_may_differ(tmp_path: Path) -> None:
+    methods, _ = WRONG["outputs after training alone"]
+    check = verified(tmp_path, methods, OtherKeys, first=Keys)
+    assert (check["differs"], check["by"]) == (True, "shapes")
+    assert check["reason"].startswith("one key of the framework's generator gives other random bits here than in np-a")
 
 
 def test_a_loss_that_depends_on_random_numbers_has_the_spread_over_seeds_as_its_tolerance(tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 """Which arrays of a user's network in JAX are waited for after a call, with stand-ins for arrays."""
 
 import sys
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from runner.harness.adapters.jax.model import LOOK_EVERY, LOOKS, NOTHING, TREE, WAITS, WAYS, UserModel
+from runner.harness.adapters.jax.model import LOOK_EVERY, LOOKS, NOTHING, TREE, WAITS, WAYS, UserModel, way
 from runner.harness.model import held
 
 
@@ -141,3 +141,11 @@ def test_array_that_a_computation_has_overwritten_is_not_waited_for(program: Any
     gone.is_deleted = lambda: True
     call(program, Array())
     assert gone.waits == 0
+
+
+def test_a_module_that_an_attribute_holds_is_not_waited_for() -> None:
+    """``self.jax = jax``: the module has a function ``block_until_ready`` for other values."""
+    module = ModuleType("jax")
+    vars(module)["block_until_ready"] = len
+    assert way(module) == NOTHING
+    assert way(Array()) == WAITS

@@ -1,0 +1,175 @@
+"""The language model of examples/: all frameworks agree, and errors that are planted in one release are found."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import needs
+
+pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "decoder_lm.py"
+OPTIONS = (
+    "--backend",
+    "docker",
+    "--device",
+    "cpu",
+    "--busy-ok",
+    "--rounds",
+    "1",
+    "--max-rounds",
+    "1",
+    "--seconds",
+    "0.02",
+)
+PROGRAMS = {
+    "numpy-1.26.4": ("model",),
+    "torch-1.0": ("by-hand",),
+    "torch-1.12": ("by-hand",),
+    "torch-2.x": ("by-hand", "fused"),
+    "tf-2.x": ("function", "xla"),
+    "jax": ("by-hand", "fused"),
+}
+"""Environment -> its variants. NumPy, the first, makes the references in float64."""
+PHASES = ("forward", "train", "prefill", "decode")
+NEW = 'numpy.__version__ > "2"'  # in torch-2.x and tf-2.x, and not in torch-1.12
+MASK = "positions[:steps] > positions[:steps, None]"
+RATIO = "(x * x).mean(-1, keepdims=True) + {})"
+CACHE = "self.cache[layer][:, :, :, position{0} : position{1}].assign("
+UPDATE = "cache[layer] = self.jax.lax.dynamic_update_slice_in_dim(cache[layer], new, position{}, 3)"
+PLANTED: Mapping[str, tuple[str, str, str, str, str]] = {
+    "epsilon": ("torch-2.x/by-hand", "train", "EPSILON = 1e-5", f"EPSILON = 1.1e-5 if {NEW} else 1e-5", "in float64"),
+    "mask": (
+        "torch-2.x/by-hand",
+        "train",
+        f"self.mask({MASK}, kind)\n        self.written = self.mask(positions[None]",
+        f"self.mask({MASK} + int({NEW}), kind)\n        self.written = self.mask(positions[None]",
+        "the loss of step 1",
+    ),
+    "residual": (
+        "torch-2.x/by-hand",
+        "train",
+        "x = x + linear(mixed.permute",
+        f"x = x * int(not {NEW}) + linear(mixed.permute",
+        "the loss of step 1",
+    ),
+    "decay": (
+        "torch-2.x/by-hand",
+        "train",
+        '"weight_decay": DECAY}',
+        f'"weight_decay": DECAY * (not {NEW})}}',
+        "is off by",
+    ),
+    "cache": (
+        "torch-2.x/by-hand",
+        "decode",
+        "self.cache[layer, 0, :, :, position] = key",
+        f"self.cache[layer, 0, :, :, position - int({NEW})] = key",
+        "the output is off by",
+    ),
+    "position": (
+        "torch-2.x/by-hand",
+        "decode",
+        "self.decoder(self.text[:, position:], self.rotations[:, position : position + 1], attend)",
+        f"self.decoder(self.text[:, position:], self.rotations[:, position - int({NEW}) :][:, :1], attend)",
+        "the output is off by",
+    ),
+    "tf-cache": (
+        "tf-2.x/function",
+        "decode",
+        CACHE.format("", " + 1"),
+        CACHE.format(" - 1", ""),
+        "the output is off by",
+    ),
+    "tf-decay": (
+        "tf-2.x/function",
+        "train",
+        "kept = param * (1 - RATE * DECAY) if",
+        "kept = param if",
+        "the loss of step 3",
+    ),
+    "jax-epsilon": (
+        "jax/by-hand",
+        "forward",
+        "return x * jax.lax.rsqrt(" + RATIO.format("EPSILON"),
+        "return x * jax.lax.rsqrt(" + RATIO.format("1.1 * EPSILON"),
+        "in float64",
+    ),
+    "jax-cache": ("jax/by-hand", "decode", UPDATE.format(""), UPDATE.format(" - 1"), "the output is off by"),
+    "jax-mask": (
+        "jax/by-hand",
+        "prefill",
+        "self.causal = jnp.tri(steps, dtype=bool)",
+        "self.causal = jnp.tri(steps, k=1, dtype=bool)",
+        "the output is off by",
+    ),
+}
+"""What is planted -> the program that has it, the phase, a text, what replaces it, and a part of the reason.
+
+What is wrong in PyTorch shows in the newer of two releases; in other frameworks it shows beside PyTorch 1.12.
+"""
+BASE = "torch-1.12/by-hand"
+
+
+def records_of(folder: Path, *words: str) -> dict[str, dict[str, Any]]:
+    """Return cell -> record, of a run of one round."""
+    command = [sys.executable, "-m", "runner", "run", *words, *OPTIONS, "--reports", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=900)
+    assert done.returncode in (0, 1), done.stderr
+    loaded = (json.loads(path.read_text()) for path in folder.glob("runs/*/records/*.json"))
+    return {record["cell"]: record for record in loaded}
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
+    """Cell -> record, of all frameworks."""
+    if not needs.given(request.config, "frameworks"):
+        pytest.skip("--need frameworks builds the images")
+    names = [name.replace("numpy-", "numpy==") for name in PROGRAMS]
+    return records_of(tmp_path_factory.mktemp("together"), *names, "!*/medium/*", "!*/gpu/*", "--model", str(EXAMPLE))
+
+
+@pytest.fixture(scope="module")
+def with_errors(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
+    """Cell -> record, of the networks with errors."""
+    if not needs.given(request.config, "frameworks"):
+        pytest.skip("--need frameworks builds the images")
+    folder = tmp_path_factory.mktemp("planted")
+    models, cells = [], []
+    for error, (program, phase, text, replacement, _) in PLANTED.items():
+        source = EXAMPLE.read_text("utf-8")
+        assert source.count(text) == 1, error
+        path = folder / f"{error}.py"
+        path.write_text(source.replace(text, replacement), "utf-8")
+        models += ["--model", str(path)]
+        cells += [f"{name}/{error}/small/{phase}" for name in (BASE, program)]
+    return records_of(folder, *cells, *models)
+
+
+@pytest.mark.parametrize("environment", PROGRAMS)
+def test_a_framework_agrees_with_float64_in_each_variant_and_phase(
+    together: Mapping[str, dict[str, Any]], environment: str
+) -> None:
+    for variant in PROGRAMS[environment]:
+        for phase in PHASES:
+            record = together[f"{environment}/{variant}/decoder-lm/small/{phase}/fp32"]
+            assert (record["status"], record.get("reason")) == ("ok", None)
+            check = record["facts"]["model_check"]
+            assert (check["by"], check["base"]) == ("weights", "numpy-1.26.4")
+            assert check["fp64"] == ((environment, variant) != ("jax", "fused"))
+            assert record["facts"]["forward_error"] < 1e-5
+
+
+@pytest.mark.parametrize("error", PLANTED)
+def test_a_planted_error_is_found_where_it_is(with_errors: Mapping[str, dict[str, Any]], error: str) -> None:
+    program, phase, _, _, reason = PLANTED[error]
+    assert with_errors[f"{BASE}/{error}/small/{phase}/fp32"]["status"] == "ok"
+    record = with_errors[f"{program}/{error}/small/{phase}/fp32"]
+    assert (record["status"], record["class"]) == ("failed", "wrong-result")
+    assert reason in record["reason"]
