@@ -89,22 +89,25 @@ def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, 
     return (QualityIssue(code=UNCHECKED, sentence=sentence, serious=True, environment=cell.environment, cell=cell.id),)
 
 
-def in_words(check: Mapping[str, object], environment: str = "") -> str:
+def in_words(check: Mapping[str, object], environment: str = "", implementation: str = "") -> str:
     """Return by what a cell was verified, for a table.
 
     Args:
         check: the fact ``model_check`` of its record.
         environment: that of the cell; the base is compared with what it computed itself, in another process.
+        implementation: that of the cell: the base of a network with variants has the name of one, too.
 
     >>> in_words({"by": "state", "base": "torch-1.12", "fp64": True})
     'state and results of torch-1.12, in float64 too'
     >>> in_words({"by": "state", "base": "torch-1.12", "fp64": True}, "torch-1.12")
     'the base of the others: computes its own results again, in float64 too'
+    >>> in_words({"by": "state", "base": "torch-1.12/by-hand", "fp64": False}, "torch-1.12", "by-hand")
+    'the base of the others: computes its own results again'
     """
     if check.get("by") == "shapes":
         return f"{UNCHECKED}: shapes of {check.get('base')} alone"
     in_float64 = ", in float64 too" if check.get("fp64") else ""
-    if check.get("base") == environment:
+    if check.get("base") in {environment, f"{environment}/{implementation}"}:
         return f"the base of the others: computes its own results again{in_float64}"
     source = SOURCES.get(str(check.get("by")), SOURCES["state"])
     return f"{source} of {check.get('base')}{in_float64}"

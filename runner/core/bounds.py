@@ -87,7 +87,7 @@ def check_amount(value: float | None, metric: str) -> None:
     """Raise ValueError for a value above the largest of its metric, whose name this is; None is no value."""
     unit = BY_NAME[metric].unit
     if value is not None and value > LARGEST_BY_UNIT[unit]:
-        message = f"a {BY_NAME[metric].title} should be at most {LARGEST_BY_UNIT[unit]:g} {unit}"
+        message = f"the {BY_NAME[metric].title} should be at most {LARGEST_BY_UNIT[unit]:g} {unit}"
         raise ValueError(message)
 
 

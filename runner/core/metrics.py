@@ -74,7 +74,8 @@ class Metric(NamedTuple):
 
     def why_absent_in(self, phase: str) -> str:
         """Return why no record of a phase has a value, as a clause; empty if records can have one."""
-        return next((why for kind, why in self.absent_in.items() if kind in phase), "")
+        of_kind = (why for kind, why in self.absent_in.items() if phase.startswith(kind) or phase.endswith(f"+{kind}"))
+        return next(of_kind, "")
 
     def change(self, ratio: float) -> Change:
         """Return the verdict of a ratio, other over base, of a row that changed."""

@@ -15,6 +15,7 @@ from typing import Any, Generator
 Steps = Generator[Any, Any, Any]
 """Yields (call, synchronize, clock, number of calls), is sent two readings of the clock, and returns a result; see ``run``."""
 
+ENDED = "StopIteration: an iterator that the call reads has ended"
 
 
 class AfterEach(object):
@@ -27,9 +28,6 @@ class AfterEach(object):
     def __call__(self) -> "None":
         """Wait."""
         self.wait()
-
-
-ENDED = "StopIteration: an iterator that the call reads has ended"
 
 
 def ended(error: "StopIteration") -> "RuntimeError":
@@ -48,7 +46,8 @@ def run(steps: "Steps") -> "Any":
 
     Args:
         steps: a generator that yields (call, synchronize, clock, number of calls), and is sent the readings of the clock
-            before the first call, and after ``synchronize``, which follows each call if it is ``AfterEach``. What a call raises is raised where the generator yielded.
+            before the first call, and after ``synchronize``, which follows each call if it is ``AfterEach``. What a call
+            raises is raised where the generator yielded.
     """
     outcome, failure = None, None
     while True:

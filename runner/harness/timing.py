@@ -242,8 +242,8 @@ def measure(
 
     Returns:
         ``seconds``, the samples; with ``wait`` also ``turns``, how many of them each turn had, ``leads``, the times of
-        the calls before those of each turn, ``first_call``, how many calls the program has made before them, and ``catch_up_seconds``, the
-        time of those after the warm-up; ``warmup``, the times before the samples; ``batch``; ``clock_seconds``, what
+        the calls before those of each turn, ``first_call``, how many calls the program has made before them, and
+        ``catch_up_seconds``, the time of those after the warm-up; ``warmup``, the times before the samples; ``batch``; ``clock_seconds``, what
         reading the clock adds to a sample; ``warmup_seconds``; ``steady``, whether warm-up ended because the times were
         steady, and not at its limit; with ``rule`` also the facts that its ``fixed`` returns.
     """

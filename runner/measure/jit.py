@@ -33,7 +33,7 @@ def prime(servers: ServerPool, jobs: Iterable[CompileJob]) -> None:
     jobs_by_environment: dict[str, list[CompileJob]] = {}
     for job in jobs:
         name = without_control(job.cell.environment)
-        timed_as_it_is = "compile" not in job.cell.phase and job.cell.protocol == "aligned"
+        timed_as_it_is = not job.cell.phase.startswith("compile") and job.cell.protocol == "aligned"
         if name in servers.jit and name not in servers.primed and timed_as_it_is:
             jobs_by_environment.setdefault(name, []).append(job)
     for name, candidates in jobs_by_environment.items():

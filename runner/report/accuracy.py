@@ -112,7 +112,9 @@ def accuracy(dataset: Dataset) -> tuple[Accuracy, ...]:
                 loss=loss,
                 gradient=gradient,
                 result=result,
-                checks=tuple(model_checks.in_words(check, environment) for check in checks.get(key, ())),
+                checks=tuple(
+                    model_checks.in_words(check, environment, implementation) for check in checks.get(key, ())
+                ),
             )
         )
     return tuple(sorted(rows, key=lambda row: (order.get(row.environment, len(order)), row.implementation)))

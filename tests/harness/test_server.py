@@ -264,6 +264,7 @@ def test_child_is_stopped_while_it_waits_for_its_turn(ask: Ask, session: Session
     assert {"batch", "calls", "step"} == {*replies[1]["pace"]}
     assert result["status"] == "ok", result
     assert len(result["turns"]) == len(stages) - 3
+    assert result["leads"]
     assert len(result["leads"]) % len(result["turns"]) == 0
     assert sum(result["turns"]) == len(result["seconds"])
     assert ask("sound", session)["status"] == "ok"

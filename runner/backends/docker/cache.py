@@ -110,8 +110,11 @@ def volume_bytes(client: docker.DockerClient, volume: str) -> int | None:
         volumes = disk_usage(client).get("Volumes") or []
     except APIError:
         return None
-    usage = (entry.get("UsageData") or {} for entry in volumes if entry["Name"] == volume)
-    return max((int(each.get("Size") or 0) for each in usage), default=0)
+    for entry in volumes:
+        if entry["Name"] == volume:
+            size = (entry.get("UsageData") or {}).get("Size")
+            return size if isinstance(size, int) and size >= 0 else None
+    return 0
 
 
 class CacheGuard:

@@ -59,9 +59,10 @@ class UserModel(Implementation):
         if variant is None:
             return None
         since, before = variant["since"], variant["before"]
-        if release < tuple(since):
+        release = without_zeros(release)
+        if release < without_zeros(since):
             return "framework-lacks", "{} names {} from {} on".format(case["entry"], variant["name"], in_words(since))
-        if before and release >= tuple(before):
+        if before and release >= without_zeros(before):
             return "framework-lacks", "{} names {} before {}".format(case["entry"], variant["name"], in_words(before))
         return None
 
@@ -265,6 +266,18 @@ class UserModel(Implementation):
     def stores(self):
         """Return the stores of the default state, see ``state.Store``."""
         return []
+
+
+def without_zeros(release: "object") -> "tuple":
+    """Return the numbers of a release without zeros at the end, so that 2.0 and 2.0.0 are the same.
+
+    >>> without_zeros([2, 0, 0]), without_zeros((1, 12, 1))
+    ((2,), (1, 12, 1))
+    """
+    numbers = tuple(release)
+    while numbers and numbers[-1] == 0:
+        numbers = numbers[:-1]
+    return numbers
 
 
 def in_words(release: "list") -> "str":

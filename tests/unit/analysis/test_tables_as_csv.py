@@ -24,7 +24,7 @@ SIZES = (3, 2, 4)
 def in_turns(of: Cell, number: int, seconds: list[float], *, leads: bool = True) -> Record:
     """Return a record whose turns have these times."""
     times = [each for each, size in zip(seconds, SIZES, strict=True) for _ in range(size)]
-    before = [2 * each for each in seconds] if leads else None
+    before = [factor * each for each in seconds for factor in (2, 1.5)] if leads else None
     return good(of, number, times, turns=list(SIZES), turns_with=f"{number}/1", leads=before)
 
 

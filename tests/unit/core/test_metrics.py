@@ -23,6 +23,21 @@ def test_a_metric_is_complete(metric: Metric) -> None:
         assert metric.resolution > 0
 
 
+@pytest.mark.parametrize(
+    ("phase", "memory", "energy"),
+    [
+        ("train", True, True),
+        ("recompile", True, True),  # a phase that a network has named itself
+        ("compile", False, False),
+        ("compile-warm", False, False),
+        ("train+published", True, False),
+    ],
+)
+def test_phases_have_the_metrics_that_they_can_have(phase: str, *, memory: bool, energy: bool) -> None:
+    for name, has in (("memory", memory), ("energy", energy)):
+        assert (BY_NAME[name].why_absent_in(phase) == "") is has
+
+
 def test_names_and_conditions_are_unique() -> None:
     assert len(BY_NAME) == len(BY_CONDITION) == len(METRICS) == len(OTHERS) + 1
     assert "slower" in BY_CONDITION

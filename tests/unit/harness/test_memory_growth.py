@@ -13,7 +13,7 @@ MIB = 1 << 20
 
 
 def growth(turns: int, held: Callable[[int], int | None], allocated: Callable[[int], int | None]) -> dict[str, Any]:
-    """Return the facts of turns of 4 calls, 1 of them no sample; both gauges are functions of the calls so far."""
+    """Return the facts of turns of 4 calls, 2 of them no samples; both gauges are functions of the calls so far."""
     measured, calls = MemoryGrowth(), [0]
     known = held(0) is not None
     measured.allocated = lambda: allocated(calls[0])
@@ -26,7 +26,7 @@ def growth(turns: int, held: Callable[[int], int | None], allocated: Callable[[i
         for _ in range(turns):
             measured.before_turn()
             calls[0] += 4
-        facts: dict[str, Any] = measured.facts({"turns": [3] * turns, "batch": 1, "leads": [0.1] * turns})
+        facts: dict[str, Any] = measured.facts({"turns": [2] * turns, "batch": 1, "leads": [0.1] * 2 * turns})
     return facts
 
 

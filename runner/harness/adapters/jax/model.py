@@ -109,6 +109,7 @@ class UserModel(Base):
     looked_at = None  # how many values there were, when all were looked at for the last time
     calls = 0
     calls_at_look = None
+    next_look = 0  # by how many calls attributes are looked at again
 
     def prepare(self, device, precision):
         """See UserModel of ``user_model``; JAX computes in float64 only where that is enabled for all of a process.
@@ -136,8 +137,7 @@ class UserModel(Base):
 
     def synchronize(self):
         returned, self.returned = self.returned, None  # as in a script, it is gone before the next call
-        often = returned is None or self.calls <= LOOKS or self.calls % LOOK_EVERY == 0
-        is_due = often and self.calls != self.calls_at_look
+        is_due = self.calls != self.calls_at_look and (returned is None or self.calls >= self.next_look)
         try:
             wait_for((returned,))
             if is_due or self.late:
@@ -154,6 +154,7 @@ class UserModel(Base):
         values = self.values()
         if is_due or len(values) != self.looked_at:
             self.calls_at_look, self.looked_at = self.calls, len(values)
+            self.next_look = self.calls + 1 if self.calls < LOOKS else (self.calls // LOOK_EVERY + 1) * LOOK_EVERY
             late = [position for position, value in enumerate(values) if position in self.late or not is_ready(value)]
             self.late = tuple(late)
         wait_for([values[position] for position in self.late])

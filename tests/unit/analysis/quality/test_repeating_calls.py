@@ -11,18 +11,23 @@ from runner.analysis.quality import quality_issues
 from tests.support.fake_runs import cell, good, make
 
 TURNS = 50
-SIZE = 2
+SIZE, LEADS = 2, 2
 
 
 def issues(folder: Path, period: int, factor: float, **facts: object) -> list[QualityIssue]:
-    """Return the issues of a step of which each so many-th call is slow, in turns of two samples after a lead."""
+    """Return the issues of a step of which each so many-th call is slow, in turns of two samples after two leads."""
     records, draw = [], np.random.default_rng(1)
-    numbers = np.array([number for number in range(TURNS * (SIZE + 1)) if number % (SIZE + 1)])
+    numbers = np.array([number for number in range(TURNS * (SIZE + LEADS)) if number % (SIZE + LEADS) >= LEADS])
     for number in range(1, 4):
         for environment in ("torch-1.0", "torch-2.x"):
             slow = np.where((numbers + 5 * number) % period == 0, factor, 1.0)
             seconds = 0.002 * slow * np.exp(draw.normal(0, 0.01, len(numbers)))
-            turns: dict[str, Any] = {"turns": [SIZE] * TURNS, "leads": [0.002] * TURNS, "batch": 1, "first_call": 30}
+            turns: dict[str, Any] = {
+                "turns": [SIZE] * TURNS,
+                "leads": [0.002] * LEADS * TURNS,
+                "batch": 1,
+                "first_call": 30,
+            }
             records.append(good(cell(environment), number, seconds.tolist(), **{**turns, **facts}))
     all_issues = quality_issues(dataset.load_dataset(make(folder, records)))
     return [issue for issue in all_issues if issue.code == "calls-differ"]

@@ -181,6 +181,11 @@ def test_engine_that_counts_for_somebody_else_says_nothing() -> None:
     assert cache.volume_bytes(Engine(), "v") == 0  # type: ignore[arg-type]
 
 
+def test_size_that_the_engine_does_not_know_is_none() -> None:
+    """Docker then says -1."""
+    assert volume_bytes(Engine(v=-1), "v") is None  # type: ignore[arg-type]
+
+
 def test_engine_that_did_not_say_the_size_is_asked_again() -> None:
     engine, disk = Engine(v=90 * MIB), Disk(1000 * MIB)
     guard = disk.guard(engine)
