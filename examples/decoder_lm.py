@@ -7,7 +7,7 @@ optimizer is AdamW (arXiv:1711.05101), which does not decay the gains of norms.
 
 ``prefill`` reads a text and fills the cache of keys and values, ``decode`` adds one word to it; both return the scores
 of the next word. The cache is static: it has room for twice as many words, and what is not yet written is masked.
-A call of ``decode`` always adds the same word at the same place, so that all calls compute the same.
+Each call of ``decode`` reads the same word and writes to the same position of the cache: all calls do equal work.
 """
 
 import numpy

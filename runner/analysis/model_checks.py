@@ -95,7 +95,7 @@ def in_words(check: Mapping[str, object], environment: str = "", implementation:
     Args:
         check: the fact ``model_check`` of its record.
         environment: that of the cell; the base is compared with what it computed itself, in another process.
-        implementation: that of the cell: the base of a network with variants has the name of one, too.
+        implementation: that of the cell. Where a network has variants, ``base`` is ``environment/implementation``.
 
     >>> in_words({"by": "state", "base": "torch-1.12", "fp64": True})
     'state and results of torch-1.12, in float64 too'

@@ -2,6 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
+from runner.core.errors import MatrixError
+from runner.matrix.model_file import read_network
+
 SOURCE = '''\
 """A small network."""
 import layers
@@ -43,3 +48,19 @@ def write_model(folder: Path, source: str = SOURCE, name: str = "my_network.py")
     path = folder / name
     path.write_text(source)
     return path
+
+
+def check_mistake(path: Path, where: str, message: str, hint: str) -> None:
+    """Check that reading a model file fails with one problem.
+
+    Args:
+        path: of the file.
+        where: ``line:column`` of the problem.
+        message: the start of its message.
+        hint: the start of its hint.
+    """
+    with pytest.raises(MatrixError) as caught:
+        read_network(path)
+    assert f"{path.name}:{where}: error: {message}" in str(caught.value)
+    assert f"\nhint: {hint}" in str(caught.value)
+    assert len(caught.value.problems) == 1

@@ -131,7 +131,7 @@ class Unread(Scripted):
 
 
 def test_a_request_that_nobody_reads_ends_with_its_deadline() -> None:
-    """Sending had a minute of its own, however little time the request had left."""
+    """The channel gets the seconds that are left of the request's time limit."""
     channel, clock = Unread(), itertools.count(0.0, 5.0)
     reply = Session(channel, "a#1", lambda: next(clock)).ask({"op": "measure"}, 9.0)
     assert channel.timeouts == [4.0]

@@ -105,7 +105,7 @@ class Slow(Pipe):
 
 @pytest.mark.parametrize("takes", [1000, 2])
 def test_a_request_is_sent_no_longer_than_it_may_take(monkeypatch: pytest.MonkeyPatch, takes: int) -> None:
-    """Sending had a minute of its own, whatever the deadline of the request was."""
+    """``timeout`` limits sending as a whole, whether the server reads nothing or little at a time."""
     clock = Clock()
     monkeypatch.setattr(channel, "time", clock)
     pipe = Slow(clock, takes)

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.core.errors import MatrixError
 from runner.matrix.model_file import read_network
-from tests.support.model_files import write_model
+from tests.support.model_files import check_mistake, write_model
 
 TORCH = "class TorchModel:\n    def prefill(self): ...\n    def train(self): ...\n"
 JAX = "class JaxModel:\n    def forward(self): ...\n    def decode(self): ...\n"
@@ -65,9 +64,4 @@ MISTAKES = {
 
 @pytest.mark.parametrize("source", MISTAKES)
 def test_a_mistake_has_a_place_a_sentence_and_a_hint(tmp_path: Path, source: str) -> None:
-    with pytest.raises(MatrixError) as caught:
-        read_network(write_model(tmp_path, source))
-    where, message, hint = MISTAKES[source]
-    assert f"my_network.py:{where}: error: {message}" in str(caught.value)
-    assert f"\nhint: {hint}" in str(caught.value)
-    assert len(caught.value.problems) == 1
+    check_mistake(write_model(tmp_path, source), *MISTAKES[source])
