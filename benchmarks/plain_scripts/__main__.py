@@ -46,6 +46,8 @@ LAST_CPU = str(max(os.sched_getaffinity(0)))
 """Where a run on one thread measures, too."""
 TARGET = 0.03
 """How far from a script a measured time may be."""
+ABOUT_RESULTS = {"unchecked"}
+"""Quality issues that do not warn of a time."""
 
 
 class Scripts:
@@ -108,7 +110,8 @@ def lines(seconds: Mapping[Cell, Sequence[tuple[float, float]]], issues: Sequenc
         ratios = sorted(script / measured for script, measured in seconds[cell])
         ratio = median(ratios)
         is_far = abs(math.log(ratio)) >= math.log1p(TARGET)
-        codes = sorted({issue.code for issue in issues if issue.cell == cell.id and issue.serious}) if is_far else []
+        codes = sorted({issue.code for issue in issues if issue.cell == cell.id and issue.serious} - ABOUT_RESULTS)
+        codes = codes if is_far else []
         near, warned = near + (not is_far), warned + bool(codes)
         times = [median(column) * 1e6 for column in zip(*seconds[cell], strict=True)]
         call = f"{cell.environment:14} {cell.case:14} {cell.phase:8} {times[0]:10.1f} us {times[1]:10.1f} us"
