@@ -12,9 +12,18 @@ what ``FILTERS`` names with the channels last, as its users have them.
 import numpy
 
 CASES = {
-    "attention-causal": {"operation": "attention_causal", "floats": [[2, 4, 128, 32], [2, 4, 128, 32], [2, 4, 128, 32]]},
-    "attention-masked": {"operation": "attention_masked", "floats": [[2, 4, 128, 32], [2, 4, 128, 32], [2, 4, 128, 32]]},
-    "attention-grouped": {"operation": "attention_causal", "floats": [[2, 8, 128, 32], [2, 2, 128, 32], [2, 2, 128, 32]]},
+    "attention-causal": {
+        "operation": "attention_causal",
+        "floats": [[2, 4, 128, 32], [2, 4, 128, 32], [2, 4, 128, 32]],
+    },
+    "attention-masked": {
+        "operation": "attention_masked",
+        "floats": [[2, 4, 128, 32], [2, 4, 128, 32], [2, 4, 128, 32]],
+    },
+    "attention-grouped": {
+        "operation": "attention_causal",
+        "floats": [[2, 8, 128, 32], [2, 2, 128, 32], [2, 2, 128, 32]],
+    },
     "layer-norm": {"operation": "layer_norm", "floats": [[256, 512], [512], [512]]},
     "rms-norm": {"operation": "rms_norm", "floats": [[256, 512], [512]]},
     "cross-entropy": {"operation": "cross_entropy", "floats": [[64, 32000]], "integers": [64], "below": 32000},
@@ -36,7 +45,10 @@ CASES = {
     "conv2d-transposed": {"operation": "transposed", "floats": [[4, 32, 14, 14], [32, 32, 2, 2]]},
     "max-pooling": {"operation": "pooling", "floats": [[8, 32, 28, 28]]},
     "tiny": {"operation": "tiny", "floats": [[8]]},
-    "attention-causal-gpu": {"operation": "attention_causal", "floats": [[8, 16, 1024, 64], [8, 16, 1024, 64], [8, 16, 1024, 64]]},
+    "attention-causal-gpu": {
+        "operation": "attention_causal",
+        "floats": [[8, 16, 1024, 64], [8, 16, 1024, 64], [8, 16, 1024, 64]],
+    },
     "layer-norm-gpu": {"operation": "layer_norm", "floats": [[8192, 4096], [4096], [4096]]},
     "cross-entropy-gpu": {"operation": "cross_entropy", "floats": [[2048, 32000]], "integers": [2048], "below": 32000},
     "elementwise-gpu": {"operation": "elementwise", "floats": [[4096, 4096], [4096, 4096]]},
@@ -87,7 +99,7 @@ class TorchModel:
         kind = getattr(torch, KINDS[precision])
         arrays = [weights[str(number)] for number in range(len(floats))]
         self.floats = [torch.from_numpy(array).to(device, kind).requires_grad_() for array in arrays]
-        self.whole = [torch.from_numpy(array).to(device) for array in indices(random, integers, below)]
+        self.integers = [torch.from_numpy(array).to(device) for array in indices(random, integers, below)]
         if operation.startswith("attention"):
             mask = torch.from_numpy(hidden(floats[0], operation == "attention_causal").astype("uint8")).to(device)
             self.mask = torch.zeros(mask.shape, dtype=kind, device=device).masked_fill(mask == 1, -numpy.inf)
@@ -97,26 +109,27 @@ class TorchModel:
 
     def forward(self):
         with self.torch.no_grad():
-            return self.compute(*self.floats, *self.whole)
+            return self.compute(*self.floats, *self.integers)
 
     def backward(self):
-        result = self.compute(*self.floats, *self.whole)
+        result = self.compute(*self.floats, *self.integers)
         return (result, *self.torch.autograd.grad(result, self.floats, self.slope))
 
-    def attention_causal(self, query, key, value, is_causal=True):
+    def attention_causal(self, query, key, value):
+        return self.attention(query, key, value, is_causal=True)
+
+    def attention_masked(self, query, key, value):
+        return self.attention(query, key, value, is_causal=False)
+
+    def attention(self, query, key, value, *, is_causal):
         group = query.shape[1] // key.shape[1]
         if group > 1:
-            key, value = (
-                each.unsqueeze(2).expand(-1, -1, group, -1, -1).reshape(query.shape) for each in (key, value)
-            )
+            key, value = (each.unsqueeze(2).expand(-1, -1, group, -1, -1).reshape(query.shape) for each in (key, value))
         if hasattr(self.functional, "scaled_dot_product_attention"):
             mask = None if is_causal else self.mask
             return self.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=is_causal)
         scores = query.matmul(key.transpose(-1, -2)) * query.shape[-1] ** -0.5 + self.mask
         return scores.softmax(-1).matmul(value)
-
-    def attention_masked(self, query, key, value):
-        return self.attention_causal(query, key, value, is_causal=False)
 
     def layer_norm(self, x, gain, bias):
         return self.functional.layer_norm(x, gain.shape, gain, bias, EPSILON)
@@ -166,7 +179,7 @@ class TorchModel:
         return self.torch.view_as_real(self.torch.fft.rfft(x))
 
     def convolution(self, x, filters):
-        name = "conv{}d".format(x.dim() - 2)
+        name = f"conv{x.dim() - 2}d"
         return getattr(self.functional, name)(x, filters, padding=filters.shape[-1] // 2)
 
     def depthwise(self, x, filters):
@@ -196,7 +209,7 @@ class TensorFlowModel:
         if self.places:
             arrays = [numpy.moveaxis(array, (0, 1), places) for array, places in zip(arrays, self.places)]
         self.floats = [tf.constant(array, kind) for array in arrays]
-        self.whole = [tf.constant(array, tf.int32) for array in indices(random, integers, below)]
+        self.integers = [tf.constant(array, tf.int32) for array in indices(random, integers, below)]
         if operation.startswith("attention"):
             mask = hidden(floats[0], operation == "attention_causal")
             self.mask = tf.constant(numpy.where(mask, -numpy.inf, 0.0), kind)
@@ -206,10 +219,10 @@ class TensorFlowModel:
         self.slope = tf.constant(numpy.moveaxis(slope, (0, 1), DATA) if self.places else slope, kind)
 
     def forward(self):
-        return self.predict(*self.floats, *self.whole)
+        return self.predict(*self.floats, *self.integers)
 
     def backward(self):
-        return self.differentiate(self.floats, self.whole, self.slope)
+        return self.differentiate(self.floats, self.integers, self.slope)
 
     def outputs(self):
         return self.channels_first([self.forward()])[0]
@@ -223,10 +236,10 @@ class TensorFlowModel:
             return arrays
         return [numpy.moveaxis(array.numpy(), places, (0, 1)) for array, places in zip(arrays, [DATA, *self.places])]
 
-    def with_gradients(self, floats, whole, slope):
+    def with_gradients(self, floats, integers, slope):
         with self.tf.GradientTape() as tape:
             tape.watch(floats)
-            result = self.compute(*floats, *whole)
+            result = self.compute(*floats, *integers)
         gradients = tape.gradient(result, floats, slope)
         return [result] + [self.tf.convert_to_tensor(gradient) for gradient in gradients]
 
@@ -315,21 +328,23 @@ class JaxModel:
         self.jax, self.jnp, kind = jax, jnp, KINDS[precision]
         arrays = [weights[str(number)] for number in range(len(floats))]
         self.floats = [jnp.asarray(array, kind) for array in arrays]
-        self.whole = [jnp.asarray(array, "int32") for array in indices(random, integers, below)]
+        self.integers = [jnp.asarray(array, "int32") for array in indices(random, integers, below)]
         if operation.startswith("attention"):
-            self.mask = jnp.asarray(numpy.where(hidden(floats[0], operation == "attention_causal"), -numpy.inf, 0.0), kind)
+            self.mask = jnp.asarray(
+                numpy.where(hidden(floats[0], operation == "attention_causal"), -numpy.inf, 0.0), kind
+            )
         self.compute = getattr(self, operation)
         self.predict, self.differentiate = jax.jit(self.compute), jax.jit(self.with_gradients)
         self.slope = jnp.asarray(random.randn(*self.forward().shape), kind)
 
     def forward(self):
-        return self.predict(*self.floats, *self.whole)
+        return self.predict(*self.floats, *self.integers)
 
     def backward(self):
-        return self.differentiate(self.floats, self.whole, self.slope)
+        return self.differentiate(self.floats, self.integers, self.slope)
 
-    def with_gradients(self, floats, whole, slope):
-        result, gradients = self.jax.vjp(lambda *floats: self.compute(*floats, *whole), *floats)
+    def with_gradients(self, floats, integers, slope):
+        result, gradients = self.jax.vjp(lambda *floats: self.compute(*floats, *integers), *floats)
         return (result, *gradients(slope))
 
     def attention_causal(self, query, key, value):

@@ -55,7 +55,10 @@ class Traceable(NamedTuple):
 
 
 def in_order(
-    programs: Mapping[NetworkProgram, Cell], group: ReferenceGroup, spec: Mapping[str, Any], frameworks: Mapping[str, str]
+    programs: Mapping[NetworkProgram, Cell],
+    group: ReferenceGroup,
+    spec: Mapping[str, Any],
+    frameworks: Mapping[str, str],
 ) -> list[Traceable]:
     """Return the programs of a group in the order in which they try to make its reference: NumPy first.
 
@@ -67,14 +70,14 @@ def in_order(
         spec: of the case.
         frameworks: environment -> its framework.
     """
-    own = [Traceable(program, cell) for program, cell in programs.items()]
+    ordered = [Traceable(program, cell) for program, cell in programs.items()]
     if group.framework or NUMPY not in spec["takes_weights"]:
-        return own
-    own.sort(key=lambda each: frameworks[each.cell.environment] != NUMPY)
-    if not own or frameworks[own[0].cell.environment] == NUMPY:
-        return own
-    first = own[0]
-    return [Traceable(first.program._replace(implementation=NUMPY), first.cell, is_guest=True), *own]
+        return ordered
+    ordered.sort(key=lambda each: frameworks[each.cell.environment] != NUMPY)
+    if not ordered or frameworks[ordered[0].cell.environment] == NUMPY:
+        return ordered
+    first = ordered[0]
+    return [Traceable(first.program._replace(implementation=NUMPY), first.cell, is_guest=True), *ordered]
 
 
 class Reference(NamedTuple):
@@ -98,8 +101,8 @@ class Reference(NamedTuple):
 def as_guest(case: Mapping[str, Any]) -> dict[str, Any]:
     """Return the case of a request with the first variant of its ``NumpyModel``, or none."""
     variants = case.get("variants", {}).get(NUMPY, ())
-    own = {name: case[name] for name in case if name != "variant"}
-    return {**own, "variant": variants[0]["name"]} if variants else own
+    plain = {name: case[name] for name in case if name != "variant"}
+    return {**plain, "variant": variants[0]["name"]} if variants else plain
 
 
 def own_method(cell: Cell) -> str:

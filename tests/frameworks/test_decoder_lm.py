@@ -106,7 +106,9 @@ def together(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
     """Cell -> record, of all frameworks."""
     if not needs.given(request.config, "frameworks"):
         pytest.skip("--need frameworks builds the images")
-    return records_of(tmp_path_factory.mktemp("together"), *PROGRAMS, "!*/medium/*", "!*/gpu/*", "--model", str(EXAMPLE))
+    return records_of(
+        tmp_path_factory.mktemp("together"), *PROGRAMS, "!*/medium/*", "!*/gpu/*", "--model", str(EXAMPLE)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -36,8 +36,8 @@ def method_problems(model: ModelClass, definitions: Definitions, source: PythonS
     """
     if not isinstance(model.node, ast.ClassDef):
         return
-    own = [phase for phase in definitions.timed if is_own_phase(phase)]
-    without_arguments = dict.fromkeys((*definitions.timed, *(phase + OUTPUTS for phase in own)), ())
+    named = [phase for phase in definitions.timed if is_own_phase(phase)]
+    without_arguments = dict.fromkeys((*definitions.timed, *(phase + OUTPUTS for phase in named)), ())
     for name, given in {**without_arguments, **ARGUMENTS}.items():
         method = method_of(definitions, model.node, name)
         if method is None or (name == "loss" and "train" not in model.methods):

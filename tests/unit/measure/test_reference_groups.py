@@ -51,9 +51,9 @@ def test_nothing_makes_a_reference_where_no_environment_is_ready() -> None:
 
 def test_a_guest_fails_apart_from_the_program_of_its_environment() -> None:
     group = ReferenceGroup("net/small", "fp32", "", "")
-    guest, own = in_order(programs("torch-a"), group, {"takes_weights": ("numpy",)}, FRAMEWORKS)
-    assert guest.cell == own.cell
-    assert guest.program != own.program
+    guest, program = in_order(programs("torch-a"), group, {"takes_weights": ("numpy",)}, FRAMEWORKS)
+    assert guest.cell == program.cell
+    assert guest.program != program.program
 
 
 def test_a_guest_runs_the_first_variant_of_its_own_class() -> None:
