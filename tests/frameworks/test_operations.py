@@ -28,7 +28,12 @@ PLANTED: Mapping[str, tuple[str, str, str, str]] = {
     "mask": ("tf-2.x/model", "attention-masked", "(steps >= lengths(", f"(steps >= int({NEW}) + lengths("),
     "epsilon": ("jax/model", "layer-norm", "rsqrt(variance + EPSILON)", "rsqrt(variance + 1.1 * EPSILON)"),
     "variance": ("jax/model", "layer-norm", "x.var(-1, keepdims=True)", "x.var(-1, ddof=1, keepdims=True)"),
-    "gain": ("tf-2.x/model", "rms-norm", "keepdims=True) + EPSILON) * gain", "keepdims=True) + EPSILON)"),
+    "gain": (
+        "tf-2.x/model",
+        "rms-norm",
+        "(x * x, -1, keepdims=True) + EPSILON) * gain",
+        "(x * x, -1, keepdims=True) + EPSILON)",
+    ),
     "classes": ("jax/model", "cross-entropy", "classes[:, None]", "classes[:, None] - 1"),
     "repeated": ("jax/model", "scatter-add", "x.at[places].add(updates)", "x.at[places].set(updates)"),
     "filters": ("jax/model", "conv2d-transposed", "transpose_kernel=True", "transpose_kernel=False"),
