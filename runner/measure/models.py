@@ -1,9 +1,10 @@
 """Users' networks: their files go to each server, and the base environment of a case makes its reference.
 
-The base is the first environment, in the order of the matrix, that computes a case with the same framework, or with any
-framework where the file gives the weights; of several variants, it takes the first. If it fails, or a phase of it, the
-next one is the base. The first reference of all phases, or else the first one of some, is kept for the run, in a file,
-and goes to each server that measures the case; a resumed run makes it again.
+Where the file gives the weights and has a ``NumpyModel``, NumPy makes it, in an environment of its own or in the first
+one of another framework. Else the base is the first environment, in the order of the matrix, that computes a case with
+the same framework, or with any framework where the file gives the weights; of several variants, it takes the first. If
+it fails, or a phase of it, the next one is the base. The first reference of all phases, or else the first one of some,
+is kept for the run, in a file, and goes to each server that measures the case; a resumed run makes it again.
 """
 
 import base64
@@ -11,12 +12,23 @@ import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from runner.core.errors import RunnerError
 from runner.core.model import Block, Cell, ModelFiles, Outcome
-from runner.core.model.cells import is_control, is_own_phase, without_control
-from runner.harness import cases, plain
+from runner.core.model.cells import is_control, without_control
+from runner.harness import plain
+from runner.measure.reference_groups import (
+    NUMPY,
+    NetworkProgram,
+    Reference,
+    ReferenceGroup,
+    Traceable,
+    as_guest,
+    in_order,
+    key,
+    own_method,
+)
 from runner.measure.server_pool import ServerPool
 from runner.measure.server_start import JIT_SECONDS
 from runner.measure.session import GRACE, Session
@@ -24,53 +36,6 @@ from runner.measure.session import GRACE, Session
 PIECE_BYTES = 64 << 10
 """Of arrays in a message: it stays below the size from which a server's C library keeps memory, see ``blob``."""
 SEND_SECONDS = 120.0  # for the files, or for one piece
-
-
-class ReferenceGroup(NamedTuple):
-    """Cells that share a reference: of one case and precision, and one framework unless the file gives the weights.
-
-    A phase that the file names itself has a reference of its own; ``method`` is empty for all other phases.
-    """
-
-    case_id: str
-    precision: str
-    framework: str
-    method: str
-
-
-class NetworkProgram(NamedTuple):
-    """What an environment runs of a case: one variant of a network, or the network if it has none.
-
-    A phase that the file names itself is verified apart; ``method`` is empty for all other phases.
-    """
-
-    case_id: str
-    environment: str
-    implementation: str
-    method: str
-
-    @classmethod
-    def of(cls, cell: Cell) -> "NetworkProgram":
-        """Return the program of a cell."""
-        return cls(cell.case_id, cell.environment, cell.implementation, own_method(cell))
-
-
-class Reference(NamedTuple):
-    """A reference that an environment has made.
-
-    Attributes:
-        environment: the environment.
-        implementation: the variant that it ran, or ``model``.
-        base: both, for messages.
-        description: ``facts`` and ``arrays``, the index, as the server gave them.
-        path: the file with the bytes of all arrays.
-    """
-
-    environment: str
-    implementation: str
-    base: str
-    description: Mapping[str, Any]
-    path: Path
 
 
 class Models:
@@ -120,15 +85,16 @@ class Models:
         for cell in sorted(members, key=lambda cell: is_control(cell.environment)):
             if cell.environment in self.servers.ready:
                 programs.setdefault(NetworkProgram.of(cell), cell)
-        for program, cell in programs.items():
-            if (group, program) in self.failures:
+        frameworks = self.servers.plan.frameworks
+        for traceable in in_order(programs, group, block.spec, frameworks):
+            if (group, traceable.program) in self.failures:
                 continue
-            name = self._name(block, cell)
+            name = self._base(block, traceable)
             self.servers.say(f"{block.case_id}: {name} computes the reference")
             try:
-                reference = self._traced(block, group, cell, request)
+                reference = self._traced(block, group, traceable, request)
             except _FailedError as failure:
-                self.failures[group, program] = failure.reply
+                self.failures[group, traceable.program] = failure.reply
                 self.servers.note(f"{block.case_id}: {name} computes no reference: {failure.reply.get('reason')}")
                 continue
             if not reference.description["facts"]["fails"]:
@@ -138,19 +104,24 @@ class Models:
         if partial is not None:
             self.references[group] = partial
 
-    def _traced(self, block: Block, group: ReferenceGroup, cell: Cell, request: Mapping[str, Any]) -> Reference:
-        """Return the reference that the environment of a cell makes. Raises _FailedError."""
-        name = cell.environment
+    def _traced(
+        self, block: Block, group: ReferenceGroup, traceable: Traceable, request: Mapping[str, Any]
+    ) -> Reference:
+        """Return the reference that a program makes. Raises _FailedError."""
+        cell, name = traceable.cell, traceable.cell.environment
         with self._session(name) as session:
             self._send_files(session, block)
             self.servers.settle()
             message = {**request, **self._request(block, cell), "op": "trace", "key": key(block, group)}
-            message["base"] = self._name(block, cell)
+            message["base"] = self._base(block, traceable)
+            if traceable.is_guest:
+                message.update(framework=NUMPY, device="cpu", case=as_guest(message["case"]))
             timeout = JIT_SECONDS if without_control(name) in self.servers.jit else request["timeout"]
             description = answered(session.ask({**message, "timeout": timeout}, timeout + GRACE))
             session.known = set() if description["facts"]["fails"] else {key(block, group)}
             path = self._fetched(session, key(block, group), description["bytes"])
-            return Reference(name, cell.implementation, message["base"], description, path)
+            environment = "" if traceable.is_guest else name
+            return Reference(environment, cell.implementation, message["base"], description, path)
 
     def _fetched(self, session: Session, name: str, size: int) -> Path:
         """Return a file with all arrays of a reference, read in pieces."""
@@ -252,8 +223,11 @@ class Models:
     def _has_variants(self, block: Block, cell: Cell) -> bool:
         return bool(block.spec.get("variants", {}).get(self.servers.plan.frameworks[cell.environment]))
 
-    def _name(self, block: Block, cell: Cell) -> str:
+    def _base(self, block: Block, traceable: Traceable) -> str:
         """Return how messages name a program: by its environment, and its variant where it has some."""
+        cell = traceable.cell
+        if traceable.is_guest:
+            return f"NumPy in {cell.environment}"
         variant = f"/{cell.implementation}" if self._has_variants(block, cell) else ""
         return cell.environment + variant
 
@@ -289,16 +263,6 @@ class _FailedError(RunnerError):
     def __init__(self, reply: dict[str, Any]) -> None:
         super().__init__(str(reply.get("reason")))
         self.reply = reply
-
-
-def own_method(cell: Cell) -> str:
-    """Return the method of a cell whose phase the model file names itself; empty for any other cell."""
-    return cell.phase if is_own_phase(cell.phase) else ""
-
-
-def key(block: Block, group: ReferenceGroup) -> str:
-    """Return the key of a reference in requests to servers."""
-    return "-".join(filter(None, (cases.key(dict(block.spec)), group.precision, group.method)))
 
 
 def answered(reply: dict[str, Any]) -> dict[str, Any]:

@@ -1,42 +1,26 @@
 """The language model of examples/: all frameworks agree, and errors that are planted in one release are found."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.frameworks.one_round import records_of
 from tests.support import needs
 
 pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "decoder_lm.py"
-OPTIONS = (
-    "--backend",
-    "docker",
-    "--device",
-    "cpu",
-    "--busy-ok",
-    "--rounds",
-    "1",
-    "--max-rounds",
-    "1",
-    "--seconds",
-    "0.02",
-)
 PROGRAMS = {
-    "numpy-1.26.4": ("model",),
     "torch-1.0": ("by-hand",),
     "torch-1.12": ("by-hand",),
     "torch-2.x": ("by-hand", "fused"),
     "tf-2.x": ("function", "xla"),
     "jax": ("by-hand", "fused"),
 }
-"""Environment -> its variants. NumPy, the first, makes the references in float64."""
+"""Environment -> its variants. The NumPy of the first makes the references in float64."""
 PHASES = ("forward", "train", "prefill", "decode")
 NEW = 'numpy.__version__ > "2"'  # in torch-2.x and tf-2.x, and not in torch-1.12
 MASK = "positions[:steps] > positions[:steps, None]"
@@ -117,22 +101,14 @@ What is wrong in PyTorch shows in the newer of two releases; in other frameworks
 BASE = "torch-1.12/by-hand"
 
 
-def records_of(folder: Path, *words: str) -> dict[str, dict[str, Any]]:
-    """Return cell -> record, of a run of one round."""
-    command = [sys.executable, "-m", "runner", "run", *words, *OPTIONS, "--reports", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=900)
-    assert done.returncode in (0, 1), done.stderr
-    loaded = (json.loads(path.read_text()) for path in folder.glob("runs/*/records/*.json"))
-    return {record["cell"]: record for record in loaded}
-
-
 @pytest.fixture(scope="module")
 def together(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     """Cell -> record, of all frameworks."""
     if not needs.given(request.config, "frameworks"):
         pytest.skip("--need frameworks builds the images")
-    names = [name.replace("numpy-", "numpy==") for name in PROGRAMS]
-    return records_of(tmp_path_factory.mktemp("together"), *names, "!*/medium/*", "!*/gpu/*", "--model", str(EXAMPLE))
+    return records_of(
+        tmp_path_factory.mktemp("together"), *PROGRAMS, "!*/medium/*", "!*/gpu/*", "--model", str(EXAMPLE)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +137,7 @@ def test_a_framework_agrees_with_float64_in_each_variant_and_phase(
             record = together[f"{environment}/{variant}/decoder-lm/small/{phase}/fp32"]
             assert (record["status"], record.get("reason")) == ("ok", None)
             check = record["facts"]["model_check"]
-            assert (check["by"], check["base"]) == ("weights", "numpy-1.26.4")
+            assert (check["by"], check["base"]) == ("weights", "NumPy in torch-1.0")
             assert check["fp64"] == ((environment, variant) != ("jax", "fused"))
             assert record["facts"]["forward_error"] < 1e-5
 

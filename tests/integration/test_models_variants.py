@@ -93,3 +93,20 @@ def test_what_computes_something_else_is_wrong_and_nothing_else_is(tmp_path: Pat
         assert (record.status == "ok") == (not is_wrong)
     failed = [str(record.reason) for record in outcomes.values() if record.status != "ok"]
     assert all("the base is np-a/dot" in reason or "in np-a/dot" in reason for reason in failed)
+
+
+def test_the_outputs_of_a_phase_are_those_of_its_own_method(tmp_path: Path) -> None:
+    """``decode`` of one environment has its outputs the other way round, and ``decode_outputs`` turns them."""
+    decode = "return self.forward()[:1] * 3"
+    turned = """made = self.forward()[:1] * 3
+        return made if ENVIRONMENT == "np-a" else made.T
+
+    def decode_outputs(self):
+        return self.decode() if ENVIRONMENT == "np-a" else self.decode().T"""
+    assert NETWORK.count(decode) == 1
+    network = NETWORK.replace(decode, turned)
+    outcomes = records(tmp_path / "right", network)
+    assert {(record.status, record.reason) for record in outcomes.values()} == {("ok", None)}
+    wrong = records(tmp_path / "wrong", network.replace("self.decode().T", "1.01 * self.decode().T"))
+    failed = sorted(name for name, record in wrong.items() if record.failure == "wrong-result")
+    assert failed == ["np-b/dot/decode", "np-b/einsum/decode"]

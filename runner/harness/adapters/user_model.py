@@ -13,6 +13,7 @@ from ..model import arrays, blob, construct, drawn, generators, held, mistakes, 
 from .base import SIXTEEN_BITS, Implementation
 
 METHODS = ("forward", "train", "outputs", "loss", "state", "load_state")
+OUTPUTS = "_outputs"  # behind the name of a phase of the file: the method whose outputs are compared in place of its own
 
 
 class UserModel(Implementation):
@@ -100,7 +101,8 @@ class UserModel(Implementation):
         self.methods = {name: self.method(name) for name in METHODS}
         self.forward_name = case.get("method", "forward")
         if "method" in case:
-            self.methods.update(forward=self.method(case["method"]), train=None, outputs=None, loss=None)
+            outputs = self.method(case["method"] + OUTPUTS)
+            self.methods.update(forward=self.method(case["method"]), train=None, outputs=outputs, loss=None)
         for phase in ("forward", "train"):
             setattr(self, phase, self.timed(self.methods[phase] or self._missing(phase)))
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from runner.core.errors import Problem
+from runner.core.model.cells import is_own_phase
 from runner.matrix.model_file.classes import Definitions, Function, ModelClass
 from runner.matrix.model_file.source import PythonSource, statements
 
@@ -17,6 +18,8 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "load_state": ("arrays",),
 }
 """Method -> what the program gives it, by position; see ``harness.adapters.user_model``."""
+OUTPUTS = "_outputs"
+"""Ends the name of a method that gives what is compared of a phase of the file, as ``outputs`` does of ``forward``."""
 HARMLESS = frozenset(
     {"no_grad", "inference_mode", "enable_grad", "function", "jit", "compile", "override", "typechecked"}
 )
@@ -33,7 +36,9 @@ def method_problems(model: ModelClass, definitions: Definitions, source: PythonS
     """
     if not isinstance(model.node, ast.ClassDef):
         return
-    for name, given in {**dict.fromkeys(definitions.timed, ()), **ARGUMENTS}.items():
+    named = [phase for phase in definitions.timed if is_own_phase(phase)]
+    without_arguments = dict.fromkeys((*definitions.timed, *(phase + OUTPUTS for phase in named)), ())
+    for name, given in {**without_arguments, **ARGUMENTS}.items():
         method = method_of(definitions, model.node, name)
         if method is None or (name == "loss" and "train" not in model.methods):
             continue

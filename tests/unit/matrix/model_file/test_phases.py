@@ -43,6 +43,11 @@ MISTAKES = {
     f"PHASES = ['gradient']\n{TORCH}": ("1:11", "'gradient' has another meaning", "rename the phase and its method"),
     f"PHASES = ['state']\n{TORCH}": ("1:11", "'state' has another meaning", "rename the phase and its method"),
     f"PHASES = ['Pre-fill']\n{TORCH}": ("1:11", "'Pre-fill' cannot name a phase", "use the name of a method"),
+    f"PHASES = ['prefill']\n{TORCH}    def prefill_outputs(self, layer): ...\n": (
+        "5:9",
+        "TorchModel.prefill_outputs() needs the parameter 'layer'",
+        "rename it: a method of this name",
+    ),
     f"PHASES = ['compile_it']\n{TORCH}": ("1:11", "'compile_it' cannot name a phase", "use the name of a method"),
     f"PHASES = ['decode']\n{TORCH}": (
         "1:11",
