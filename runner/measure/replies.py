@@ -102,7 +102,7 @@ class Trace(BaseModel):
     by: VerifiedBy
     reason: Text
     losses: Annotated[list[Number], Field(max_length=MAX_STEPS)]
-    losses64: Annotated[list[Number], Field(max_length=MAX_STEPS)] | None
+    losses64: Annotated[list[Number | None], Field(max_length=MAX_STEPS)] | None
     varies: bool
     random: bool
     restores: bool

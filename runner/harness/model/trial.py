@@ -3,7 +3,7 @@
 import time
 import traceback
 
-from . import attempts, blob, builder, compare, conduct, excuses, state, trained
+from . import attempts, blob, builder, compare, conduct, double, excuses, state, trained
 from .reference import limits_of
 from .. import own_memory
 from ..errors import CellFailure
@@ -283,20 +283,17 @@ class ModelTrial(Trial):
         """Compare a program in float64 with the base's; where this environment cannot compute so, the facts say why."""
         try:
             program = builder.start(self.builder("fp64"), self.check["by"], self.groups)
-            outputs, losses = builder.results(program, self.builder.case)
+            results = builder.results(program, self.builder.case)
         except Exception as error:  # whatever a framework raises where it has no such kernel
             traceback.print_exc()
             reason = WHY_NOT_64.format(self.base, last_line(error))
             facts["model_check"] = dict(facts["model_check"], reason=reason)
             return
+        expected = self.groups.get("outputs64", []), self.check["losses64"]
         limits = limits_of(self.check["by"], self.case, "fp64")
 
         def comparison():
-            if "outputs64" in self.groups:
-                compare.outputs(outputs, self.groups["outputs64"], limits, self.base, facts, bits=" in float64")
-            if losses:
-                expected = self.check["losses64"]
-                compare.losses(losses, expected, [limits["loss"]] * len(expected), self.base, facts, " in float64")
+            double.verify(results, expected, limits, self.base, facts)
 
         if self.agree(facts, "", comparison):
             facts["model_check"] = dict(facts["model_check"], fp64=True)
