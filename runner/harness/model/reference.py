@@ -18,7 +18,7 @@ def compute(build: "Builder", precision: "str") -> "tuple":
     steps, ``notes``, what the record says of how results are compared, ``no_update``, see ``trained.no_update``, and
     ``wider``, see ``allowed``; ``draws``, see ``UserModel``; ``fails``, the phases whose results cannot be made here, and
     ``silent``, why the results of a phase show nothing; and where results alone are compared, ``forward_limit``, see
-    ``evidence``. Groups: ``state``, ``outputs``, ``outputs64``, ``again``, the outputs of a second call that differ, and
+    ``evidence``; ``left_out``, the names of what is no tensor in the outputs. Groups: ``state``, ``outputs``, ``outputs64``, ``again``, the outputs of a second call that differ, and
     after the steps ``after``, the state, and ``trained``, the outputs.
 
     Raises:
@@ -32,7 +32,7 @@ def compute(build: "Builder", precision: "str") -> "tuple":
     by, reason = method(build, state, base.outputs)
     facts = {"by": by, "reason": reason, "losses": base.losses, "losses64": None, "random": False, "restores": False}
     facts.update(silent=attempts.failures, fails=sorted(attempts.failures), forward_limit=None, draws=implementation.draws())
-    facts.update(notes=[], wider={}, varies=False, no_update="", framework=implementation.framework)
+    facts.update(notes=[], wider={}, varies=False, no_update="", framework=implementation.framework, left_out=base.left_out)
     if by == "shapes":
         return facts, groups
     limits, varying = limits_of(by, case, precision), ()
@@ -82,6 +82,7 @@ def first_outputs(program, state, base):
     """Have a program make the first forward passes; return what the object keeps, see ``first_run``."""
     before = carried.snapshot(program)
     base.outputs = builder.outputs(program)
+    base.left_out = [name for name, _ in program.left_out]
     compare.finite(base.outputs, {})
     if not state:
         return None

@@ -3,12 +3,13 @@
 import time
 import traceback
 
-from . import attempts, blob, builder, compare, conduct, double, excuses, state, trained
+from . import arrays, attempts, blob, builder, compare, conduct, double, excuses, state, trained
 from .reference import limits_of
 from .. import own_memory
 from ..errors import CellFailure
 from ..verify.trial import Trial
 
+OUTPUTS = ("outputs", "again", "trained", "outputs64")  # groups of a reference
 NOT_TRAINED = "what the first steps leave behind was not compared: {}"
 WHY_NOT_64 = "it computes in float64 in {}, and raises here: {}"
 
@@ -83,6 +84,7 @@ class ModelTrial(Trial):
         """
         if not self.check["varies"]:
             program.seed = int
+        program.not_in_base = self.check["left_out"]
         builder.start(program, self.check["by"], self.groups)
 
     def note_start(self, program):
@@ -156,6 +158,8 @@ class ModelTrial(Trial):
     def compare_outputs(self, outputs, facts, when, by_numbers):
         """Compare outputs with the first ones of the base, by their numbers or by their shapes."""
         facts["model_check"]["partly"] = "; ".join(self.program.notes())
+        for group in set(self.groups) & set(OUTPUTS):
+            self.groups[group] = arrays.without(self.groups[group], [name for name, _ in self.program.left_out])
         expected = self.groups["outputs"]
         if self.shapes or self.is_base:
             compare.unchanged_shapes(self.shapes or expected, outputs, facts)
