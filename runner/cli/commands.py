@@ -16,7 +16,7 @@ from runner.core.errors import Problem, UsageError
 
 SEVERAL: Mapping[str, str] = {
     "threads": "--threads 1,2,4 compares these counts in one run",
-    "python": "each interpreter is a run of its own: name it with --name, then `runner compare` the names",
+    "python": "to compare interpreters, leave out --backend host and --python, and select python:PATH for each",
 }
 """Option -> what to do for several values, where that is not to repeat the option."""
 FORMATS: Mapping[str, str] = {

@@ -14,8 +14,12 @@ from .other_load import cpu_seconds
 BUSY_SHARE = 0.1  # of the time that the child waits, in which its other processes may compute
 BUSY_SECONDS = 0.1  # below which that says nothing
 LEAST_SHARE = 0.4
-"""Of the time of a turn that its calls take, by the child's clock. The rest is the way to the server and back, which looks
-once in a millisecond, and a call that is no sample; the median of the turns does not depend on a few long ones."""
+"""Of the time of a turn that its calls take, by the child's clock. The rest is a call that is no sample; the median of the
+turns does not depend on a few long ones."""
+WAY = 0.002
+"""Seconds of a turn that are none of the child: the way to the server and back, which looks once in a millisecond."""
+FEW, LONG = 8, 0.1
+"""Fewer turns than these, each shorter than these seconds, say nothing of a clock: on a busy machine most of them are late."""
 MOST_SHARE = 1.05
 LEFT_CPUS = "a thread of the network has left the CPUs that --threads gives it"
 COMPUTES = "processes that the network has started computed for {:.2g} s of the {:.2g} s in which other cells were measured"
@@ -79,8 +83,10 @@ class Watch(object):
         pairs = pairs[:-1] if len(pairs) > 1 else []  # much follows the last one
         shares = sorted((inside / outside, inside, outside) for inside, outside in pairs)
         if shares:
-            share, inside, outside = shares[len(shares) // 2]
-            if not LEAST_SHARE <= share <= MOST_SHARE:
+            _, inside, outside = shares[len(shares) // 2]
+            says_it_is_short = len(shares) >= FEW or outside >= LONG
+            is_short = says_it_is_short and inside < LEAST_SHARE * (outside - WAY)
+            if is_short or inside > MOST_SHARE * outside:
                 remarks.append(CLOCK.format(inside, outside))
         return remarks
 

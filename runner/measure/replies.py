@@ -102,7 +102,7 @@ class Trace(BaseModel):
     by: VerifiedBy
     reason: Text
     losses: Annotated[list[Number], Field(max_length=MAX_STEPS)]
-    losses64: Annotated[list[Number], Field(max_length=MAX_STEPS)] | None
+    losses64: Annotated[list[Number | None], Field(max_length=MAX_STEPS)] | None
     varies: bool
     random: bool
     restores: bool
@@ -111,6 +111,7 @@ class Trace(BaseModel):
     notes: Annotated[list[Text], Field(max_length=MAX_STEPS)]
     wider: dict[Literal["outputs", "losses", "state", "trained"], Annotated[dict[Text, Number], LIMITED]]
     framework: Text
+    left_out: Annotated[list[Text], LIMITED]
     no_update: Text
     fails: Annotated[list[Literal["forward", "train"]], Field(max_length=2)]
     draws: Text

@@ -14,6 +14,7 @@ from .base import SIXTEEN_BITS, Implementation
 
 METHODS = ("forward", "train", "outputs", "loss", "state", "load_state")
 OUTPUTS = "_outputs"  # behind the name of a phase of the file: the method whose outputs are compared in place of its own
+NOT_COMPARED, IN_BASE = "{} is {}, and is not compared", "no tensor in the base"
 
 
 class UserModel(Implementation):
@@ -86,7 +87,8 @@ class UserModel(Implementation):
         self.case, self.device, self.precision = case, device, precision
         self.first_state = None  # what ``reset`` puts back
         self.loaded = state.Loaded()  # what became of the state that was loaded last
-        self.left_out = []  # what is no tensor in the outputs, as sentences
+        self.left_out = []  # (name, what it is) of what is no tensor in the outputs
+        self.not_in_base = []  # names of outputs that are no tensors in the base
         self.building_seconds = None  # of the call that has made the weights, where none were there
         self.generators = None  # functions that put back the generators that the object holds
         self.folder = folder_of(data, case)
@@ -161,7 +163,10 @@ class UserModel(Implementation):
         self.left_out = []
         with self.located(method):
             name = self.forward_name if method == "forward" else method
-            return arrays.named(value, name, self.as_array, self.left_out)
+            named = arrays.named(value, name, self.as_array, self.left_out)
+        compared = arrays.without(named, self.not_in_base)
+        self.left_out += [(name, IN_BASE) for name in self.not_in_base if len(compared) < len(named)]
+        return compared
 
     def has_outputs(self):
         """Return whether there are outputs to compare; not where a forward pass fails, see ``model.attempts``."""
@@ -174,7 +179,8 @@ class UserModel(Implementation):
     def notes(self):
         """Return what was not compared, as sentences."""
         note = self.loaded.note()
-        return ([note] if note else []) + self.left_out
+        named = sorted(set(self.left_out))
+        return ([note] if note else []) + [NOT_COMPARED.format(arrays.label(name), kind) for name, kind in named]
 
     def complete(self):
         """Call the network once where its first call makes its weights, so that they are there to be read and written."""
@@ -244,6 +250,9 @@ class UserModel(Implementation):
 
     def seed(self, number):
         """Seed the framework's generator."""
+
+    def reset_metrics(self):
+        """Have means over calls, which a framework reports as a loss, begin anew: not all of its releases report means."""
 
     def timed(self, method):
         """Return what is called in place of a user's method: the method, unless ``synchronize`` needs its result."""

@@ -26,12 +26,13 @@ class Allowed(object):
     Attributes:
         wider: group -> name -> largest error; the groups are ``outputs``, ``losses``, ``state`` and ``trained``.
         random: what depends on random numbers, for a sentence; empty where nothing does.
+        varying: (group, name) of each result that does.
         shapeless: whether random numbers decide about the shapes of results.
     """
 
     def __init__(self) -> "None":
         """Widen nothing."""
-        self.wider, self.random, self.shapeless = {}, "", False
+        self.wider, self.random, self.varying, self.shapeless = {}, "", [], False
 
     def widen(self, errors, limits, factor=1.0):
         """Allow ``factor`` times each error, where that is more than is allowed already; ``limits`` returns the default."""
@@ -55,10 +56,10 @@ class Allowed(object):
             return
         seeds += [of_seed(number) for number in range(2, SEEDS + 1)]
         by_name = {key: [each.get(key, 0.0) for each in seeds] for key in sorted(usual)}
-        varying = [key for key in by_name if max(by_name[key]) > usual[key]]
-        self.shapeless = any(numpy.isinf(by_name[key]).any() for key in varying if key[0] in ("outputs", "trained"))
-        self.widen({key: reach(by_name[key]) for key in varying}, limits)
-        self.random = RANDOM.format(in_words(varying))
+        self.varying = [key for key in by_name if max(by_name[key]) > usual[key]]
+        self.shapeless = any(numpy.isinf(by_name[key]).any() for key in self.varying if key[0] in ("outputs", "trained"))
+        self.widen({key: reach(by_name[key]) for key in self.varying}, limits)
+        self.random = RANDOM.format(in_words(self.varying))
 
     def of(self, group: "str", name: "str", default: "float") -> "float":
         """Return the largest error of a result."""

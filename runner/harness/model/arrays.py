@@ -15,7 +15,7 @@ def named(value: "object", method: "str", as_array: "object", left_out: "object"
             them is left out.
         method: its name, for messages.
         as_array: returns a framework's tensor as an array; None for what is none.
-        left_out: a list that gets a sentence for each entry that is no tensor; None where that is a mistake.
+        left_out: a list that gets (name, ``a`` and its type) of each entry that is no tensor; None where that is a mistake.
 
     Raises:
         CellFailure: class ``crash``, where something is no tensor, or there is none.
@@ -34,8 +34,22 @@ def named(value: "object", method: "str", as_array: "object", left_out: "object"
     if not arrays:
         raise CellFailure("crash", "{}() returned no tensor: return the outputs".format(method))
     if others:
-        left_out += ["{} is a {}, and is not compared".format(label(name), type(entry).__name__) for name, entry in others]
+        left_out += [(name, "a " + type(entry).__name__) for name, entry in others]
     return arrays
+
+
+def without(values: "list", names: "object") -> "list":
+    """Return outputs without those of some names, and what they hold; all of them where none would be left.
+
+    >>> without([("cache.0", 1), ("cached", 2)], ["cache"]), without([("cache", 1)], ["cache"])
+    ([('cached', 2)], [('cache', 1)])
+    """
+    return [pair for pair in values if not any(is_within(pair[0], name) for name in names)] or values
+
+
+def is_within(name: "str", other: "str") -> "bool":
+    """Return whether an output is what another name stands for, or is held by it."""
+    return name == other or name.startswith(other + ".")
 
 
 def _walk(value, name, as_array, depth):

@@ -63,6 +63,7 @@ def seed(program: "object", call: "int") -> "None":
         call: 0 for outputs, else the number of the training step.
     """
     construct.seed_generators(program.case["seed"] + call, program.seed)
+    program.reset_metrics()
 
 
 def outputs(program: "object") -> "list":
@@ -92,6 +93,7 @@ class Run(object):
 
     Attributes:
         outputs: [(name, array)] of the first forward pass.
+        left_out: the names of what is no tensor in them.
         again: of a second one, where a state that was loaded again does not bring the first back.
         losses: of the first steps.
         state: [(name, array)] after the steps.
@@ -101,6 +103,7 @@ class Run(object):
     def __init__(self) -> "None":
         """Hold nothing."""
         self.outputs, self.again, self.losses, self.state, self.trained = [], [], [], [], []
+        self.left_out = []
 
     def train(self, program: "object") -> "None":
         """Have a program that stands at the state make the steps."""

@@ -1,8 +1,6 @@
 """What the base environment gives: the state of a user's network, its outputs, and what its first steps do."""
 
-import traceback
-
-from . import allowed, blob, builder, carried, compare, drawn, evidence, trained
+from . import allowed, blob, builder, carried, compare, double, drawn, evidence, trained
 from .attempts import Attempts
 from .builder import Builder, results
 
@@ -14,13 +12,13 @@ CARRIES += "outputs after the timing by their shapes"
 def compute(build: "Builder", precision: "str") -> "tuple":
     """Return (facts, groups of arrays) of the reference.
 
-    Facts: ``by``, ``reason``, ``losses``, ``losses64`` (None without float64), ``framework``, ``varies``, whether results
+    Facts: ``by``, ``reason``, ``losses``, ``losses64``, see ``double``, ``framework``, ``varies``, whether results
     depend on generators of the framework, ``random``, whether a disagreement may come from other random numbers,
     ``restores``, whether the first state, or what a program without a state does, brings the first outputs back after
     steps, ``notes``, what the record says of how results are compared, ``no_update``, see ``trained.no_update``, and
     ``wider``, see ``allowed``; ``draws``, see ``UserModel``; ``fails``, the phases whose results cannot be made here, and
     ``silent``, why the results of a phase show nothing; and where results alone are compared, ``forward_limit``, see
-    ``evidence``. Groups: ``state``, ``outputs``, ``outputs64``, ``again``, the outputs of a second call that differ, and
+    ``evidence``; ``left_out``, the names of what is no tensor in the outputs. Groups: ``state``, ``outputs``, ``outputs64``, ``again``, the outputs of a second call that differ, and
     after the steps ``after``, the state, and ``trained``, the outputs.
 
     Raises:
@@ -34,10 +32,10 @@ def compute(build: "Builder", precision: "str") -> "tuple":
     by, reason = method(build, state, base.outputs)
     facts = {"by": by, "reason": reason, "losses": base.losses, "losses64": None, "random": False, "restores": False}
     facts.update(silent=attempts.failures, fails=sorted(attempts.failures), forward_limit=None, draws=implementation.draws())
-    facts.update(notes=[], wider={}, varies=False, no_update="", framework=implementation.framework)
+    facts.update(notes=[], wider={}, varies=False, no_update="", framework=implementation.framework, left_out=base.left_out)
     if by == "shapes":
         return facts, groups
-    limits = limits_of(by, case, precision)
+    limits, varying = limits_of(by, case, precision), ()
     if by == "outputs":
         facts["forward_limit"] = evidence.forward_limit(build, precision, base.outputs, limits)
         limits = dict(limits, forward=facts["forward_limit"] or limits["forward"])
@@ -48,9 +46,9 @@ def compute(build: "Builder", precision: "str") -> "tuple":
         facts["silent"] = dict(attempts.failures, **{phase: BOTH.format(reason, silent[phase]) for phase in silent})
         facts["varies"] = facts["random"] = depends_on_generators(build, precision, base, limits)
     else:
-        add_steps(build, precision, state, base, keeps, facts, groups)
-    if implementation.framework in case["takes_precision"] and not facts["varies"] and by != "drawn":
-        outputs, facts["losses64"] = in_float64(build, groups)
+        varying = add_steps(build, precision, state, base, keeps, facts, groups)
+    if implementation.framework in case["takes_precision"] and not facts["random"] and by != "drawn":
+        outputs, facts["losses64"] = double.compute(build, groups.get("state", []), varying)
         if outputs:
             groups["outputs64"] = outputs
     return facts, groups
@@ -84,6 +82,7 @@ def first_outputs(program, state, base):
     """Have a program make the first forward passes; return what the object keeps, see ``first_run``."""
     before = carried.snapshot(program)
     base.outputs = builder.outputs(program)
+    base.left_out = [name for name, _ in program.left_out]
     compare.finite(base.outputs, {})
     if not state:
         return None
@@ -122,7 +121,10 @@ def difference(program, state, expected, before):
 
 
 def add_steps(build, precision, state, base, keeps, facts, groups):
-    """Add what the steps leave behind, and what is allowed where rounding or random numbers decide."""
+    """Add what the steps leave behind, and what is allowed where rounding or random numbers decide.
+
+    Return (group, name) of each result that random numbers influence.
+    """
     facts["restores"] = keeps == ""
     limits = allowed.find(build, precision, base, state, limits_of(facts["by"], build.case, precision), bool(keeps))
     facts.update(wider=limits.wider, random=limits.shapeless, varies=bool(limits.random))
@@ -137,6 +139,7 @@ def add_steps(build, precision, state, base, keeps, facts, groups):
         for name, arrays in (("trained", trained_outputs), ("after", base.state)):
             if arrays and blob.size(dict(groups, **{name: arrays})) <= blob.MAX_BYTES:
                 groups[name] = arrays
+    return limits.varying
 
 
 def limits_of(by: "str", case: "dict", precision: "str") -> "dict":
@@ -168,27 +171,3 @@ def depends_on_generators(build, precision, base, limits):
     if outputs and compare.output_difference(outputs, base.outputs, limits):
         return True
     return bool(trace and compare.loss_difference(trace, base.losses, limits))
-
-
-def in_float64(build: "Builder", groups: "dict") -> "tuple":
-    """Return (outputs, losses) of the class at ``precision="fp64"``; ([], None) where it does not compute in float64.
-
-    A class without outputs computes so if its state has that type.
-    """
-    try:
-        program = builder.started(lambda: build("fp64"), groups.get("state", []))
-        outputs, trace = results(program, build.case)
-        compare.finite(outputs, {})
-        compare.finite_losses(trace, {})
-    except Exception:  # a class may refuse this precision, whatever it raises
-        traceback.print_exc()
-        return [], None
-    if not is_float64(outputs or program.state() or []):
-        return [], None
-    return outputs, trace
-
-
-def is_float64(outputs: "list") -> "bool":
-    """Return whether outputs, or a state, are of float64: all that are no integers have its type, and one at least."""
-    kinds = [array.dtype for _, array in outputs if array.dtype.kind == "f"]
-    return bool(kinds) and all(kind.itemsize == 8 for kind in kinds)

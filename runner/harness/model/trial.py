@@ -3,12 +3,13 @@
 import time
 import traceback
 
-from . import attempts, blob, builder, compare, conduct, excuses, state, trained
+from . import arrays, attempts, blob, builder, compare, conduct, double, excuses, state, trained
 from .reference import limits_of
 from .. import own_memory
 from ..errors import CellFailure
 from ..verify.trial import Trial
 
+OUTPUTS = ("outputs", "again", "trained", "outputs64")  # groups of a reference
 NOT_TRAINED = "what the first steps leave behind was not compared: {}"
 WHY_NOT_64 = "it computes in float64 in {}, and raises here: {}"
 
@@ -83,6 +84,7 @@ class ModelTrial(Trial):
         """
         if not self.check["varies"]:
             program.seed = int
+        program.not_in_base = self.check["left_out"]
         builder.start(program, self.check["by"], self.groups)
 
     def note_start(self, program):
@@ -156,6 +158,8 @@ class ModelTrial(Trial):
     def compare_outputs(self, outputs, facts, when, by_numbers):
         """Compare outputs with the first ones of the base, by their numbers or by their shapes."""
         facts["model_check"]["partly"] = "; ".join(self.program.notes())
+        for group in set(self.groups) & set(OUTPUTS):
+            self.groups[group] = arrays.without(self.groups[group], [name for name, _ in self.program.left_out])
         expected = self.groups["outputs"]
         if self.shapes or self.is_base:
             compare.unchanged_shapes(self.shapes or expected, outputs, facts)
@@ -283,20 +287,17 @@ class ModelTrial(Trial):
         """Compare a program in float64 with the base's; where this environment cannot compute so, the facts say why."""
         try:
             program = builder.start(self.builder("fp64"), self.check["by"], self.groups)
-            outputs, losses = builder.results(program, self.builder.case)
+            results = builder.results(program, self.builder.case)
         except Exception as error:  # whatever a framework raises where it has no such kernel
             traceback.print_exc()
             reason = WHY_NOT_64.format(self.base, last_line(error))
             facts["model_check"] = dict(facts["model_check"], reason=reason)
             return
+        expected = self.groups.get("outputs64", []), self.check["losses64"]
         limits = limits_of(self.check["by"], self.case, "fp64")
 
         def comparison():
-            if "outputs64" in self.groups:
-                compare.outputs(outputs, self.groups["outputs64"], limits, self.base, facts, bits=" in float64")
-            if losses:
-                expected = self.check["losses64"]
-                compare.losses(losses, expected, [limits["loss"]] * len(expected), self.base, facts, " in float64")
+            double.verify(results, expected, limits, self.base, facts)
 
         if self.agree(facts, "", comparison):
             facts["model_check"] = dict(facts["model_check"], fp64=True)

@@ -57,7 +57,7 @@ def test_there_are_options_of_both_kinds() -> None:
     [
         ("--threads 1 --threads 2", "--threads is given twice", "--threads 1,2,4 compares these counts in one run"),
         ("--threads=1 --rounds 3 --threads=1", "--threads is given twice", "--threads 1,2,4"),
-        ("--python a --python b", "--python is given twice", "each interpreter is a run of its own"),
+        ("--python a --python b", "--python is given twice", "to compare interpreters, leave out --backend host"),
         ("--pin --no-pin", "--pin is given twice", "keep one of them"),
         ("--seed 1 --seed 2 --seed 3", "--seed is given 3 times", "keep one of them"),
     ],

@@ -32,10 +32,28 @@ def test_an_honest_child_is_not_suspected() -> None:
     assert (alone.misconduct({"seconds": [0.1]}), alone.remarks({"seconds": [0.1]})) == ("", [])
 
 
-@pytest.mark.parametrize("turns", [(0.030, 0.050, 0.050), (0.001, 0.002, 0.002)])
+@pytest.mark.parametrize("turns", [(0.300, 0.500, 0.500), (0.001, 0.002, 0.002)])
 def test_another_clock_than_that_of_the_server_is_remarked(turns: tuple[float, ...]) -> None:
     assert watch(*turns).misconduct(ANSWER) == ""
     assert watch(*turns).remarks(ANSWER) == [CLOCK.format(0.007, turns[0])]
+
+
+@pytest.mark.parametrize(
+    ("count", "inside", "outside", "remarks"),
+    [
+        (9, 0.004, 0.030, 1),
+        (8, 0.004, 0.030, 0),  # seven turns and the last one: on a busy machine most of so few may be late
+        (8, 0.040, 0.200, 1),
+        (20, 0.0003, 0.0018, 0),  # the server looks once in a millisecond
+        (20, 0.0003, 0.0040, 1),
+        (20, 0.005, 0.012, 0),
+    ],
+)
+def test_a_clock_that_runs_slow_shows_in_many_turns_or_in_long_ones(
+    count: int, inside: float, outside: float, remarks: int
+) -> None:
+    answer = {"seconds": [inside] * count, "batch": 1, "turns": [1] * count, "leads": []}
+    assert watch(*[outside] * count).remarks(answer) == [CLOCK.format(inside, outside)] * remarks
 
 
 @pytest.mark.parametrize(

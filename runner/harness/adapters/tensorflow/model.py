@@ -34,6 +34,12 @@ class OnTensorFlow(OnTf2Device, Base):
 
         (tf.set_random_seed if self.is_v1 else tf.random.set_seed)(number)
 
+    def reset_metrics(self):
+        """See UserModel of ``user_model``; ``train_on_batch`` returns the mean over all calls in Keras 3.7, and not in 3.15."""
+        models = [] if self.is_v1 else [value for _, value in self.attributes() if is_layer(value)]
+        for model in models:
+            getattr(model, "reset_metrics", int)()
+
     def as_array(self, value):
         import tensorflow as tf
 

@@ -78,10 +78,10 @@ NAMED: dict[str, tuple[Any, list[str]]] = {
     "numbers": ([1.0, 2.0], [""]),
     "a number": (3, [""]),
 }
-LEFT_OUT: dict[str, tuple[Any, list[str]]] = {
-    "a cache": (Output(cache=Cache()), ["output 'cache' is a Cache, and is not compared"]),
-    "a text": ((X, "name"), ["output 1 is a str, and is not compared"]),
-    "texts of an object": (Result(logits=X, name="x"), ["output 'name' is a str, and is not compared"]),
+LEFT_OUT: dict[str, tuple[Any, list[tuple[str, str]]]] = {
+    "a cache": (Output(cache=Cache()), [("cache", "a Cache")]),
+    "a text": ((X, "name"), [("1", "a str")]),
+    "texts of an object": (Result(logits=X, name="x"), [("name", "a str")]),
 }
 NO_TENSOR: dict[str, tuple[Any, str]] = {
     "nothing": (None, "forward() returned None: return the outputs"),
@@ -106,7 +106,7 @@ def test_each_tensor_has_the_name_of_its_place(name: str) -> None:
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_what_is_no_tensor_is_left_out_and_named(name: str) -> None:
     value, expected = LEFT_OUT[name]
-    left_out: list[str] = []
+    left_out: list[tuple[str, str]] = []
     assert len(arrays.named(value, "forward", as_array, left_out)) == 1
     assert left_out == expected
     with pytest.raises(CellFailure, match=r"state\(\) returned a (Cache|str): "):

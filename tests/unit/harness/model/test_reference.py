@@ -464,3 +464,37 @@ def test_numbers_that_are_not_finite_cost_the_other_phase_nothing(tmp_path: Path
     assert verified(tmp_path, NOT_FINITE[broken], phase=kept)["by"] == "state"
     check = verified(tmp_path, NOT_FINITE[broken], phase=broken)
     assert (check["by"], check["reason"]) == ("shapes", facts["silent"][broken])
+
+
+CACHE = """
+def forward(self):
+    outputs = self.x.dot(self.weight)
+    cache = object() if SECOND == {second} else (outputs + 1, outputs + 2)
+    return {{"cache": cache, "logits": outputs * {factor}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "note"),
+    [
+        (True, "output 'cache' is a object, and is not compared"),
+        (False, "output 'cache' is no tensor in the base, and is not compared"),
+    ],
+)
+def test_an_output_that_is_an_object_in_one_release_is_not_compared(tmp_path: Path, second: bool, note: str) -> None:  # noqa: FBT001
+    check = verified(tmp_path, CACHE.format(second=second, factor=1))
+    assert (check["by"], check["differs"], check["partly"]) == ("state", False, note)
+    with pytest.raises(CellFailure) as caught:
+        verified(tmp_path, CACHE.format(second=second, factor="(1 + SECOND)"), phase="forward")
+    assert caught.value.reason.startswith("output 'logits' is off by 1.0e+00 of its norm after the timing")
+
+
+def test_outputs_without_a_common_tensor_differ(tmp_path: Path) -> None:
+    methods = """
+        def forward(self):
+            outputs = self.x.dot(self.weight)
+            return {"a": object(), "b": outputs} if SECOND else {"a": outputs, "b": object()}
+        """
+    with pytest.raises(CellFailure) as caught:
+        verified(tmp_path, methods)
+    assert caught.value.reason.startswith("the outputs are output 'b' after the timing, and output 'a' in np-a")

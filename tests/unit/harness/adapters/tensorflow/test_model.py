@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import nullcontext
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from runner.harness.adapters.tensorflow.model import UserModel, is_layer, layer_stores
-from runner.harness.model import held, state
+from runner.harness.model import builder, held, state
 
 
 def no_tensor(_value: Any) -> None:
@@ -41,6 +42,26 @@ class Layer:
 Layer.__module__ = "keras.layers"
 
 
+class Compiled(Layer):
+    """A model of Keras 3.7, whose ``train_on_batch`` returns the mean over all calls."""
+
+    def __init__(self) -> None:
+        """Build it."""
+        super().__init__(1)
+        self.losses: list[float] = []
+        self.next_loss = 4.0
+
+    def reset_metrics(self) -> None:
+        """Forget the calls."""
+        self.losses = []
+
+    def train_on_batch(self) -> float:
+        """Make a step."""
+        self.losses.append(self.next_loss)
+        self.next_loss /= 2
+        return sum(self.losses) / len(self.losses)
+
+
 class Raises(Layer):
     """A model of Keras 2 that is not built."""
 
@@ -58,6 +79,16 @@ def test_all_weights_are_read_once_and_written_once() -> None:
     state.load([store], [(name, array + 1) for name, array in values], no_tensor)
     assert layer.calls == ["get", "set"]
     assert layer.weights[7].tolist() == [8.0, 8.0]
+
+
+@pytest.mark.parametrize(("is_v1", "losses"), [(False, [4.0, 2.0, 1.0]), (True, [4.0, 3.0, 7 / 3])])
+def test_a_loss_is_that_of_its_step_where_keras_returns_means(is_v1: bool, losses: list[float]) -> None:  # noqa: FBT001
+    model = Compiled()
+    user: Any = SimpleNamespace(attributes=lambda: [("", object()), ("model", model)], is_v1=is_v1)
+    reset: Any = partial(UserModel.reset_metrics, user)
+    program: Any = SimpleNamespace(case={"seed": 0}, seed=int, reset_metrics=reset, read_loss=float)
+    program.train = model.train_on_batch
+    assert builder.losses(program) == pytest.approx(losses)
 
 
 def test_weights_that_the_base_lacks_stay() -> None:
