@@ -105,6 +105,8 @@ def test_the_outputs_of_a_phase_are_those_of_its_own_method(tmp_path: Path) -> N
         return self.decode() if ENVIRONMENT == "np-a" else self.decode().T"""
     assert NETWORK.count(decode) == 1
     network = NETWORK.replace(decode, turned)
+    for folder in ("right", "wrong"):
+        (tmp_path / folder).mkdir()
     outcomes = records(tmp_path / "right", network)
     assert {(record.status, record.reason) for record in outcomes.values()} == {("ok", None)}
     wrong = records(tmp_path / "wrong", network.replace("self.decode().T", "1.01 * self.decode().T"))
