@@ -20,6 +20,7 @@ from typing_extensions import override
 from runner.backends import Backend, Installed, Resources, Say, harness_archive, installed, interpreters, uses
 from runner.backends.local_channel import ProcessChannel
 from runner.backends.lock_file import LOCK_BYTES, lock_skip, read_lock
+from runner.backends.pip_log import pip_progress
 from runner.core.errors import InterruptedRunError, Problem, ProvisionError
 from runner.core.files import read_bounded
 from runner.core.locks import exclusive
@@ -222,7 +223,7 @@ class VenvBackend(Backend):
             self._run(command, say, log)
 
     def _run(self, command: list[str], say: Say, pip_log: Path | None = None) -> None:
-        """Run a command and say its lines; raises ProvisionError with the last ones if it fails."""
+        """Run a command and say how pip gets on; raises ProvisionError with the last lines if it fails."""
         # Old source packages read their files in the encoding of the locale, and have non-ASCII ones.
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}
         process = subprocess.Popen(
@@ -242,7 +243,8 @@ class VenvBackend(Backend):
             lines: list[str] = []
             for line in process.stdout:
                 lines = [*lines, line.rstrip()][-200:]
-                say(line.strip())
+                if progress := pip_progress(line):
+                    say(progress)
             if process.wait():
                 if self.cancelled.is_set():
                     raise InterruptedRunError(CANCELLED)
