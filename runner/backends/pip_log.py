@@ -8,6 +8,10 @@ _DOWNLOADING = re.compile(
 )
 _INSTALLING = re.compile(r"^Installing collected packages: (.*)")
 _BUILDING = re.compile(r"^\s*Building wheel for (\S+) .*started")
+_HINTS = (
+    ("DO NOT MATCH THE HASHES", "the packages changed since they were locked: make the lock again with `runner lock`"),
+    ("No matching distribution", "the package index did not answer, or no longer has a wheel for this Python"),
+)
 
 
 def pip_progress(line: str) -> str | None:
@@ -26,3 +30,8 @@ def pip_progress(line: str) -> str | None:
     if wheel := _BUILDING.match(line):
         return f"building {wheel[1]} from source"
     return None
+
+
+def pip_hint(text: str) -> str | None:
+    """Return what to do about an installation whose log has this text; None where nothing is known."""
+    return next((advice for sign, advice in _HINTS if sign in text), None)

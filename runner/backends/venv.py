@@ -20,7 +20,7 @@ from typing_extensions import override
 from runner.backends import Backend, Installed, Resources, Say, harness_archive, installed, interpreters, uses
 from runner.backends.local_channel import ProcessChannel
 from runner.backends.lock_file import LOCK_BYTES, lock_skip, read_lock
-from runner.backends.pip_log import pip_progress
+from runner.backends.pip_log import pip_hint, pip_progress
 from runner.core.errors import InterruptedRunError, Problem, ProvisionError
 from runner.core.files import read_bounded
 from runner.core.locks import exclusive
@@ -303,7 +303,10 @@ def _failure(command: list[str], code: int, lines: Sequence[str], pip_log: Path 
     passing = code < 0 or is_outage(last)
     if pip_log is not None and NO_VERSION in last:
         passing = passing or is_outage(not_fetched(pip_log))
-    hint = "run the command yourself: " + " ".join(command)
+    if pip_log is None:
+        hint = "run the command yourself: " + " ".join(command)
+    else:  # its pip went with the unfinished environment
+        hint = pip_hint(last) or "the last lines of pip say why"
     return ProvisionError("image-build", Problem("cannot make the venv", hint=hint), log=last, passing=passing)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runner.backends.pip_log import pip_progress
+from runner.backends.pip_log import pip_hint, pip_progress
 from runner.core.text import printable
 
 MAX_LINES = 15
@@ -25,10 +25,8 @@ _RETURNED = re.compile(
 _LAYER_IS_DONE = frozenset({"Download complete", "Pull complete", "Pushed"})
 _ERROR = re.compile(r"^\s*(?:ERROR|error|E|FATAL)\b[: ]")
 _HINTS = (
-    ("DO NOT MATCH THE HASHES", "the packages changed since they were locked: make the lock again with `runner lock`"),
     ("No space left on device", "free space on the engine's disk: `docker system df` shows what uses it"),
     ("name resolution", "containers of this engine cannot resolve names: check its DNS settings"),
-    ("No matching distribution", "the package index did not answer, or no longer has a wheel for this Python"),
     ("No such file or directory: 'gcc'", "a package is built from source: use the base image without `-slim`"),
 )
 
@@ -63,7 +61,7 @@ def step_end(message: str) -> str:
 def hint(text: str) -> str:
     """Return what to do about a build whose log has this text."""
     hints = [advice for sign, advice in _HINTS if sign in text]
-    return hints[0] if hints else "the log's last lines are kept with the record"
+    return pip_hint(text) or (hints[0] if hints else "the log's last lines are kept with the record")
 
 
 def progress_line(line: str) -> str | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.backends.pip_log import pip_progress
+from runner.backends.pip_log import pip_hint, pip_progress
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,9 @@ from runner.backends.pip_log import pip_progress
 )
 def test_downloads_and_the_installation_are_progress(line: str, expected: str | None) -> None:
     assert pip_progress(line) == expected
+
+
+def test_a_failed_installation_has_a_hint_where_the_cause_is_known() -> None:
+    assert "`runner lock`" in str(pip_hint("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE."))
+    assert "wheel" in str(pip_hint("ERROR: No matching distribution found for numpy==1.0"))
+    assert pip_hint("Killed") is None

@@ -72,3 +72,11 @@ def test_a_person_sees_how_pip_gets_on_and_not_all_that_it_prints(
     said: list[str] = []
     VenvBackend(tmp_path)._run(["pip"], said.append)
     assert said == ["downloading numpy 2.4.0, 16.8 MB", "installing 1 package"]
+
+
+def test_the_hint_about_a_failed_pip_names_no_command_of_an_environment_that_is_gone(tmp_path: Path) -> None:
+    pip = [str(tmp_path / "bin" / "python"), "-m", "pip", "install"]
+    of_pip = venv._failure(pip, 2, ["ERROR: invalid wheel"], tmp_path / "pip.log").problems[0].hint
+    of_venv = venv._failure(["/usr/bin/python3", "-m", "venv", "x"], 1, ["no ensurepip"], None).problems[0].hint
+    assert of_pip == "the last lines of pip say why"
+    assert of_venv == "run the command yourself: /usr/bin/python3 -m venv x"
