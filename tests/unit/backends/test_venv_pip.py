@@ -69,9 +69,9 @@ def test_a_person_sees_how_pip_gets_on_and_not_all_that_it_prints(
 
     monkeypatch.setattr(subprocess, "Popen", lambda *_args, **_options: Pip())
     monkeypatch.setattr(venv, "_kill", lambda _: None)
-    said: list[str] = []
-    VenvBackend(tmp_path)._run(["pip"], said.append)
-    assert said == ["downloading numpy 2.4.0, 16.8 MB", "installing 1 package"]
+    messages: list[str] = []
+    VenvBackend(tmp_path)._run(["pip"], messages.append)
+    assert messages == ["downloading numpy 2.4.0, 16.8 MB", "installing 1 package"]
 
 
 def test_the_hint_about_a_failed_pip_names_no_command_of_an_environment_that_is_gone(tmp_path: Path) -> None:
