@@ -51,6 +51,12 @@ def test_turns_that_were_not_given_are_seen(turns: tuple[float, ...], changes: d
     assert watch(*turns).misconduct({**ANSWER, **changes}) == reason
 
 
+def test_short_turns_on_a_busy_machine_are_not_suspected() -> None:
+    short = {"turns": [2, 2, 2], "seconds": [0.0004] * 6, "batch": 1, "leads": []}
+    assert watch(0.0045, 0.005, 0.0045).remarks(short) == []
+    assert watch(0.009, 0.010, 0.009).remarks(short) == [CLOCK.format(0.0008, 0.009)]
+
+
 def test_processes_that_compute_while_the_child_waits_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     now, busy = [0.0], [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
