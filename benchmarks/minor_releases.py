@@ -31,8 +31,6 @@ PATCHES = Version("0.5")
 """Before this release of JAX, each release counts: 0.4 had 38 of them, which changed as much as minor releases do."""
 MODEL = "my_network.py"
 SETTINGS = ("--device", "cpu", "--backend", "venv", "--rounds", "1", "--seconds", "0.1", "--busy-ok")
-STARTERS: Mapping[str, str] = {"keras": "tensorflow"}
-"""Framework -> the one whose starter it measures, with its own layers; by default that of the framework itself."""
 SMALLEST_FREE = 25 << 30
 """Bytes of disk that stay free; no further release is built with less."""
 HEAD = """\
@@ -100,7 +98,7 @@ def tried(release: str, folder: Path) -> Trial:
         for shared in ("uv", "byte-code"):
             (folder / shared).mkdir(exist_ok=True)
             (separate / shared).symlink_to(folder / shared)
-        _write_model(separate, release.partition("==")[0])
+        runner_in(separate, "new", MODEL, "--framework", release.partition("==")[0])
         done = runner_in(separate, "run", release, "--model", MODEL, *SETTINGS)
         step, failure = _step(separate / "empty" / "reports")
         python = _python(separate / "cache")
@@ -113,16 +111,6 @@ def tried(release: str, folder: Path) -> Trial:
         day=datetime.now(UTC).date().isoformat(),
         reason=reason.replace(str(separate), "..."),
     )
-
-
-def _write_model(separate: Path, framework: str) -> None:
-    """Write the network of a framework into the folder that the command runs in."""
-    starter = STARTERS.get(framework, framework)
-    runner_in(separate, "new", MODEL, "--framework", starter)
-    path = separate / "empty" / MODEL
-    if framework == "keras":
-        text = path.read_text().replace("TensorFlowModel", "KerasModel").replace("tf.keras", "keras")
-        path.write_text(text.replace("import tensorflow", "import keras\nimport tensorflow"))
 
 
 def _step(reports: Path) -> tuple[float | None, str]:

@@ -20,6 +20,7 @@ from typing_extensions import override
 from runner.backends import Backend, Installed, Resources, Say, harness_archive, installed, interpreters, uses
 from runner.backends.local_channel import ProcessChannel
 from runner.backends.lock_file import LOCK_BYTES, lock_skip, read_lock
+from runner.backends.pip_log import pip_hint, pip_progress
 from runner.core.errors import InterruptedRunError, Problem, ProvisionError
 from runner.core.files import read_bounded
 from runner.core.locks import exclusive
@@ -223,7 +224,7 @@ class VenvBackend(Backend):
             self._run(command, say, log)
 
     def _run(self, command: list[str], say: Say, pip_log: Path | None = None) -> None:
-        """Run a command and say its lines; raises ProvisionError with the last ones if it fails."""
+        """Run a command and say how pip gets on; raises ProvisionError with the last lines if it fails."""
         # Old source packages read their files in the encoding of the locale, and have non-ASCII ones.
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}
         with uninterrupted():  # a process that was started, and is not known here, would stay
@@ -244,7 +245,8 @@ class VenvBackend(Backend):
             lines: list[str] = []
             for line in process.stdout:
                 lines = [*lines, line.rstrip()][-200:]
-                say(line.strip())
+                if progress := pip_progress(line):
+                    say(progress)
             if process.wait():
                 if self.cancelled.is_set():
                     raise InterruptedRunError(CANCELLED)
@@ -303,7 +305,10 @@ def _failure(command: list[str], code: int, lines: Sequence[str], pip_log: Path 
     passing = code < 0 or is_outage(last)
     if pip_log is not None and NO_VERSION in last:
         passing = passing or is_outage(not_fetched(pip_log))
-    hint = "run the command yourself: " + " ".join(command)
+    if pip_log is None:
+        hint = "run the command yourself: " + " ".join(command)
+    else:  # its pip went with the unfinished environment
+        hint = pip_hint(last) or "the last lines of pip say why"
     return ProvisionError("image-build", Problem("cannot make the venv", hint=hint), log=last, passing=passing)
 
 

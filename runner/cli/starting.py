@@ -20,7 +20,8 @@ app = CommandGroup()
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="the model file, such as my_network.py")],
     framework: Annotated[
-        Literal["torch", "tensorflow", "jax", "numpy"], typer.Option("--framework", help="what it computes with")
+        Literal["torch", "tensorflow", "keras", "jax", "numpy"],
+        typer.Option("--framework", help="what it computes with"),
     ] = "torch",
     traceback: Traceback = False,
 ) -> int:

@@ -24,6 +24,7 @@ CHECK_COST = 5 * TRAINING_COST + 2  # forward passes of the check: first step, g
 EXTRA_LAYER_COST = 0.3  # of compiling one layer, for each further layer and direction
 WARM_UP = 0.6  # of the time budget, with the calls that catch up: 0.5 to 0.9 in real runs, 0.5 at most without those
 TURNS = 0.4  # of the same, to wake processes for their turns, and for calls that are no samples: 0.25 to 0.45 likewise
+SHORT_CALL = 0.1  # of the time budget: up to this, five calls of a network of unknown size fit into its warm-up
 FRAMEWORK_BYTES = 1 << 29  # memory of a framework with its libraries
 NETWORK_BYTES = 1 << 29  # memory of a user's network, likewise
 

@@ -129,10 +129,12 @@ def announce(specs: Sequence[Spec], survey: Survey) -> str | None:
         message = f"not enough disk space for {names}: they need {disk_size(disk)}, {disk_size(survey.free)} are free"
         hint = f"select fewer environments, or free disk space; {disk_size(SPARE_DISK_BYTES)} have to stay free"
         raise RunnerError(Problem(message, hint=hint))
-    download = disk_size(sum(spec.download for spec in new))
     unknown = [spec.environment for spec in new if not spec.download]
     more = f" (without {', '.join(unknown)}, whose size is unknown)" if unknown else ""
     room = f" ({disk_size(survey.free)} are free)" if survey.free else ""
+    if len(unknown) == len(new):
+        return f"{_verbs(new, survey)}: of unknown size{room}"
+    download = disk_size(sum(spec.download for spec in new))
     return f"{_verbs(new, survey)}: downloads about {download}{more}, needs about {disk_size(disk)} of disk{room}"
 
 

@@ -59,6 +59,11 @@ class ReleaseChange:
     word: Word | None = None
 
     @property
+    def has_direction(self) -> bool:
+        """Whether it says which release is faster: the change is called, or probable."""
+        return self.ratio is not None and (self.clear or self.word in PROBABLY)
+
+    @property
     def big(self) -> str:
         """The change in large letters."""
         if self.ratio is None:
@@ -99,7 +104,7 @@ class ReleaseChange:
             return f"{self.other} and {self.base} cannot be compared"
         if self.word == "same":
             return f"{self.other} takes the same time as {self.base}"
-        if not self.clear and self.word not in PROBABLY:
+        if not self.has_direction:
             return f"{self.other} and {self.base} do not clearly differ"
         return f"{self.other} is {'' if self.clear else 'probably '}{wording.speedup(self.ratio)} than {self.base}"
 

@@ -82,7 +82,7 @@ def _table(changes: list[ReleaseChange], width: int) -> Table:
     table.add_column(overflow="fold")
     for change in changes:
         style = "yellow" if not change.clear or not change.ratio else "green" if change.ratio < 1 else "red"
-        ends = wording.speedup_range(change.low, change.high, direction=False)
+        ends = wording.speedup_range(change.low, change.high, direction=not change.has_direction)
         fields = [Text(f"{change.other} against {change.base}"), Text(change.big, style=f"bold {style}")]
         fields += [Text(f"({ends})" if ends else "", style="dim")] if width >= INTERVAL_WIDTH else []
         tests = formatting.counted(change.tests, "test")

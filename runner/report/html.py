@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from runner.analysis.comparison_model import Comparison
+from runner.core.model import SKIP_MEANINGS
 from runner.report import formatting, pictures
 from runner.report.answer import changed_metrics
 from runner.report.compared_rows import ComparedRow, by_kind, compared_rows
@@ -30,23 +31,6 @@ class Skips(NamedTuple):
 
     tests: int
     title: str
-
-
-SKIP_TITLES = {
-    "no-interpreter": "need a Python that is not installed here",
-    "no-engine": "need a container engine",
-    "image-unavailable": "in environments that are not available",
-    "needs-gpu": "need a GPU",
-    "framework-lacks": "not offered by the release",
-    "precision-lacks": "not offered in that precision",
-    "arch": "have no code for this GPU",
-    "driver": "need another GPU driver",
-    "no-memory": "need more memory",
-    "processors": "need more CPUs",
-    "over-budget": "take longer than the time-out or the budget allows",
-    "excluded": "left out by the preset or the selection",
-}
-"""Skip code -> its meaning in the summary; a code of an older run is called by its name."""
 
 
 def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
@@ -147,11 +131,11 @@ def _sections(
 
 
 def _skips(page: Page) -> list[Skips]:
-    """Return how many tests were not run, by reason, the most frequent first."""
+    """Return how many tests were not run, by reason, the most frequent first; a code of an older run is the reason."""
     tests = Counter[str]()
     for group in page.missing:
         if group.outcome == "skipped":
-            tests[SKIP_TITLES.get(group.code, group.code)] += len(group.cells)
+            tests[SKIP_MEANINGS.get(group.code, group.code)] += len(group.cells)
     return [Skips(count, title) for title, count in tests.most_common()]
 
 

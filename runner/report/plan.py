@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from runner.catalog.cases import is_network_of_user
 from runner.core.grouping import grouped
 from runner.core.model import Plan, PlannedCell
 from runner.core.units import duration
+from runner.plan.estimate import SHORT_CALL
 from runner.plan.pairs import with_controls
 from runner.report.formatting import counted
 from runner.report.rich_text import as_text
@@ -64,6 +66,9 @@ def _parts(plan: Plan, width: int, *, why: bool, controls: bool) -> Iterator["Re
         f"{plan.backend} ({_device(plan)}, {counted(plan.measurement.threads, 'thread')}): "
         f"about {_time(plan, controls=controls, deferred=bool(deferred))}"
     )
+    if any(is_network_of_user(planned.cell.case_id) for planned in running):
+        longest = SHORT_CALL * plan.measurement.seconds
+        yield Text(f"That is for networks whose calls take up to {longest:.2g} s; with longer calls, it takes longer.")
 
 
 def _device(plan: Plan) -> str:

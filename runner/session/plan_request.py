@@ -51,6 +51,7 @@ def plan_request(
     refuse_impossible(matrix, options.selectors or ())
     return Request(
         environments=environments,
+        named=_named(matrix, environments, options.selectors or ()),
         chosen=choose_cells(matrix, options.selectors) if options.selectors else None,
         cell_selectors=tuple(selector for selector in options.selectors or () if "/" in selector),
         workloads=tuple(options.workload or ()),
@@ -90,3 +91,9 @@ def _environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
         return next((index for index, named in enumerate(included) if followed in named), len(included))
 
     return tuple(sorted(names, key=position))
+
+
+def _named(matrix: Matrix, environments: Sequence[str], selectors: Sequence[str]) -> frozenset[str]:
+    """Return the environments whose id is a selector, or the first part of one."""
+    words = {selector.partition("/")[0] for selector in selectors}
+    return frozenset(name for name in environments if matrix.follows.get(name, name) in words)

@@ -93,6 +93,7 @@ class Prepared:
         plan: every selected cell with its verdict.
         specs: what to build.
         survey: what is here already, and what is not available.
+        named: environments that the user named by their ids.
         also: environments of the plan that exist already, by id.
         notes: sentences that the user should read before anything is built.
     """
@@ -100,6 +101,7 @@ class Prepared:
     plan: Plan
     specs: tuple[Spec, ...]
     survey: Survey
+    named: frozenset[str] = frozenset()
     also: Mapping[str, Provisioned] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -139,5 +141,6 @@ def prepare(
         plan=planned,
         specs=tuple(spec for spec in complete if spec.environment in needed),
         survey=survey,
+        named=request.named,
         notes=missing_modules(matrix, planned, locked),
     )

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.frameworks
 STARTERS = (
     ("torch", "torch-2.x", {"forward", "train"}),
     ("tensorflow", "tf-2.x", {"forward", "train"}),
+    ("keras", "keras-3", {"forward", "train"}),
     ("jax", "jax", {"forward", "train"}),
     ("numpy", "", {"forward"}),
 )

@@ -17,6 +17,7 @@ from runner.analysis.model import Dataset
 from runner.analysis.of_run import split
 from runner.analysis.process_states import ProcessStates
 from runner.catalog.published import Figure, is_published
+from runner.core.grouping import grouped
 from runner.core.model import Cell
 
 
@@ -155,12 +156,13 @@ def passed_over(runs: Iterable[RunSides], match: Match) -> Iterator[PassedOver]:
         sides = [run.sides[name] for name in floating]
         if run.run in used or not any(side.kinds for side in sides):
             continue
-        lacking = [_lack(side) for side in sides if not side.measured]
-        yield PassedOver(run=run.run, reason="; ".join(lacking) or "its sides have no measured cell in common")
+        lacking = grouped((_why_none(side), side.environment) for side in sides if not side.measured)
+        reasons = [f"it has no result of {' and '.join(names)}{why}" for why, names in lacking.items()]
+        yield PassedOver(run=run.run, reason="; ".join(reasons) or "its sides have no measured cell in common")
 
 
-def _lack(side: Side) -> str:
-    """Return why a side of a run has no result."""
+def _why_none(side: Side) -> str:
+    """Return why a side of a run has no result, in parentheses after a space; empty if that is not known."""
     reasons = list(dict.fromkeys(f"{code}: {reason}" for code, reason in side.ends.values()))
     more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
-    return f"it has no result of {side.environment}" + (f" ({reasons[0]}{more})" if reasons else "")
+    return f" ({reasons[0]}{more})" if reasons else ""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from runner.backends.pip_log import pip_hint, pip_progress
 from runner.core.text import printable
 
 MAX_LINES = 15
@@ -11,11 +12,6 @@ KEPT_LINES = 10_000  # of a log; what a build prints before them is forgotten
 LINE_LENGTH = 1000  # characters
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _STEP = re.compile(r"^(?:Step|STEP) (\d+)/(\d+) ?: ((?:FROM|RUN|COPY) .*)")  # Docker, and Buildah in Podman
-_DOWNLOADING = re.compile(
-    r"^\s*Downloading (?:\S*/)?(?P<name>[^\s/]+?)-(?P<version>\d[^-\s]*)\S* \((?P<size>[\d.]+ [kMG]B)\)"
-)
-_INSTALLING = re.compile(r"^Installing collected packages: (.*)")
-_BUILDING = re.compile(r"^\s*Building wheel for (\S+) .*started")
 _NOISE = re.compile(
     r"^\s*(?:$|Step \d|STEP \d|---?> |COMMIT |Removing (?:intermediate )?container|Collecting |Downloading |"
     r"Using cached |Looking in |Obtaining dependency|Processing |Requirement already|Preparing metadata|"
@@ -29,10 +25,8 @@ _RETURNED = re.compile(
 _LAYER_IS_DONE = frozenset({"Download complete", "Pull complete", "Pushed"})
 _ERROR = re.compile(r"^\s*(?:ERROR|error|E|FATAL)\b[: ]")
 _HINTS = (
-    ("DO NOT MATCH THE HASHES", "the packages changed since they were locked: make the lock again with `runner lock`"),
     ("No space left on device", "free space on the engine's disk: `docker system df` shows what uses it"),
     ("name resolution", "containers of this engine cannot resolve names: check its DNS settings"),
-    ("No matching distribution", "the package index did not answer, or no longer has a wheel for this Python"),
     ("No such file or directory: 'gcc'", "a package is built from source: use the base image without `-slim`"),
 )
 
@@ -67,7 +61,7 @@ def step_end(message: str) -> str:
 def hint(text: str) -> str:
     """Return what to do about a build whose log has this text."""
     hints = [advice for sign, advice in _HINTS if sign in text]
-    return hints[0] if hints else "the log's last lines are kept with the record"
+    return pip_hint(text) or (hints[0] if hints else "the log's last lines are kept with the record")
 
 
 def progress_line(line: str) -> str | None:
@@ -75,13 +69,7 @@ def progress_line(line: str) -> str | None:
     line = plain(line)
     if step := _STEP.match(line):
         return f"step {step[1]}/{step[2]}: {shortened(step[3])}"
-    if load := _DOWNLOADING.match(line):
-        return None if load["size"].endswith("kB") else f"downloading {load['name']} {load['version']}, {load['size']}"
-    if packages := _INSTALLING.match(line):
-        return f"installing {packages[1].count(',') + 1} packages"
-    if wheel := _BUILDING.match(line):
-        return f"building {wheel[1]} from source"
-    return None
+    return pip_progress(line)
 
 
 def shortened(text: str, width: int = 60) -> str:

@@ -5,6 +5,7 @@ Numbers are in seconds and bytes everywhere; scaling happens where text is made.
 
 from runner.core.model.cells import (
     SKIP_CODES,
+    SKIP_MEANINGS,
     Cell,
     Device,
     Phase,
@@ -37,6 +38,7 @@ from runner.core.model.provisioning import Provisioned, Spec, Survey
 __all__ = [
     "FAILURE_CLASSES",
     "SKIP_CODES",
+    "SKIP_MEANINGS",
     "Block",
     "Canary",
     "CaseFinished",

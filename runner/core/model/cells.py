@@ -1,6 +1,7 @@
 """What one number is about, and whether it is measured: cells, and why some are skipped."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, get_args
@@ -37,20 +38,22 @@ def is_called(phase: str) -> bool:
     return not (phase.startswith("compile") or "+" in phase)
 
 
-SKIP_CODES = (
-    "no-interpreter",
-    "no-engine",
-    "image-unavailable",
-    "needs-gpu",
-    "framework-lacks",
-    "precision-lacks",
-    "arch",
-    "driver",
-    "no-memory",
-    "processors",
-    "over-budget",
-    "excluded",
-)
+SKIP_MEANINGS: Mapping[str, str] = {
+    "no-interpreter": "need a Python that is not installed here",
+    "no-engine": "need a container engine",
+    "image-unavailable": "need a lock or an image that is not here",
+    "needs-gpu": "need a GPU",
+    "framework-lacks": "need what the release does not offer",
+    "precision-lacks": "need a precision that is not offered",
+    "arch": "have no code for this GPU",
+    "driver": "need another GPU driver",
+    "no-memory": "need more memory",
+    "processors": "need more CPUs",
+    "over-budget": "take longer than the time-out or the budget allows",
+    "excluded": "left out by the preset or the selection",
+}
+"""Code of a skip -> what it says of the cells and environments that have it."""
+SKIP_CODES = tuple(SKIP_MEANINGS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -206,6 +206,7 @@ class Request:
 
     Attributes:
         environments: ids, in the order of the selectors; the first of a framework is the base of its others.
+        named: those of them that a selector names by their id, and not by a glob or a range.
         bases: environments of which the cells are measured that another environment of their framework has.
         chosen: returns True for the id of a selected cell; None selects all.
         cell_selectors: globs over cell ids that ``chosen`` stands for, as the user wrote them.
@@ -227,6 +228,7 @@ class Request:
     """
 
     environments: tuple[str, ...]
+    named: frozenset[str] = frozenset()
     bases: tuple[str, ...] = ()
     chosen: Callable[[str], bool] | None = None
     cell_selectors: tuple[str, ...] = ()

@@ -7,12 +7,11 @@ next, and ``costs`` replaces estimates by what was measured.
 """
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from runner.backends import Backend, provision
 from runner.core.errors import NothingSelectedError, Problem, ProvisionError
-from runner.core.grouping import grouped
-from runner.core.model import Plan, Provisioned, Skip
+from runner.core.model import Plan, Provisioned
 from runner.core.progress import Progress
 from runner.gpu.device import recover
 from runner.measure.round_plan import reopened_cases
@@ -26,6 +25,7 @@ from runner.session.execution.failures import recorded_ending
 from runner.session.execution.quiet import wait_until_quiet
 from runner.session.execution.recorder import RunRecorder, Totals
 from runner.session.execution.side_by_side import execute
+from runner.session.execution.skips import skip_notes
 from runner.session.preparation import Prepared
 from runner.store.events import Entry
 from runner.store.run import Run
@@ -93,8 +93,8 @@ def build(
     if not prepared.plan.blocks:
         hint = "`runner plan` shows the reason for each cell"
         raise NothingSelectedError(Problem("nothing of this can run here", hint=hint))
-    for skip, names in skipped_environments(prepared.plan).items():
-        progress.note(f"skipped: {', '.join(names)}: {skip.code}: {skip.reason}")
+    for note in skip_notes(prepared.plan, prepared.named):
+        progress.note(note)
     cost = announce(prepared.specs, prepared.survey)
     if cost:
         progress.note(cost)
@@ -107,16 +107,6 @@ def build(
     for name, error in failed.items():
         progress.note(f"{name}: {error.code}: {error}\n{error.log}")
     return {**prepared.also, **ready}, failed
-
-
-def skipped_environments(plan: Plan) -> Mapping[Skip, Sequence[str]]:
-    """Return reason -> the environments of which no cell runs, each with the reason of its first cell."""
-    running = {planned.cell.environment for planned in plan.cells if planned.skip is None}
-    first_skips: dict[str, Skip] = {}
-    for planned in plan.cells:
-        if planned.skip and planned.cell.environment not in running:
-            first_skips.setdefault(planned.cell.environment, planned.skip)
-    return grouped((skip, name) for name, skip in first_skips.items())
 
 
 def _continued(

@@ -333,6 +333,13 @@ def test_a_newer_run_that_lacks_a_side_is_named_with_its_reason(tmp_path: Path) 
     }
 
 
+def test_sides_that_a_newer_run_lacks_for_one_reason_share_it(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0] * 3) + rounds(OTHER, [1.2] * 3))
+    make(tmp_path, [bad(side, 1, "oom", "out of memory") for side in (BASE, OTHER)], later=5)
+    passed_over = compare(stored(tmp_path), "torch-1.0", ["torch-2.x"]).passed_over
+    assert [each.reason for each in passed_over] == ["it has no result of torch-1.0 and torch-2.x (oom: out of memory)"]
+
+
 def test_a_run_without_the_sides_and_a_side_of_a_named_run_pass_over_nothing(tmp_path: Path) -> None:
     make(tmp_path, rounds(BASE, [1.0] * 3) + rounds(OTHER, [1.2] * 3))
     of_other = make(tmp_path, rounds(cell("tf-1.15"), [1.0] * 3), later=5)

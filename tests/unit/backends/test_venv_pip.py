@@ -1,11 +1,12 @@
 """Nothing is installed without a hash: not even the pip that old interpreters need first."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from runner.backends import interpreters
+from runner.backends import interpreters, venv
 from runner.backends.docker.recipes import EXTENDED
 from runner.backends.venv import PIP_FOR_OLD, VenvBackend
 from runner.core.model import Spec
@@ -43,3 +44,39 @@ def test_the_first_pip_of_an_old_python_uses_no_cache_which_it_fails_to_switch_o
     assert len(of_pip) == installations
     assert all("--require-hashes" in command for command in of_pip)
     assert ["--no-cache-dir" in command for command in of_pip] == [True, False][-installations:]
+
+
+def test_a_person_sees_how_pip_gets_on_and_not_all_that_it_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Pip:
+        """A process that has ended, with what pip prints."""
+
+        stdout = (
+            "Looking in indexes: https://i.test/simple\n",
+            "Collecting numpy==2.4.0 (from -r lock.txt (line 3))\n",
+            "  Downloading numpy-2.4.0-cp311-cp311-manylinux_2_27_x86_64.whl (16.8 MB)\n",
+            "Installing collected packages: numpy\n",
+            "Successfully installed numpy-2.4.0\n",
+        )
+        pid = 0
+
+        def wait(self) -> int:
+            return 0
+
+        def communicate(self) -> None:
+            """End."""
+
+    monkeypatch.setattr(subprocess, "Popen", lambda *_args, **_options: Pip())
+    monkeypatch.setattr(venv, "_kill", lambda _: None)
+    messages: list[str] = []
+    VenvBackend(tmp_path)._run(["pip"], messages.append)
+    assert messages == ["downloading numpy 2.4.0, 16.8 MB", "installing 1 package"]
+
+
+def test_the_hint_about_a_failed_pip_names_no_command_of_an_environment_that_is_gone(tmp_path: Path) -> None:
+    pip = [str(tmp_path / "bin" / "python"), "-m", "pip", "install"]
+    of_pip = venv._failure(pip, 2, ["ERROR: invalid wheel"], tmp_path / "pip.log").problems[0].hint
+    of_venv = venv._failure(["/usr/bin/python3", "-m", "venv", "x"], 1, ["no ensurepip"], None).problems[0].hint
+    assert of_pip == "the last lines of pip say why"
+    assert of_venv == "run the command yourself: /usr/bin/python3 -m venv x"

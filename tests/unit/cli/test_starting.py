@@ -32,6 +32,7 @@ def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("torch", ("forward", "train")),
         ("tensorflow", ("forward", "train")),
+        ("keras", ("forward", "train")),
         ("jax", ("forward", "train")),
         ("numpy", ("forward",)),
     ],

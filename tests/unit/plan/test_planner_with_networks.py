@@ -11,6 +11,7 @@ from runner.matrix import Matrix, parse
 from runner.plan.document import plan_document, read_plan
 from runner.plan.planner import plan
 from runner.report.coverage import coverage
+from runner.report.plan import plan_table
 from runner.store.run import Run
 from tests.support.fake_runs import NOW
 from tests.support.model_files import SOURCE, write_model
@@ -49,6 +50,12 @@ def test_a_class_has_the_phases_of_its_methods_and_other_frameworks_have_no_cell
         "torch-2.x/model/my-network/small/forward/fp32",
         "torch-2.x/model/my-network/small/train/fp32",
     ]
+
+
+def test_a_plan_says_which_calls_its_time_is_for(tmp_path: Path) -> None:
+    matrix = matrix_with(tmp_path)
+    assert "networks whose calls take up to 0.05 s; with longer calls" in plan_table(planned(matrix, seconds=0.5))
+    assert "whose calls" not in plan_table(planned(matrix, workloads=("rnn-step",)))
 
 
 def test_compile_phases_can_be_selected_and_others_are_a_mistake(tmp_path: Path) -> None:

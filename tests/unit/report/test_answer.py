@@ -83,6 +83,16 @@ def test_the_only_test_has_its_own_word(changes: dict[str, Any], big: str, headl
     assert of_release.headline == headline
 
 
+def test_the_interval_of_no_clear_difference_has_a_direction_of_its_own() -> None:
+    def shown(**changes: Any) -> str:
+        return " ".join(answer_text.text(answered([row(**changes)]), width=120, colour=False).split())
+
+    interval = {"ratio_low": 0.4, "ratio_high": 0.6}
+    assert "2.00x faster (1.67x to 2.50x)" in shown(**interval)
+    two_states = {"verdict": "inconclusive", "code": "two-states"}
+    assert "no clear difference (1.67x to 2.50x faster)" in shown(**interval, **two_states)
+
+
 def test_the_median_test_stands_beside_the_average() -> None:
     of_release = answered([row(), row(case="b")], [mean()])
     assert "; median 1.25x faster; " in of_release.cards[0].newest.scope

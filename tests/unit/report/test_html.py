@@ -13,10 +13,9 @@ from runner.analysis.analyse import analyse, analyse_run
 from runner.analysis.compare.comparison import summarise
 from runner.analysis.model import Dataset
 from runner.analysis.releases import releases
-from runner.core.model import SKIP_CODES
 from runner.report import report
 from runner.report.compared_rows import compared_rows
-from runner.report.html import MAX_TABLE_ROWS, SKIP_TITLES, _table, comparison_text
+from runner.report.html import MAX_TABLE_ROWS, _table, comparison_text
 from runner.report.page import Page, arrange
 from runner.report.pivots import pivots
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
@@ -109,10 +108,6 @@ def test_every_failure_links_to_its_log(page: str, results: Dataset) -> None:
 def test_the_trust_stands_above_the_sections(page: str) -> None:
     assert page.index("Trust: ") < page.index("<nav")
     assert 'id="trust"' in page
-
-
-def test_every_skip_code_has_a_meaning_in_the_summary() -> None:
-    assert set(SKIP_TITLES) == set(SKIP_CODES)
 
 
 def test_no_ratio_stands_without_its_direction(content: Page) -> None:

@@ -95,6 +95,15 @@ def test_environments_come_in_the_order_of_the_selectors() -> None:
         assert setup(replace(TYPED, selectors=selectors), ENVIRON).request.environments == expected
 
 
+def test_an_environment_is_named_by_its_id_and_by_no_pattern() -> None:
+    def named(*selectors: str) -> frozenset[str]:
+        return setup(replace(TYPED, selectors=[*selectors] or None), ENVIRON).request.named
+
+    assert named() == named("torch-1.*", "torch>=1.0,<2", "framework:tf", "!torch-1.0") == frozenset()
+    assert named("torch-1.0", "tf-*", "jax/jax-scan/*") == {"torch-1.0", "jax"}
+    assert named("torch-1.0@env:A=1", "torch-1.12") == {"torch-1.0@env:A=1", "torch-1.12"}
+
+
 def test_a_run_waits_a_minute_for_a_quiet_machine_and_not_at_all_with_busy_ok() -> None:
     assert setup(TYPED, ENVIRON).settings.quiet_seconds == QUIET_SECONDS == 60
     assert setup(replace(TYPED, busy_ok=True), ENVIRON).settings.quiet_seconds == 0
