@@ -3,6 +3,7 @@
 import pytest
 
 from runner.core.model import Record
+from runner.harness.model.changing import LATER
 from runner.harness.model.mistakes import NO_NETWORK, OF_A_FOLDER, OF_A_PACKAGE
 from tests.support import models
 
@@ -35,6 +36,38 @@ class NumpyModel:
     def forward(self):
         self.calls += 1
         return numpy.ones((32 if self.calls < 30 else 16, 10)) * self.weights[0]
+""",
+    "changes": """
+class NumpyModel:
+    def __init__(self, random):
+        self.weights, self.calls = random.rand(64, 64), 0
+    def forward(self):
+        self.calls += 1
+        return self.weights @ self.weights if self.calls <= 12 else self.weights * 0
+""",
+    "changes-without-a-state": """
+class NumpyModel:
+    def __init__(self, random):
+        self.numbers, self.calls = (random.rand(64, 64) * 100).astype(int), 0
+    def forward(self):
+        self.calls += 1
+        return self.numbers @ self.numbers if self.calls <= 12 else self.numbers * 0
+""",
+    "lies": """
+import numpy
+class Equal(numpy.ndarray):
+    def __array__(self, *arguments, **options):
+        return RIGHT
+    def __eq__(self, other):
+        return True
+class NumpyModel:
+    def __init__(self, random):
+        global RIGHT
+        self.weights, self.calls = random.rand(64, 64), 0
+        RIGHT = self.weights @ self.weights
+    def forward(self):
+        self.calls += 1
+        return RIGHT if self.calls <= 12 else numpy.zeros((64, 64)).view(Equal)
 """,
     "exit": "import sys\nclass NumpyModel:\n    def forward(self):\n        sys.exit(3)\n",
     "network": """
@@ -87,6 +120,15 @@ EXPECTED = {
     ),
     "nan": ("nan", "output 1 is not finite: 1 of 2 numbers"),
     "shapes": ("wrong-result", "the network changes its shapes: its outputs were (32, 10) and later (16, 10)"),
+    **dict.fromkeys(
+        ("changes", "changes-without-a-state", "lies"),
+        (
+            "wrong-result",
+            LATER.format(
+                "the output is off by 1.0e+00 of its norm, 1e-03 allowed; the base is the first call of a new object"
+            ),
+        ),
+    ),
     "exit": ("crash", "my_network.py:4: SystemExit: 3"),
     "network": (
         "crash",

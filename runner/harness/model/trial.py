@@ -3,7 +3,7 @@
 import time
 import traceback
 
-from . import arrays, attempts, blob, builder, compare, conduct, double, excuses, state, trained
+from . import arrays, attempts, blob, builder, changing, compare, conduct, double, excuses, state, trained
 from .reference import limits_of
 from .. import own_memory
 from ..errors import CellFailure
@@ -41,7 +41,8 @@ class ModelTrial(Trial):
         self.checks_steps = kept and bool(request.get("check_steps")) and self.check["framework"] == implementation.framework
         self.float64_verified = bool(request.get("float64_verified"))
         self.is_base = bool(request.get("is_base"))
-        self.module = reference["files"].load()
+        self.files = reference["files"]
+        self.module = self.files.load()
         self.memory = own_memory.OwnMemory()  # without the arrays of the reference
         conduct.check_clock()
         self.last = []  # what a call returned that the network takes for a timed one, [(name, array)]
@@ -150,13 +151,18 @@ class ModelTrial(Trial):
         return program.has_outputs() and bool(self.groups.get("outputs"))
 
     def verify_outputs(self, program, facts, when=""):
-        """Compare the outputs of a program at its first state; by shapes, check that they are finite."""
-        if self.has_outputs(program):
-            comes_back = self.check["restores"] or not (self.losses or when)
-            self.compare_outputs(builder.outputs(program), facts, when, self.check["by"] != "shapes" and comes_back)
+        """Compare the outputs of a program at its first state; by shapes, check that they are finite.
+
+        Returns:
+            Whether their numbers agree, or are not compared.
+        """
+        if not self.has_outputs(program):
+            return True
+        comes_back = self.check["restores"] or not (self.losses or when)
+        return self.compare_outputs(builder.outputs(program), facts, when, self.check["by"] != "shapes" and comes_back)
 
     def compare_outputs(self, outputs, facts, when, by_numbers):
-        """Compare outputs with the first ones of the base, by their numbers or by their shapes."""
+        """Compare outputs with the first ones of the base, by their numbers or by their shapes; see ``verify_outputs``."""
         facts["model_check"]["partly"] = "; ".join(self.program.notes())
         for group in set(self.groups) & set(OUTPUTS):
             self.groups[group] = arrays.without(self.groups[group], [name for name, _ in self.program.left_out])
@@ -168,8 +174,11 @@ class ModelTrial(Trial):
             compare.same_shapes(outputs, expected, self.base, facts, when)
         if not by_numbers:
             compare.finite(outputs, facts, when)
-        elif self.compare(outputs, expected, facts, when) and self.check["by"] == "outputs":
+            return True
+        agrees = self.compare(outputs, expected, facts, when)
+        if agrees and self.check["by"] == "outputs":
             facts["model_check"]["types"] = compare.other_types(outputs, expected, self.base)
+        return agrees
 
     def compare(self, outputs, expected, facts, when):
         """Compare the numbers of outputs at the first state; return whether they agree."""
@@ -229,7 +238,8 @@ class ModelTrial(Trial):
         conduct.check_clock()
         later = program.outputs() if self.last else []
         program.reset()
-        self.verify_outputs(program, facts, " after the timing")
+        if not self.verify_outputs(program, facts, " after the timing"):
+            changing.check_later(self.shapes, self.groups["outputs"], self.new_outputs, self.compared_alone(), facts)
         if self.last:
             self.verify_last(later, program.outputs(), facts)
         if self.checks_steps and self.losses and facts["model_check"]["by"] != "shapes":
@@ -249,8 +259,21 @@ class ModelTrial(Trial):
             facts: of the record.
         """
         expected = self.groups["outputs"]
-        if not any(compare.output_difference(each, expected, self.limits) for each in (later, second)):
-            self.compare(self.last, expected, facts, " in a call among those that were timed")
+        if any(compare.output_difference(each, expected, self.limits) for each in (later, second)):
+            return
+        if not self.compare(self.last, expected, facts, " in a call among those that were timed"):
+            changing.check_timed(self.last, second, self.compared_alone(), facts)
+
+    def new_outputs(self):
+        """Return the outputs of the first call of a new object, of a module of its own: the first one may count its calls."""
+        build = builder.Builder(self.implementation, self.files.load(), self.builder.case, self.device)
+        program = build(self.precision)
+        self.prepare(program)
+        return builder.outputs(program)
+
+    def compared_alone(self):
+        """Return how results of this environment are compared with one another."""
+        return {"limits": compare.limits(self.case, self.precision), "wider": self.check["wider"].get("outputs", {})}
 
     def verify_steps(self, facts):
         """Compare what the first steps leave behind, the state and the outputs, in a new program."""
