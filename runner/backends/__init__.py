@@ -36,7 +36,6 @@ Say = Callable[[str], None]
 
 ARCHIVE_SECONDS = 60.0
 """In which a server that was started has to read the harness archive; requests have time limits of their own."""
-NOT_READ = "it does not read what it is sent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +91,7 @@ class Channel(Protocol):
 
         Raises:
             BrokenPipeError: the server is gone.
-            TimeoutError: the server has not read all of it after ``timeout`` seconds.
+            UnreadError: the server has not read all of it after ``timeout`` seconds, or nothing for UNREAD_SECONDS.
         """
 
     def receive(self, timeout: float) -> bytes | None:
@@ -184,7 +183,12 @@ class Backend(Protocol):
         """Return the folder of the compiler caches, as a server in ``ready`` sees it."""
 
     def open(self, ready: Provisioned, limits: Limits) -> Channel:
-        """Start a harness server and send it the harness archive."""
+        """Start a harness server and send it the harness archive.
+
+        Raises:
+            OSError: it cannot be started; an UnreadError if it does not read the archive.
+            EngineError, GpuError: the engine refuses.
+        """
 
     def answers(self) -> bool:
         """Return True while servers can be started, False if the engine is gone."""

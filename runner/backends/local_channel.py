@@ -18,8 +18,9 @@ from typing import IO
 
 from typing_extensions import override
 
-from runner.backends import ARCHIVE_SECONDS, NOT_READ, Channel, harness_archive
+from runner.backends import ARCHIVE_SECONDS, Channel, harness_archive
 from runner.backends.line_reader import Lines
+from runner.backends.sending import SendTime
 from runner.backends.visible_devices import in_process
 
 LAST_BYTES = 64 * 1024
@@ -54,6 +55,7 @@ class ProcessChannel(Channel):
 
         Raises:
             OSError: the interpreter cannot be started.
+            UnreadError: the server does not read the harness.
         """
         self.folder = Path(tempfile.mkdtemp(prefix="matrix-runner-"))
         kept = KEPT if isolated else (*KEPT, *KEPT_BY_HOST)
@@ -102,13 +104,13 @@ class ProcessChannel(Channel):
     @override
     def send(self, data: bytes, timeout: float) -> None:
         """See Channel."""
-        remaining, deadline = memoryview(data), time.monotonic() + timeout
+        remaining, time_left = memoryview(data), SendTime(timeout)
         while remaining:
-            seconds = deadline - time.monotonic()
-            if seconds <= 0:
-                raise TimeoutError(NOT_READ)
-            if self.stdin in self._wait([], [self.stdin], seconds):
-                remaining = remaining[self.stdin.write(remaining) or 0 :]
+            if self.stdin in self._wait([], [self.stdin], time_left.left()):
+                written = self.stdin.write(remaining)
+                if written:
+                    remaining = remaining[written:]
+                    time_left.note_progress()
 
     def _wait(self, readers: list[IO[bytes]], writers: list[IO[bytes]], timeout: float) -> list[IO[bytes]]:
         """Return what can be read or written, at the latest after ``timeout`` seconds; read stderr meanwhile."""

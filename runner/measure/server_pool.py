@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner.backends import Backend
+from runner.backends.sending import UnreadError
 from runner.core.errors import EngineError, Problem
 from runner.core.model import Block, Cell, Limits, Outcome, Plan, Process, Provisioned, file_name
 from runner.core.model.cells import is_called, is_plain, without_control
@@ -162,6 +163,8 @@ class ServerPool:
         if isinstance(error, EngineError):
             self._must_answer(error.problems[0].message)
             return {"status": "failed", "class": "engine", "reason": error.problems[0].message}
+        if isinstance(error, UnreadError):
+            return {"status": "failed", "class": "timeout", "reason": f"the harness server {error}"}
         return {"status": "failed", "class": "import", "reason": f"the harness server cannot be started: {error}"}
 
     def check(self, reply: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runner.backends import Channel
+from runner.backends.sending import UnreadError
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness import plain, protocol, turn_plan
 from runner.harness.link import BUILT, TIMED, TURN, WARM
@@ -122,9 +123,10 @@ class Session:
                 reply = accept(replies.parse(line))
                 if reply is not None:
                     return reply
-        except TimeoutError:
+        except TimeoutError as error:
             late = self.clock() >= deadline
-            reason = f"sent no result within {timeout:g} s" if late else f"said nothing for {silence:g} s"
+            silent = str(error) if isinstance(error, UnreadError) else f"said nothing for {silence:g} s"
+            reason = f"sent no result within {timeout:g} s" if late else silent
             return self._failed("timeout", f"the harness server {reason}")
         except ValueError as error:
             return self._failed("crash", f"the harness server sent {error}")

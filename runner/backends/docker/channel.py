@@ -10,13 +10,14 @@ from typing import Any
 from docker.errors import APIError
 from typing_extensions import override
 
-from runner.backends import ARCHIVE_SECONDS, NOT_READ, Channel, harness_archive
+from runner.backends import ARCHIVE_SECONDS, Channel, harness_archive
 from runner.backends.docker.cache import CacheGuard, create_folder, create_volume
 from runner.backends.docker.client import FOREIGN, connect, is_podman, sentence, talking
 from runner.backends.docker.containers import is_removed, remove_container
 from runner.backends.docker.options import CACHE_BYTES, Container, cache_volume, container_name, gpu_request
 from runner.backends.docker.streams import MIN_TIMEOUT, Streams, Wire
 from runner.backends.line_reader import Lines
+from runner.backends.sending import SendTime
 from runner.backends.visible_devices import Request
 from runner.catalog.gpu_errors import known_gpu_error
 from runner.core import machine
@@ -58,6 +59,7 @@ class DockerChannel(Channel):
         Raises:
             EngineError: the engine refuses, or is gone.
             GpuError: the engine cannot give the container the GPU.
+            UnreadError: the server does not read the harness.
         """
         self.name = container_name(limits.run, ready.environment)
         self._wire: Wire | None = None
@@ -67,8 +69,8 @@ class DockerChannel(Channel):
         try:
             with talking(f"cannot start a container for {ready.environment!r}"):
                 self._start(ready, limits, owner, cache_bytes)
-                with suppress(BrokenPipeError):  # the server has ended: the first reply says how
-                    self.send(harness or harness_archive.pack(), ARCHIVE_SECONDS)
+            with suppress(BrokenPipeError):  # the server has ended: the first reply says how
+                self.send(harness or harness_archive.pack(), ARCHIVE_SECONDS)
         except BaseException as error:
             with suppress(EngineError):
                 self.close()
@@ -111,14 +113,12 @@ class DockerChannel(Channel):
     def send(self, data: bytes, timeout: float) -> None:
         if self._wire is None:
             raise BrokenPipeError
-        remaining, end = memoryview(data), time.monotonic() + timeout
+        remaining, time_left = memoryview(data), SendTime(timeout)
         while remaining:
-            seconds = end - time.monotonic()
-            if seconds <= 0:
-                raise TimeoutError(NOT_READ)
-            self._wire.settimeout(min(max(seconds, MIN_TIMEOUT), QUIET_SECONDS))
+            self._wire.settimeout(min(max(time_left.left(), MIN_TIMEOUT), QUIET_SECONDS))
             try:
                 remaining = remaining[self._wire.send(remaining) :]
+                time_left.note_progress()
             except TimeoutError:
                 if not self._may_be_running():
                     raise BrokenPipeError("the server has ended") from None

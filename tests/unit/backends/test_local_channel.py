@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from runner.backends import sending
 from runner.backends.local_channel import ProcessChannel
+from runner.backends.sending import UnreadError
 
 
 @pytest.fixture
@@ -29,9 +31,19 @@ def unread() -> Iterator[Any]:
 @pytest.mark.parametrize("seconds", [0.0, 0.2])
 def test_a_request_that_nobody_reads_ends_with_its_deadline(unread: Any, seconds: float) -> None:
     begin = time.monotonic()
-    with pytest.raises(TimeoutError, match="does not read"):
+    with pytest.raises(UnreadError, match=r"^did not read what it was sent within "):
         unread.send(b"x" * (4 << 20), seconds)
     assert seconds <= time.monotonic() - begin < seconds + 5
+
+
+def test_a_server_that_reads_nothing_is_given_up_before_a_long_request_ends(
+    unread: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "UNREAD_SECONDS", 0.2)
+    begin = time.monotonic()
+    with pytest.raises(UnreadError, match=r"^read nothing for 0\.2 s$"):
+        unread.send(b"x" * (4 << 20), 600.0)
+    assert 0.2 <= time.monotonic() - begin < 5
 
 
 def test_a_short_request_is_sent_at_once(unread: Any) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.backends.sending import UnreadError
 from runner.core.model import (
     Block,
     CaseSkipped,
@@ -26,7 +27,7 @@ from runner.core.model.cells import is_plain, plain
 from runner.measure.server_pool import ServerPool, admit, networks_of
 from runner.measure.server_start import HELLO_SECONDS
 from runner.measure.session import GRACE, SILENCE
-from tests.support.fake_servers import CASE, GB, FakeBackend, block, cells, events, outcomes
+from tests.support.fake_servers import CASE, GB, FakeBackend, FakeServer, block, cells, events, outcomes
 
 FOUR = cells("a/x", "a/y", "b/x", "c/x")
 
@@ -269,6 +270,23 @@ def test_a_failed_import_gives_one_record_for_each_cell() -> None:
     assert (ends(measured, "a/x"), ends(measured, "a/y"), ends(measured, "b/x")) == (["import"], ["import"], ["ok"] * 3)
     assert Counter(server.environment for server in backend.opened)["a"] == 1
     assert {outcome.reply["reason"] for outcome in measured if outcome.cell.environment == "a"} == {"it was import"}
+
+
+def test_a_server_that_does_not_read_its_harness_is_a_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a container, it was a failure of the engine; with a process, one of the import."""
+    backend = FakeBackend()
+    others = backend.open
+
+    def opened(ready: Provisioned, limits: Limits) -> FakeServer:
+        if ready.environment == "a":
+            raise UnreadError("read nothing for 60 s")
+        return others(ready, limits)
+
+    monkeypatch.setattr(backend, "open", opened)
+    measured = list(outcomes(backend, block(*FOUR)))
+    assert (ends(measured, "a/x"), ends(measured, "b/x")) == (["timeout"], ["ok"] * 3)
+    reasons = {outcome.reply["reason"] for outcome in measured if outcome.cell.environment == "a"}
+    assert reasons == {"the harness server read nothing for 60 s"}
 
 
 def test_a_failed_import_of_a_replacement_ends_only_its_environment() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from runner.backends.sending import UnreadError
 from runner.harness import protocol
 from runner.measure.session import EXTRA_TURNS, Session
 from tests.support.cases import TINY
@@ -127,7 +128,7 @@ class Unread(Scripted):
         """See Channel."""
         assert data
         self.timeouts.append(timeout)
-        raise TimeoutError
+        raise UnreadError("read nothing for 60 s")
 
 
 def test_a_request_that_nobody_reads_ends_with_its_deadline() -> None:
@@ -136,6 +137,11 @@ def test_a_request_that_nobody_reads_ends_with_its_deadline() -> None:
     reply = Session(channel, "a#1", lambda: next(clock)).ask({"op": "measure"}, 9.0)
     assert channel.timeouts == [4.0]
     assert (reply["class"], reply["reason"]) == ("timeout", "the harness server sent no result within 9 s")
+
+
+def test_a_request_that_nobody_reads_for_a_minute_ends_before_its_deadline() -> None:
+    reply = Session(Unread(), "a#1", lambda: 0.0).ask({"op": "measure"}, 600.0)
+    assert (reply["class"], reply["reason"]) == ("timeout", "the harness server read nothing for 60 s")
 
 
 def test_a_turn_that_was_not_offered_is_a_crash() -> None:

@@ -1,15 +1,18 @@
 """Sending to and receiving from a container that is slow, silent or gone."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from docker.errors import APIError
 
+from runner.backends import sending
 from runner.backends.docker import channel
 from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.streams import MIN_TIMEOUT, Streams, Wire
 from runner.backends.line_reader import Lines
+from runner.backends.sending import UNREAD_SECONDS, UnreadError
 
 
 class Pipe(Wire):
@@ -107,15 +110,41 @@ class Slow(Pipe):
 def test_a_request_is_sent_no_longer_than_it_may_take(monkeypatch: pytest.MonkeyPatch, takes: int) -> None:
     """``timeout`` limits sending as a whole, whether the server reads nothing or little at a time."""
     clock = Clock()
-    monkeypatch.setattr(channel, "time", clock)
+    monkeypatch.setattr(sending, "time", clock)
     pipe = Slow(clock, takes)
-    with pytest.raises(TimeoutError, match="does not read"):
+    with pytest.raises(UnreadError, match=r"^did not read what it was sent within 9\.5 s$"):
         channel_over(pipe).send(b"x" * 100, 9.5)
     assert 1009.5 <= clock.now < 1010.5 + MIN_TIMEOUT
     assert len(pipe.sent) == min(takes, 10)
     slow = Slow(clock)
     channel_over(slow).send(b"x" * 100, 200.0)
     assert slow.sent == b"x" * 100
+
+
+def test_a_server_that_reads_nothing_is_given_up_before_a_long_request_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(sending, "time", clock)
+    with pytest.raises(UnreadError, match=r"^read nothing for 60 s$"):
+        channel_over(Slow(clock, takes=90)).send(b"x" * 100, 600.0)
+    last_progress = 1090.0
+    assert last_progress + UNREAD_SECONDS <= clock.now < last_progress + UNREAD_SECONDS + 1
+
+
+def test_a_container_that_does_not_read_the_harness_is_no_fault_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+
+    def start(self: Any, *_arguments: object) -> None:
+        self._wire = Pipe(takes=0)
+
+    monkeypatch.setattr(channel, "connect", lambda: None)
+    monkeypatch.setattr(channel, "ARCHIVE_SECONDS", 0.0)
+    monkeypatch.setattr(DockerChannel, "_start", start)
+    monkeypatch.setattr(DockerChannel, "close", lambda self: closed.append(self.name))
+    limits: Any = SimpleNamespace(run="r", device="cpu")
+    ready: Any = SimpleNamespace(environment="a")
+    with pytest.raises(UnreadError):
+        DockerChannel(ready, limits, "owner", b"an archive")
+    assert len(closed) == 1
 
 
 def test_receive_ends_with_the_container_and_not_with_a_busy_engine(monkeypatch: pytest.MonkeyPatch) -> None:
