@@ -1,11 +1,11 @@
-"""What the shell completes: environments, presets and workloads of the matrix file, and runs of the reports folder.
+"""What the shell completes: names of the matrix file and of model files, and runs of the reports folder.
 
 Completion never fails and never prints: where a file cannot be read, there is nothing to complete.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import typer
 
@@ -23,7 +23,7 @@ def _of_matrix(section: str) -> Completer:
         from runner.matrix import load
 
         try:
-            names: Mapping[str, Any] = getattr(
+            names: Iterable[str] = getattr(
                 load(find_matrix(Path(context.params.get("matrix") or DEFAULT_MATRIX))), section
             )
         except Exception:  # noqa: BLE001  a half-typed line must not become a traceback
@@ -43,7 +43,26 @@ def _of(names: Iterable[str]) -> Completer:
 
 
 environments, presets, workloads = map(_of_matrix, ("environments", "presets", "workloads"))
+_phases_of_matrix = _of_matrix("phase_names")
 metrics = _of(BY_NAME)
+
+
+def phases(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the phases of the program, of the matrix file and of the model files that were typed before."""
+    of_models = (phase for text in context.params.get("model") or () for phase in _own_phases(text))
+    names = (*get_args(Phase), *_phases_of_matrix(context, incomplete), *of_models)
+    return _starting_with(incomplete, dict.fromkeys(names))
+
+
+def _own_phases(text: str) -> tuple[str, ...]:
+    """Return the phases that the model file of a value of ``--model`` names; a wrapper that is written has none."""
+    from runner.matrix.wrapper import parse_model, read_model
+
+    try:
+        model = parse_model(text)
+        return () if model.is_wrapped else read_model(model, ()).own_phases
+    except Exception:  # noqa: BLE001  a half-typed line must not become a traceback
+        return ()
 
 
 def runs(context: typer.Context, incomplete: str) -> list[str]:
@@ -62,7 +81,7 @@ COMPLETERS: Mapping[str, Completer] = {
     "preset": presets,
     "workload": workloads,
     "backend": _of(("auto", "docker", "venv", "host")),
-    "phase": _of(get_args(Phase)),
+    "phase": phases,
     "precision": _of(get_args(Precision)),
 }
 """Field of Options -> what completes it."""

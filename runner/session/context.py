@@ -134,7 +134,7 @@ def setup(
     Args:
         options: what the user typed.
         environ: of this process.
-        cells: cells that are selected later, beside the selectors; they may name phases of networks.
+        cells: ids, without environments, of cells that are selected later; they may name phases of networks.
         received: a folder with locks of named releases that count instead of those that are kept here; None for none.
         quick: take the quick cells where the options name none, see ``session.quick_cells``.
 

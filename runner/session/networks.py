@@ -10,6 +10,7 @@ from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Plan, Precision, Request
 from runner.core.model.cells import is_own_phase
 from runner.matrix import FRAMEWORKS, Matrix
+from runner.matrix.cell_globs import PARTS
 from runner.matrix.model_file import CLASS_NAMES, Network
 from runner.matrix.model_file.variants import NetworkVariant
 from runner.matrix.models import Preset, Selector, WorkloadChoice
@@ -24,6 +25,11 @@ def with_models(matrix: Matrix, options: Options, cells: Sequence[str] = ()) -> 
 
     They alone are selected; with ``--workload`` or ``--preset`` they are selected besides. Their phases are those of
     their methods, and those that selectors of cells, or ``cells``, name, such as ``compile``.
+
+    Args:
+        matrix: the checked matrix.
+        options: what the user typed.
+        cells: ids of cells, without their environment.
 
     Raises:
         MatrixError: a model file, or the file of a class or a function, has mistakes.
@@ -45,7 +51,7 @@ def with_models(matrix: Matrix, options: Options, cells: Sequence[str] = ()) -> 
             raise UsageError(_name_taken(model, name, known))
         networks[name] = network
         if name not in choices:
-            choices[name] = _choice(network, (*(options.selectors or ()), *cells))
+            choices[name] = _choice(network, (*(options.selectors or ()), *(f"*/{cell}" for cell in cells)))
     presets = dict(matrix.presets)
     if options.preset in presets:
         presets[options.preset] = _with_cases(presets[options.preset], networks)
@@ -56,17 +62,22 @@ def with_models(matrix: Matrix, options: Options, cells: Sequence[str] = ()) -> 
 def _choice(network: Network, selectors: Sequence[str]) -> WorkloadChoice:
     """Return what is measured of a network that no matrix lists."""
     variants = {variant.name for of in network.variants.values() for variant in of}
-    words = {
-        word
-        for selector in selectors
-        if "/" in selector
-        for index, word in enumerate(selector.split("/"))
-        if not (index == 1 and word in variants)  # the implementation of a cell
-    }
+    words = {word for selector in selectors if "/" in selector for word in _phase_words(selector, variants)}
     named = [phase for phase in network.phases if phase in words and phase not in network.timed]
     if not named:
         return WorkloadChoice()
     return WorkloadChoice(phases=tuple(phase for phase in network.phases if phase in (*network.timed, *named)))
+
+
+def _phase_words(selector: str, variants: Collection[str]) -> Iterator[str]:
+    """Yield the parts of a selector of cells that may be a phase; ``variants`` are the implementations of a network."""
+    parts = selector.split("/")
+    if len(parts) == len(PARTS):  # no * reaches beyond a slash
+        yield parts[PARTS.index("phase")]
+        return
+    for index, word in enumerate(parts):
+        if not (PARTS[index : index + 1] == ("implementation",) and word in variants):
+            yield word
 
 
 def _name_taken(model: NamedModel, name: str, known: Network | None) -> Problem:

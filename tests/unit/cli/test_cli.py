@@ -74,6 +74,36 @@ def test_environments_presets_and_workloads_are_completed_from_the_matrix(contex
     assert completion.workloads(context, "rnn") == ["rnn-step"]
 
 
+NETWORK = """\
+PHASES = ["prefill", "decode"]
+class NumpyModel:
+    def forward(self): ...
+    def prefill(self): ...
+    def decode(self): ...
+"""
+
+
+def test_phases_are_completed_from_the_program_and_from_model_files(context: typer.Context, tmp_path: Path) -> None:
+    assert completion.phases(context, "for") == ["forward"]
+    assert completion.phases(context, "dec") == []
+    (tmp_path / "net.py").write_text(NETWORK)
+    context.params["model"] = ["missing.py", "timm:resnet18", f"mine={tmp_path / 'net.py'}"]
+    assert completion.phases(context, "dec") == ["decode"]
+    assert completion.phases(context, "")[-2:] == ["prefill", "decode"]
+    context.params["matrix"] = tmp_path / "none.yaml"
+    assert "decode" in completion.phases(context, "")
+    assert "compile-warm" in completion.phases(context, "")
+
+
+def test_the_shell_completes_phases_of_a_model_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "net.py").write_text(NETWORK)
+    words = f"matrix-runner run --model {tmp_path / 'net.py'} --phase pre"
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", "5")
+    done = CliRunner().invoke(cli.app, [], env={"_MATRIX_RUNNER_COMPLETE": "complete_bash"}, prog_name="matrix-runner")
+    assert done.output.split() == ["prefill"]
+
+
 def test_runs_are_completed_from_the_reports_folder(context: typer.Context, tmp_path: Path) -> None:
     assert completion.runs(context, "") == []
     run = make(tmp_path / "reports", rounds(cell(), [1.0]))

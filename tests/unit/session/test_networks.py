@@ -69,13 +69,14 @@ def test_a_name_before_the_file_is_that_of_the_workload(tmp_path: Path) -> None:
 
 def test_a_phase_that_a_selector_names_is_measured(tmp_path: Path) -> None:
     path = write_model(tmp_path)
-    for selectors, phases in (
-        (["np"], ("forward", "train")),
-        (["np/model/my-network/small/compile/fp32"], ("compile", "forward", "train")),
+    cell = "model/my-network/small/compile/fp32"
+    for selectors, cells, phases in (
+        (["np"], [], ("forward", "train")),
+        ([f"np/{cell}"], [], ("compile", "forward", "train")),
+        (None, [cell], ("compile", "forward", "train")),
     ):
-        for typed, cells in ((selectors, []), (None, selectors)):
-            extended, _ = with_models(matrix(), Options(model=[str(path)], selectors=typed), cells)
-            assert extended.workloads["my-network"].phases == phases
+        extended, _ = with_models(matrix(), Options(model=[str(path)], selectors=selectors), cells)
+        assert extended.workloads["my-network"].phases == phases
 
 
 def test_a_variant_that_a_selector_names_is_no_phase(tmp_path: Path) -> None:
@@ -91,6 +92,10 @@ class NumpyModel:
     for selector, phases in (("np/compile/*", ("train", "decode")), ("np/*/compile/*", ("compile", "train", "decode"))):
         extended, _ = with_models(matrix(), Options(model=[str(path)], selectors=[selector]))
         assert extended.phases_of("my-network") == phases
+    cell = "compile/my-network/default/train/fp32"
+    for selectors, cells in (([f"np/{cell}"], []), ([f"*/{cell}"], []), (None, [cell])):  # of run, and of bisect
+        extended, _ = with_models(matrix(), Options(model=[str(path)], selectors=selectors), cells)
+        assert extended.phases_of("my-network") == ("train", "decode")
 
 
 def test_variants_and_phases_of_a_stored_plan_can_be_planned_again(tmp_path: Path) -> None:
