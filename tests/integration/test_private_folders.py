@@ -17,6 +17,7 @@ from tests.support import private_folders
 REPRESENTATIVE = (
     "tests/integration/test_locks.py",
     "tests/integration/test_run.py::test_two_environments_are_measured_compared_and_exported[venv]",
+    "tests/integration/test_resume.py::test_a_run_whose_budget_is_spent_measures_nothing_more",
     "tests/unit/session/test_context.py",
 )
 LOCKS = ("measuring-cpu.lock", IN_USE)
