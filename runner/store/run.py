@@ -107,11 +107,12 @@ class Run:
             complete(run, path)
             unfinished.rename(path)
         except OSError as error:
-            shutil.rmtree(unfinished, ignore_errors=True)
             failed = str(error.filename or path).replace(str(unfinished), str(path))
             message = f"{failed} cannot be written: {error.strerror}"
             remedy = "make room, or choose" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "choose"
             raise UsageError(Problem(message, hint=f"{remedy} another folder with --reports")) from error
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)  # also after Ctrl-C
         return cls(path)
 
     @classmethod

@@ -25,7 +25,7 @@ class Kept(Enum):
 
 CLEAN = (
     "no process, container, temporary folder or held lock is left, and no partly written file, except after SIGKILL: "
-    "then a hidden file may stay, which no command reads"
+    "then a hidden file or folder may stay, which no command reads"
 )
 """What every fault is held to; a declaration may add to it."""
 RESUME = "`runner run --resume "

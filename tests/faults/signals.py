@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Mapping
 
-from tests.faults.fault import CLEAN, Fault, Kept
+from tests.faults.fault import Fault, Kept
 
 STAGES = {
     "plan": ("while it plans", Kept.NOTHING),
@@ -25,7 +25,6 @@ OTHER_STAGES = {
 }
 CODES = {"SIGKILL": -signal.SIGKILL, "SIGTERM": 130, "SIGINT": 130, "SIGHUP": 129}
 SMOKE = ("sigkill-record", "sigterm-measure", "sigint-twice-reference", "sigkill-docker-measure")
-FOLDER = f"{CLEAN}, but a folder without a plan, which every command ignores"
 INTERRUPTED = "Interrupted: stopping containers and processes"
 
 
@@ -49,7 +48,6 @@ def signals(
             exits=(code,),
             sees=() if name == "SIGKILL" else _lines(kept, lines),
             kept=kept,
-            cleaned=FOLDER if stage == "folder" else CLEAN,
             smoke=f"{name.lower()}{'-twice' if number == 2 else ''}-{stage}" in SMOKE,
         )
         for stage, (when, kept) in stages.items()

@@ -426,6 +426,15 @@ def test_a_folder_that_cannot_be_made_is_a_sentence_with_the_path_and_leaves_not
     assert not list((tmp_path / "runs").iterdir())
 
 
+def test_a_run_that_is_interrupted_while_its_folder_is_made_leaves_none(tmp_path: Path) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Run.create(tmp_path, plan([cell()]), {}, {}, {}, NOW, complete=interrupt)
+    assert not list((tmp_path / "runs").iterdir())
+
+
 def test_what_cannot_be_written_while_measuring_names_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make(tmp_path, [])
 
