@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO
@@ -22,6 +22,7 @@ from runner.backends import ARCHIVE_SECONDS, Channel, harness_archive
 from runner.backends.line_reader import Lines
 from runner.backends.sending import SendTime
 from runner.backends.visible_devices import in_process
+from runner.core.uninterrupted import uninterrupted
 
 LAST_BYTES = 64 * 1024
 READ_BYTES = 1 << 20
@@ -57,20 +58,34 @@ class ProcessChannel(Channel):
             OSError: the interpreter cannot be started.
             UnreadError: the server does not read the harness.
         """
-        self.folder = Path(tempfile.mkdtemp(prefix="matrix-runner-"))
         kept = KEPT if isolated else (*KEPT, *KEPT_BY_HOST)
         environment = {name: os.environ[name] for name in kept if name in os.environ}
         environment |= variables
-        environment["TMPDIR"] = str(self.folder)
         environment |= in_process(device)
+        with uninterrupted():  # a process that was started, and is not known here, would stay
+            self._start([python, *(["-I"] if isolated else []), "-c", harness_archive.BOOTSTRAP], environment)
+        try:
+            os.set_blocking(self.stdin.fileno(), False)
+            os.set_blocking(self.stderr.fileno(), False)
+            self.last_words = bytearray()
+            self.stderr_ended = False
+            self.lines = Lines(self._read)
+            with contextlib.suppress(BrokenPipeError):  # the server is gone: the first reply says how
+                self.send(harness_archive.pack() if harness is None else harness, ARCHIVE_SECONDS)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="matrix-runner-"))
         try:
             self.process = subprocess.Popen(
-                [python, *(["-I"] if isolated else []), "-c", harness_archive.BOOTSTRAP],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=self.folder,
-                env=environment,
+                env={**environment, "TMPDIR": str(self.folder)},
                 start_new_session=True,
                 bufsize=0,
             )
@@ -81,17 +96,6 @@ class ProcessChannel(Channel):
         assert self.process.stdout
         assert self.process.stderr
         self.stdin, self.stdout, self.stderr = self.process.stdin, self.process.stdout, self.process.stderr
-        os.set_blocking(self.stdin.fileno(), False)
-        os.set_blocking(self.stderr.fileno(), False)
-        self.last_words = bytearray()
-        self.stderr_ended = False
-        self.lines = Lines(self._read)
-        try:
-            with contextlib.suppress(BrokenPipeError):  # the server is gone: the first reply says how
-                self.send(harness_archive.pack() if harness is None else harness, ARCHIVE_SECONDS)
-        except BaseException:
-            self.close()
-            raise
 
     def _read(self, timeout: float) -> bytes:
         deadline = time.monotonic() + timeout

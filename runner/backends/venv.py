@@ -26,6 +26,7 @@ from runner.core.locks import exclusive
 from runner.core.model import Limits, Provisioned, Skip, Spec, Survey
 from runner.core.model.cells import without_control
 from runner.core.outages import is_outage, is_passing_error, not_fetched
+from runner.core.uninterrupted import uninterrupted
 
 READY = ".ready"
 LOCK_COPY = "lock.txt"
@@ -225,16 +226,17 @@ class VenvBackend(Backend):
         """Run a command and say its lines; raises ProvisionError with the last ones if it fails."""
         # Old source packages read their files in the encoding of the locale, and have non-ASCII ones.
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}
-        process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-            env=environment,
-            cwd=self.folder,  # nothing of the user's folder is imported, or read as a setting
-        )
-        self.running.add(process)
+        with uninterrupted():  # a process that was started, and is not known here, would stay
+            process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+                env=environment,
+                cwd=self.folder,  # nothing of the user's folder is imported, or read as a setting
+            )
+            self.running.add(process)
         try:
             if self.cancelled.is_set():
                 raise InterruptedRunError(CANCELLED)

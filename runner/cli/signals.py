@@ -6,6 +6,8 @@ import threading
 from contextlib import suppress
 from types import FrameType
 
+from runner.core.uninterrupted import is_uninterrupted
+
 RETRY_SECONDS = 0.01
 STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM)
 INTERRUPTED = 128 + signal.SIGINT
@@ -72,8 +74,9 @@ def _can_start_a_thread() -> bool:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     _received.append(number)
     _starved.append(number == signal.SIGINT and not _can_start_a_thread())
-    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
-        signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)  # an import may swallow an exception raised here: try again
+    imports = frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
+    if imports or is_uninterrupted():  # an import may swallow an exception raised here
+        signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)  # try again
         return
     ignore()
     with suppress(OSError):

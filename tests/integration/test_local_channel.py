@@ -1,5 +1,8 @@
-"""A server of this machine that writes without an end, to either stream."""
+"""A server of this machine that writes without an end, to either stream, or that a signal meets while it starts."""
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -8,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runner.backends.local_channel import LAST_BYTES, ProcessChannel
-from tests.integration.conftest import wait_for
+from tests.integration.conftest import ROOT, alive, wait_for
 from tests.support.executables import write_executable
 
 ENDLESS = 'yes "$0" | tr -d "\\n"'
@@ -20,6 +23,44 @@ def channel(folder: Path, script: str) -> Iterator[ProcessChannel]:
     path = write_executable(folder / "python", f"#!/bin/sh\n{script}\n")
     with closing(ProcessChannel(str(path), "cpu", b"")) as opened:
         yield opened
+
+
+STARTING = """
+import os, signal, subprocess, sys
+from contextlib import closing
+from runner.backends.local_channel import ProcessChannel
+from runner.cli import signals
+
+start = subprocess.Popen
+
+
+def interrupted(*arguments, **options):
+    process = start(*arguments, **options)
+    print(process.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    return process
+
+
+subprocess.Popen = interrupted
+signals.listen()
+try:
+    with closing(ProcessChannel(sys.argv[1], "cpu")) as server:
+        server.receive(60.0)
+except signals.Interrupted:
+    sys.exit(5)
+"""
+
+
+def test_a_signal_while_a_server_starts_leaves_neither_the_server_nor_its_folder(tmp_path: Path) -> None:
+    """The signal was raised before anything knew the process, which then wrote into the folder while it was removed."""
+    slow, temporary = write_executable(tmp_path / "python", "#!/bin/sh\nexec sleep 60\n"), tmp_path / "tmp"
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", STARTING, str(slow)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 5, done.stderr
+    assert not alive(int(done.stdout))
+    assert not list(temporary.iterdir())
 
 
 def test_an_endless_stderr_moves_no_deadline_and_only_its_end_is_kept(tmp_path: Path) -> None:

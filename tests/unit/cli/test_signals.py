@@ -1,4 +1,4 @@
-"""A signal that OpenBLAS raises, because it cannot start its threads, is no Ctrl-C."""
+"""Signals that are no Ctrl-C, because OpenBLAS raises them where it cannot start threads; and signals that wait."""
 
 import signal
 import threading
@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from runner.cli import signals
+from runner.core.uninterrupted import uninterrupted
 
 
 def test_a_ctrl_c_is_no_lack_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,6 +21,20 @@ def test_an_interrupt_while_no_thread_can_start_is_a_lack_of_threads(monkeypatch
     monkeypatch.setattr(threading.Thread, "start", refuse)
     assert _starved(monkeypatch, signal.SIGINT) is True
     assert _starved(monkeypatch, signal.SIGTERM) is False
+
+
+def test_a_signal_waits_for_the_end_of_a_step_that_it_may_not_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    timers: list[float] = []
+    monkeypatch.setattr(signals, "_received", [])
+    monkeypatch.setattr(signals, "_starved", [])
+    monkeypatch.setattr(signals, "ignore", lambda: None)
+    monkeypatch.setattr(signal, "setitimer", lambda _timer, seconds: timers.append(seconds))
+    with uninterrupted():
+        signals._interrupt(signal.SIGHUP, None)
+    assert timers == [signals.RETRY_SECONDS]
+    with pytest.raises(signals.Interrupted):
+        signals._interrupt(signal.SIGALRM, None)
+    assert signals.exit_code() == signals.HUNG_UP
 
 
 def _starved(monkeypatch: pytest.MonkeyPatch, number: int) -> bool:
