@@ -77,7 +77,8 @@ def checked(values: Iterable[T], rows: Rows, history: str) -> Iterator[T]:
 
 def _reason(value: object, error: ErrorDetails) -> str:
     """Return what is wrong with a value; a field of a named tuple, which pydantic numbers, has its name."""
-    if not error["loc"] and "ctx" in error:  # the function that checks several fields together names the one
+    if not error["loc"] and "error" in error.get("ctx", {}):
+        # The function that checks several fields together names the one.
         return str(error["ctx"]["error"])
     field = "the name"
     for part in error["loc"]:

@@ -32,6 +32,7 @@ BAD = (
     ("runs", "at", "2026-01-01T00:00:00"),
     ("runs", "at", "0001-01-01T00:00:00+14:00"),
     ("runs", "kind", "holiday"),
+    ("cells", "cell", {"text": "6100"}),  # PostgreSQL has no NUL
 )
 
 
