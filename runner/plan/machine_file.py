@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from runner.core.architectures import USUAL, Architecture, architecture_of
+from runner.core.bounds import Count, Positive
 from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
@@ -27,16 +28,16 @@ class _Part(BaseModel):
 
 class _Gpu(_Part):
     name: str
-    capability: Annotated[tuple[int, int], Field(strict=False)]
+    capability: Annotated[tuple[Count, Count], Field(strict=False)]
     driver: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")]
-    memory: Annotated[int, Field(ge=0)] = 0
+    memory: Count = 0
     uuid: str = ""
 
 
 class _Machine(_Part):
-    cores: Annotated[int, Field(ge=1)]
-    memory_bytes: Annotated[int, Field(ge=1)]
-    memory_limit_bytes: Annotated[int, Field(ge=1)] | None = None
+    cores: Positive
+    memory_bytes: Positive
+    memory_limit_bytes: Positive | None = None
     gpus: Annotated[tuple[_Gpu, ...], Field(strict=False)]
     cpu: str = "a processor"
     architecture: Literal["x86_64", "amd64", "aarch64", "arm64"] = USUAL

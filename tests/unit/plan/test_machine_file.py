@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from runner.core.bounds import LARGEST
 from runner.core.errors import RunnerError, UsageError
 from runner.core.model import Gpu
 from runner.machine.doctor import Examination
@@ -116,6 +117,10 @@ def test_every_mistake_is_told_at_once_with_its_keys(tmp_path: Path) -> None:
         (json.dumps({"version": 1}), "error: m.json: machine is missing"),
         (machine(cores=1.5), "error: m.json: machine.cores: input should be a valid integer, found 1.5"),
         (machine(cores=True), "error: m.json: machine.cores: input should be a valid integer, found true"),
+        (
+            machine(cores=10**400),
+            f"error: m.json: machine.cores: input should be less than or equal to {LARGEST}, found 1{'0' * 39}",
+        ),
         (machine(gpus={}), "error: m.json: machine.gpus: input should be a valid tuple, found {}"),
         (
             machine(engine="\x1b[2J"),
