@@ -6,7 +6,7 @@ its users write it: eagerly in PyTorch, in a ``tf.function``, in ``jax.jit``; at
 2.0 and later, and by products and a softmax elsewhere.
 
 To add an operation, add a case and a method of its name to each class. Shapes have the channels first. TensorFlow gets
-what ``FILTERS`` names with the channels last, as its users have them.
+what ``CHANNELS_LAST`` names with the channels last, as its users have them.
 """
 
 import numpy
@@ -58,8 +58,8 @@ CASES = {
 }
 PHASES = ["backward"]
 KINDS = {"fp32": "float32", "tf32": "float32", "fp64": "float64", "fp16": "float16", "bf16": "bfloat16"}
-FILTERS = {"convolution": (-1, -2), "transposed": (-1, -2), "depthwise": (-2, -1), "pooling": (0, -1)}
-"""Operation -> where TensorFlow has the first two axes of filters: (outputs, inputs), or the other way round."""
+CHANNELS_LAST = {"convolution": (-1, -2), "transposed": (-1, -2), "depthwise": (-2, -1), "pooling": (0, -1)}
+"""Operation -> where TensorFlow has the first two axes of its filters, if there are any."""
 DATA = (0, -1)  # where it has the first two axes of data
 EPSILON = 1e-5  # of the norms
 CHOSEN = 10  # largest values of a row
@@ -205,7 +205,7 @@ class TensorFlowModel:
 
         self.tf, kind = tf, KINDS[precision]
         arrays = [weights[str(number)] for number in range(len(floats))]
-        self.places = [DATA, FILTERS[operation]] if operation in FILTERS else []
+        self.places = [DATA, CHANNELS_LAST[operation]] if operation in CHANNELS_LAST else []
         if self.places:
             arrays = [numpy.moveaxis(array, (0, 1), places) for array, places in zip(arrays, self.places)]
         self.floats = [tf.constant(array, kind) for array in arrays]

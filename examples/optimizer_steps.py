@@ -12,8 +12,8 @@ import inspect
 CASES = {
     "sgd": {"optimizer": "sgd", "count": 60, "width": 64},
     "adamw": {"optimizer": "adamw", "count": 60, "width": 64},
-    "sgd-gpu": {"optimizer": "sgd", "count": 200, "width": 1024},
-    "adamw-gpu": {"optimizer": "adamw", "count": 200, "width": 1024},
+    "sgd-gpu": {"optimizer": "sgd", "count": 100, "width": 512},
+    "adamw-gpu": {"optimizer": "adamw", "count": 100, "width": 512},
 }
 VARIANTS = {"torch": ["loop>=1.4", "foreach>=1.12", "fused>=2.4"]}  # fused on a CPU since 2.4
 KINDS = {"fp32": "float32", "tf32": "float32", "fp64": "float64"}

@@ -62,9 +62,9 @@ class ProcessChannel(Channel):
         environment = {name: os.environ[name] for name in kept if name in os.environ}
         environment |= variables
         environment |= in_process(device)
-        with uninterrupted():  # a process that was started, and is not known here, would stay
-            self._start([python, *(["-I"] if isolated else []), "-c", harness_archive.BOOTSTRAP], environment)
         try:
+            with uninterrupted():  # a process that was started, and is not known here, would stay
+                self._start([python, *(["-I"] if isolated else []), "-c", harness_archive.BOOTSTRAP], environment)
             os.set_blocking(self.stdin.fileno(), False)
             os.set_blocking(self.stderr.fileno(), False)
             self.last_words = bytearray()
@@ -73,7 +73,8 @@ class ProcessChannel(Channel):
             with contextlib.suppress(BrokenPipeError):  # the server is gone: the first reply says how
                 self.send(harness_archive.pack() if harness is None else harness, ARCHIVE_SECONDS)
         except BaseException:
-            self.close()
+            if hasattr(self, "process"):
+                self.close()
             raise
 
     def _start(self, command: Sequence[str], environment: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""What pip prints while it installs, reduced to what a person wants to read."""
+"""What pip prints while it installs, reduced to downloads and installations."""
 
 import re
 

@@ -224,7 +224,7 @@ class VenvBackend(Backend):
             self._run(command, say, log)
 
     def _run(self, command: list[str], say: Say, pip_log: Path | None = None) -> None:
-        """Run a command and say how pip gets on; raises ProvisionError with the last lines if it fails."""
+        """Run a command and report pip's progress; raises ProvisionError with the last lines if it fails."""
         # Old source packages read their files in the encoding of the locale, and have non-ASCII ones.
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}
         with uninterrupted():  # a process that was started, and is not known here, would stay
@@ -307,7 +307,7 @@ def _failure(command: list[str], code: int, lines: Sequence[str], pip_log: Path 
         passing = passing or is_outage(not_fetched(pip_log))
     if pip_log is None:
         hint = "run the command yourself: " + " ".join(command)
-    else:  # its pip went with the unfinished environment
+    else:  # pip was removed with the unfinished environment
         hint = pip_hint(last) or "the last lines of pip say why"
     return ProvisionError("image-build", Problem("cannot make the venv", hint=hint), log=last, passing=passing)
 

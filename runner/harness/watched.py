@@ -17,9 +17,10 @@ LEAST_SHARE = 0.4
 """Of the time of a turn that its calls take, by the child's clock. The rest is a call that is no sample; the median of the
 turns does not depend on a few long ones."""
 WAY = 0.002
-"""Seconds of a turn that are none of the child: the way to the server and back, which looks once in a millisecond."""
+"""Seconds of a turn for the exchange with the server, which looks once in a millisecond."""
 FEW, LONG = 8, 0.1
-"""Fewer turns than these, each shorter than these seconds, say nothing of a clock: on a busy machine most of them are late."""
+"""Fewer turns than these beside the last, shorter in the median than these seconds, say nothing of a clock: on a busy machine,
+most of them are late."""
 MOST_SHARE = 1.05
 LEFT_CPUS = "a thread of the network has left the CPUs that --threads gives it"
 COMPUTES = "processes that the network has started computed for {:.2g} s of the {:.2g} s in which other cells were measured"

@@ -1,10 +1,11 @@
 """Users' networks: their files go to each server, and the base environment of a case makes its reference.
 
-Where the file gives the weights and has a ``NumpyModel``, NumPy makes it, in an environment of its own or in the first
-one of another framework. Else the base is the first environment, in the order of the matrix, that computes a case with
-the same framework, or with any framework where the file gives the weights; of several variants, it takes the first. If
-it fails, or a phase of it, the next one is the base. The first reference of all phases, or else the first one of some,
-is kept for the run, in a file, and goes to each server that measures the case; a resumed run makes it again.
+Where the file gives the weights and has a ``NumpyModel``, NumPy makes the reference: in an environment of its own, or
+on a CPU in the first one of another framework. Else the base is the first environment, in the order of the matrix, that
+computes a case with the same framework, or with any framework where the file gives the weights; of several variants, it
+takes the first. If it fails, or a phase of it, the next one is the base. The first reference of all phases, or else the
+first one of some, is kept for the run, in a file, and goes to each server that measures the case; a resumed run makes
+it again.
 """
 
 import base64
@@ -26,6 +27,7 @@ from runner.measure.reference_groups import (
     Traceable,
     as_guest,
     in_order,
+    is_complete,
     key,
     own_method,
 )
@@ -36,6 +38,7 @@ from runner.measure.session import GRACE, Session
 PIECE_BYTES = 64 << 10
 """Of arrays in a message: it stays below the size from which a server's C library keeps memory, see ``blob``."""
 SEND_SECONDS = 120.0  # for the files, or for one piece
+GUEST_SECONDS = 120.0  # for NumPy to make a reference: a case that is too large for it has a framework as its base
 
 
 class Models:
@@ -46,6 +49,7 @@ class Models:
         self.servers = servers
         self.folder: tempfile.TemporaryDirectory[str] | None = None
         self.references: dict[ReferenceGroup, Reference] = {}
+        self.without_guest: set[str] = set()  # cases whose reference NumPy could not make
         self.failures: dict[tuple[ReferenceGroup, NetworkProgram], dict[str, Any]] = {}  # with the program that failed
         self.float64: dict[NetworkProgram, bool] = {}  # -> its results agree in float64
         self.trained: set[tuple[NetworkProgram, str]] = set()  # with the precision: programs whose first steps agree
@@ -87,7 +91,7 @@ class Models:
                 programs.setdefault(NetworkProgram.of(cell), cell)
         frameworks = self.servers.plan.frameworks
         for traceable in in_order(programs, group, block.spec, frameworks):
-            if (group, traceable.program) in self.failures:
+            if not self._may_try(block, group, traceable):
                 continue
             name = self._base(block, traceable)
             self.servers.say(f"{block.case_id}: {name} computes the reference")
@@ -96,13 +100,25 @@ class Models:
             except _FailedError as failure:
                 self.failures[group, traceable.program] = failure.reply
                 self.servers.note(f"{block.case_id}: {name} computes no reference: {failure.reply.get('reason')}")
+                self._note_guest(block, traceable)
                 continue
-            if not reference.description["facts"]["fails"]:
+            if is_complete(traceable, reference):
                 self.references[group] = reference
                 return
             partial = partial or reference
         if partial is not None:
             self.references[group] = partial
+
+    def _may_try(self, block: Block, group: ReferenceGroup, traceable: Traceable) -> bool:
+        """Return whether a program may make a reference: it has not failed, and as a guest, on a CPU only."""
+        if (group, traceable.program) in self.failures:
+            return False
+        return not traceable.is_guest or (block.device == "cpu" and block.case_id not in self.without_guest)
+
+    def _note_guest(self, block: Block, traceable: Traceable) -> None:
+        """Remember that NumPy could not make a reference, unless it was the server that failed."""
+        if traceable.is_guest and traceable.cell.environment not in self.servers.broken:
+            self.without_guest.add(block.case_id)
 
     def _traced(
         self, block: Block, group: ReferenceGroup, traceable: Traceable, request: Mapping[str, Any]
@@ -117,6 +133,7 @@ class Models:
             if traceable.is_guest:
                 message.update(framework=NUMPY, device="cpu", case=as_guest(message["case"]))
             timeout = JIT_SECONDS if without_control(name) in self.servers.jit else request["timeout"]
+            timeout = min(timeout, GUEST_SECONDS) if traceable.is_guest else timeout
             description = answered(session.ask({**message, "timeout": timeout}, timeout + GRACE))
             session.known = set() if description["facts"]["fails"] else {key(block, group)}
             path = self._fetched(session, key(block, group), description["bytes"])

@@ -62,7 +62,8 @@ def in_order(
 ) -> list[Traceable]:
     """Return the programs of a group in the order in which they try to make its reference: NumPy first.
 
-    A file's ``NumpyModel`` runs in the first environment of any framework if NumPy is not among the programs.
+    If NumPy is not among the programs, a file's ``NumpyModel`` tries in each environment, unless all its variants have
+    bounds of releases: which NumPy an environment of another framework has is not known.
 
     Args:
         programs: program -> a cell of it, in the order of the plan.
@@ -76,8 +77,14 @@ def in_order(
     ordered.sort(key=lambda each: frameworks[each.cell.environment] != NUMPY)
     if not ordered or frameworks[ordered[0].cell.environment] == NUMPY:
         return ordered
-    first = ordered[0]
-    return [Traceable(first.program._replace(implementation=NUMPY), first.cell, is_guest=True), *ordered]
+    if spec.get("variants", {}).get(NUMPY) and guest_variant(spec) is None:
+        return ordered
+    cells = {each.cell.environment: each for each in reversed(ordered)}
+    guests = [cells[name] for name in dict.fromkeys(each.cell.environment for each in ordered)]
+    return [
+        *(Traceable(each.program._replace(implementation=NUMPY), each.cell, is_guest=True) for each in guests),
+        *ordered,
+    ]
 
 
 class Reference(NamedTuple):
@@ -98,11 +105,23 @@ class Reference(NamedTuple):
     path: Path
 
 
-def as_guest(case: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the case of a request with the first variant of its ``NumpyModel``, or none."""
+def guest_variant(case: Mapping[str, Any]) -> str | None:
+    """Return the first variant of a ``NumpyModel`` that every release has; None if it has none."""
     variants = case.get("variants", {}).get(NUMPY, ())
+    return next((each["name"] for each in variants if not each["since"] and not each["before"]), None)
+
+
+def as_guest(case: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the case of a request with the variant of its ``NumpyModel`` that a guest runs, or none."""
     plain = {name: case[name] for name in case if name != "variant"}
-    return {**plain, "variant": variants[0]["name"]} if variants else plain
+    variant = guest_variant(case)
+    return plain if variant is None else {**plain, "variant": variant}
+
+
+def is_complete(traceable: Traceable, reference: Reference) -> bool:
+    """Return whether a reference has all phases, and of a guest, arrays that are small enough to travel."""
+    facts = reference.description["facts"]
+    return not facts["fails"] and not (traceable.is_guest and facts["by"] == "shapes")
 
 
 def own_method(cell: Cell) -> str:

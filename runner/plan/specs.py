@@ -133,7 +133,7 @@ def announce(specs: Sequence[Spec], survey: Survey) -> str | None:
     more = f" (without {', '.join(unknown)}, whose size is unknown)" if unknown else ""
     room = f" ({disk_size(survey.free)} are free)" if survey.free else ""
     if len(unknown) == len(new):
-        return f"{_verbs(new, survey)}: of unknown size{room}"
+        return f"{_verbs(new, survey)}: their size is unknown{room}"
     download = disk_size(sum(spec.download for spec in new))
     return f"{_verbs(new, survey)}: downloads about {download}{more}, needs about {disk_size(disk)} of disk{room}"
 

@@ -11,6 +11,8 @@ from tests.support import needs
 pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
 
 EXAMPLE = ROOT / "examples" / "operations.py"
+STEPS = ROOT / "examples" / "optimizer_steps.py"
+OPTIMIZERS = ("sgd", "adamw")
 SOURCE = EXAMPLE.read_text("utf-8")
 ENVIRONMENTS = ("torch-1.12", "torch-2.x", "tf-2.x", "jax")
 CASES = (
@@ -45,11 +47,13 @@ BASE = "torch-1.12"
 
 @pytest.fixture(scope="module")
 def together(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    """Cell -> record, of all operations."""
+    """Cell -> record, of CASES and of the steps of optimizers."""
     if not needs.given(request.config, "frameworks"):
         pytest.skip("--need frameworks builds the images")
     cells = [f"{name}/model/operations/{case}/*" for name in ENVIRONMENTS for case in CASES]
-    return records_of(tmp_path_factory.mktemp("together"), *cells, "--model", str(EXAMPLE))
+    cells += [f"torch-2.x/*/optimizer-steps/{case}/train" for case in OPTIMIZERS]
+    models = [word for name in (EXAMPLE, STEPS) for word in ("--model", str(name))]
+    return records_of(tmp_path_factory.mktemp("together"), *cells, *models)
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +82,17 @@ def test_an_operation_and_its_gradients_agree_in_float64_too(
         check = record["facts"]["model_check"]
         assert (check["by"], check["base"], check["fp64"], check["reason"]) == ("weights", BASE, True, "")
         assert record["facts"]["forward_error"] < 1e-5
+
+
+@pytest.mark.parametrize("variant", ["loop", "foreach", "fused"])
+@pytest.mark.parametrize("case", OPTIMIZERS)
+def test_an_optimizer_leaves_the_same_weights_in_each_way(
+    together: Mapping[str, dict[str, Any]], case: str, variant: str
+) -> None:
+    record = together[f"torch-2.x/{variant}/optimizer-steps/{case}/train/fp32"]
+    assert (record["status"], record.get("reason")) == ("ok", None)
+    check = record["facts"]["model_check"]
+    assert (check["by"], check["base"], check["fp64"]) == ("state", "torch-2.x/loop", True)
 
 
 @pytest.mark.parametrize("error", PLANTED)

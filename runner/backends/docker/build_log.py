@@ -61,7 +61,7 @@ def step_end(message: str) -> str:
 def hint(text: str) -> str:
     """Return what to do about a build whose log has this text."""
     hints = [advice for sign, advice in _HINTS if sign in text]
-    return pip_hint(text) or (hints[0] if hints else "the log's last lines are kept with the record")
+    return hints[0] if hints else pip_hint(text) or "the log's last lines are kept with the record"
 
 
 def progress_line(line: str) -> str | None:

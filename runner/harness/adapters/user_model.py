@@ -102,8 +102,10 @@ class UserModel(Implementation):
             raise CellFailure("crash", mistakes.defined_at(getattr(data, name, None), self.folder) + text)
         self.methods = {name: self.method(name) for name in METHODS}
         self.forward_name = case.get("method", "forward")
+        self.outputs_name = "outputs"
         if "method" in case:
-            outputs = self.method(case["method"] + OUTPUTS)
+            self.outputs_name = case["method"] + OUTPUTS
+            outputs = self.method(self.outputs_name)
             self.methods.update(forward=self.method(case["method"]), train=None, outputs=outputs, loss=None)
         for phase in ("forward", "train"):
             setattr(self, phase, self.timed(self.methods[phase] or self._missing(phase)))
@@ -162,7 +164,7 @@ class UserModel(Implementation):
         """Return [(name, array)] of what a method has returned."""
         self.left_out = []
         with self.located(method):
-            name = self.forward_name if method == "forward" else method
+            name = {"forward": self.forward_name, "outputs": self.outputs_name}.get(method, method)
             named = arrays.named(value, name, self.as_array, self.left_out)
         compared = arrays.without(named, self.not_in_base)
         self.left_out += [(name, IN_BASE) for name in self.not_in_base if len(compared) < len(named)]

@@ -15,7 +15,7 @@ def named(value: "object", method: "str", as_array: "object", left_out: "object"
             them is left out.
         method: its name, for messages.
         as_array: returns a framework's tensor as an array; None for what is none.
-        left_out: a list that gets (name, ``a`` and its type) of each entry that is no tensor; None where that is a mistake.
+        left_out: a list that gets (name, what it is) of each entry that is no tensor; None where that is a mistake.
 
     Raises:
         CellFailure: class ``crash``, where something is no tensor, or there is none.
@@ -34,8 +34,17 @@ def named(value: "object", method: "str", as_array: "object", left_out: "object"
     if not arrays:
         raise CellFailure("crash", "{}() returned no tensor: return the outputs".format(method))
     if others:
-        left_out += [(name, "a " + type(entry).__name__) for name, entry in others]
+        left_out += [(name, with_article(type(entry).__name__)) for name, entry in others]
     return arrays
+
+
+def with_article(noun: "str") -> "str":
+    """Return a noun with its article.
+
+    >>> with_article("object"), with_article("Trainer")
+    ('an object', 'a Trainer')
+    """
+    return ("an " if noun[:1].lower() in tuple("aeiou") else "a ") + noun
 
 
 def without(values: "list", names: "object") -> "list":

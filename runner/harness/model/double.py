@@ -25,6 +25,7 @@ def compute(build: "object", state: "list", random: "object" = ()) -> "tuple":
         compare.finite_losses(losses, {})
         if not is_float64(outputs or program.state() or []):
             return NONE
+        program = None  # a device may have no memory for two
         others = builder.started(lambda: build.with_other_generators("fp64"), state)
         return unmoved(outputs, losses, builder.results(others, build.case), random)
     except Exception:  # a class may refuse this precision, whatever it raises

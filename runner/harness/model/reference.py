@@ -47,7 +47,9 @@ def compute(build: "Builder", precision: "str") -> "tuple":
         facts["varies"] = facts["random"] = depends_on_generators(build, precision, base, limits)
     else:
         varying = add_steps(build, precision, state, base, keeps, facts, groups)
-    if implementation.framework in case["takes_precision"] and not facts["random"] and by != "drawn":
+    takes_precision = implementation.framework in case["takes_precision"]
+    is_in_float64 = implementation.framework == "numpy" and double.is_float64(base.outputs)  # whatever the precision is
+    if (takes_precision or is_in_float64) and not facts["random"] and by != "drawn":
         outputs, facts["losses64"] = double.compute(build, groups.get("state", []), varying)
         if outputs:
             groups["outputs64"] = outputs

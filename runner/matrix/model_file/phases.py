@@ -8,7 +8,7 @@ from runner.core.errors import Problem
 from runner.core.model.cells import OWN_PHASE, PHASE_NAMES
 from runner.matrix.model_file.classes import ModelClass, member_names
 from runner.matrix.model_file.literals import Literals
-from runner.matrix.model_file.methods import ARGUMENTS
+from runner.matrix.model_file.methods import ARGUMENTS, OUTPUTS
 from runner.matrix.model_file.source import PythonSource
 
 PHASES = "PHASES"
@@ -42,6 +42,11 @@ def _refusal(name: str, phases: Mapping[str, ast.expr]) -> tuple[str, str] | Non
         return f"PHASES has {name!r} twice", "remove one of them"
     if name in ("forward", "train"):
         return f"{name!r} is a phase of every class that has {name}()", f"remove it: {name}() is timed anyway"
+    if name.endswith(OUTPUTS):
+        return (
+            f"{name!r} gives what is compared of the phase {name[: -len(OUTPUTS)]!r}",
+            "rename the phase and its method",
+        )
     if name in PHASE_NAMES or name in ARGUMENTS:
         return f"{name!r} has another meaning, so no phase can have the name", "rename the phase and its method"
     if not OWN_PHASE.fullmatch(name):

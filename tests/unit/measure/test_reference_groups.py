@@ -1,9 +1,20 @@
 """Which program makes the reference of a user's network."""
 
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from runner.core.model import Cell
-from runner.measure.reference_groups import NetworkProgram, ReferenceGroup, as_guest, in_order
+from runner.measure.reference_groups import (
+    NetworkProgram,
+    Reference,
+    ReferenceGroup,
+    Traceable,
+    as_guest,
+    in_order,
+    is_complete,
+)
 
 FRAMEWORKS = {"torch-a": "torch", "torch-b": "torch", "np": "numpy"}
 
@@ -24,8 +35,8 @@ def order(environments: tuple[str, ...], takes_weights: tuple[str, ...], framewo
     return [(each.cell.environment, each.is_guest) for each in tried]
 
 
-def test_numpy_of_the_first_environment_makes_the_reference_and_then_the_frameworks_try() -> None:
-    expected = [("torch-a", True), ("torch-a", False), ("torch-b", False)]
+def test_numpy_of_each_environment_tries_before_the_frameworks_do() -> None:
+    expected = [("torch-a", True), ("torch-b", True), ("torch-a", False), ("torch-b", False)]
     assert order(("torch-a", "torch-b"), ("torch", "numpy")) == expected
 
 
@@ -56,8 +67,33 @@ def test_a_guest_fails_apart_from_the_program_of_its_environment() -> None:
     assert guest.program != program.program
 
 
-def test_a_guest_runs_the_first_variant_of_its_own_class() -> None:
+def test_a_guest_runs_the_first_variant_that_every_release_has() -> None:
     case: dict[str, Any] = {"name": "small", "variant": "compile", "variants": {"torch": [{"name": "compile"}]}}
     assert as_guest(case) == {"name": "small", "variants": {"torch": [{"name": "compile"}]}}
-    case["variants"]["numpy"] = [{"name": "by-hand"}, {"name": "other"}]
+    bounded = {"name": "new", "since": [2, 0], "before": []}
+    case["variants"]["numpy"] = [bounded, {"name": "by-hand", "since": [], "before": []}]
     assert as_guest(case)["variant"] == "by-hand"
+
+
+def test_a_numpy_program_whose_variants_all_have_bounds_is_no_guest() -> None:
+    group, bounded = ReferenceGroup("net/small", "fp32", "", ""), {"name": "new", "since": [2, 0], "before": []}
+    spec = {"takes_weights": ("numpy",), "variants": {"numpy": [bounded]}}
+    assert [each.is_guest for each in in_order(programs("torch-a"), group, spec, FRAMEWORKS)] == [False]
+
+
+@pytest.mark.parametrize(
+    ("is_guest", "facts", "complete"),
+    [
+        (False, {"fails": [], "by": "weights"}, True),
+        (False, {"fails": ["train"], "by": "weights"}, False),
+        (False, {"fails": [], "by": "shapes"}, True),
+        (True, {"fails": [], "by": "weights"}, True),
+        (True, {"fails": [], "by": "shapes"}, False),
+    ],
+)
+def test_a_guest_whose_arrays_are_too_large_leaves_the_reference_to_the_frameworks(
+    *, is_guest: bool, facts: dict[str, Any], complete: bool
+) -> None:
+    ((program, cell),) = programs("torch-a").items()
+    reference = Reference("torch-a", "model", "torch-a", {"facts": facts}, Path())
+    assert is_complete(Traceable(program, cell, is_guest=is_guest), reference) is complete

@@ -151,7 +151,7 @@ def test_what_is_not_known_is_said() -> None:
     size = "downloads about 1.0 GB (without b, c, whose size is unknown), needs about 1.0 GB of disk"
     assert sentence == f"building a, b, c: {size}"
     assert announce([spec("b"), spec("c")], Survey(free=50 * 10**9)) == (
-        "building b, c: of unknown size (50.0 GB are free)"
+        "building b, c: their size is unknown (50.0 GB are free)"
     )
 
 

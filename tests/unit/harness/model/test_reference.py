@@ -518,7 +518,7 @@ def forward(self):
 @pytest.mark.parametrize(
     ("second", "note"),
     [
-        (True, "output 'cache' is a object, and is not compared"),
+        (True, "output 'cache' is an object, and is not compared"),
         (False, "output 'cache' is no tensor in the base, and is not compared"),
     ],
 )

@@ -4,11 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from runner.harness.adapters import user_model
 from runner.matrix.model_file import read_network
+from runner.matrix.model_file.methods import OUTPUTS
 from tests.support.model_files import check_mistake, write_model
 
 TORCH = "class TorchModel:\n    def prefill(self): ...\n    def train(self): ...\n"
 JAX = "class JaxModel:\n    def forward(self): ...\n    def decode(self): ...\n"
+
+
+def test_the_harness_calls_the_method_that_is_checked_here() -> None:
+    assert OUTPUTS == user_model.OUTPUTS
 
 
 def test_a_class_has_the_phases_whose_methods_it_has(tmp_path: Path) -> None:
@@ -42,6 +48,11 @@ MISTAKES = {
     ),
     f"PHASES = ['gradient']\n{TORCH}": ("1:11", "'gradient' has another meaning", "rename the phase and its method"),
     f"PHASES = ['state']\n{TORCH}": ("1:11", "'state' has another meaning", "rename the phase and its method"),
+    f"PHASES = ['prefill_outputs']\n{TORCH}": (
+        "1:11",
+        "'prefill_outputs' gives what is compared of the phase 'prefill'",
+        "rename the phase and its method",
+    ),
     f"PHASES = ['Pre-fill']\n{TORCH}": ("1:11", "'Pre-fill' cannot name a phase", "use the name of a method"),
     f"PHASES = ['prefill']\n{TORCH}    def prefill_outputs(self, layer): ...\n": (
         "5:9",
