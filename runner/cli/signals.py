@@ -75,9 +75,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     _received.append(number)
     _starved.append(number == signal.SIGINT and not _can_start_a_thread())
     imports = frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
-    if (
-        imports or is_uninterrupted()
-    ):  # an import may swallow an exception, and a process that is being started may stay
+    if imports or is_uninterrupted():  # an import may swallow the exception, and a process that starts may stay
         signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)  # try again
         return
     ignore()

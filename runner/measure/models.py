@@ -1,11 +1,11 @@
 """Users' networks: their files go to each server, and the base environment of a case makes its reference.
 
-Where the file gives the weights and has a ``NumpyModel``, NumPy makes the reference: in an environment of its own, or
-on a CPU in the first one of another framework. Else the base is the first environment, in the order of the matrix, that
-computes a case with the same framework, or with any framework where the file gives the weights; of several variants, it
-takes the first. If it fails, or a phase of it, the next one is the base. The first reference of all phases, or else the
-first one of some, is kept for the run, in a file, and goes to each server that measures the case; a resumed run makes
-it again.
+Where a model file has a function ``weights`` and a ``NumpyModel`` that takes its arrays, NumPy computes the reference:
+in an environment of its own, or on a CPU in the first one of another framework. Else the base is the first environment,
+in the order of the matrix, that computes a case with the same framework, or with any framework where the file gives the
+weights; of several variants, it takes the first. If it fails, or a phase of it, the next one is the base. The first
+reference of all phases, or else the first one of some, is kept for the run, in a file, and goes to each server that
+measures the case; a resumed run makes it again.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Whether a network still computes what it computed first, or has changed with its calls, so that the times are those of another computation.
+"""Whether a network still computes what it computed first: otherwise, its times are those of another computation.
 
 Only results that already differ from the base's, and that ``excuses`` has a reason for, are looked at here.
 """

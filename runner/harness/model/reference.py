@@ -1,6 +1,6 @@
 """What the base environment gives: the state of a user's network, its outputs, and what its first steps do."""
 
-from . import allowed, blob, builder, carried, compare, double, drawn, evidence, trained
+from . import allowed, blob, builder, carried, compare, drawn, evidence, in_float64, trained
 from .attempts import Attempts
 from .builder import Builder, results
 
@@ -12,7 +12,7 @@ CARRIES += "outputs after the timing by their shapes"
 def compute(build: "Builder", precision: "str") -> "tuple":
     """Return (facts, groups of arrays) of the reference.
 
-    Facts: ``by``, ``reason``, ``losses``, ``losses64``, see ``double``, ``framework``, ``varies``, whether results
+    Facts: ``by``, ``reason``, ``losses``, ``losses64``, see ``in_float64``, ``framework``, ``varies``, whether results
     depend on generators of the framework, ``random``, whether a disagreement may come from other random numbers,
     ``restores``, whether the first state, or what a program without a state does, brings the first outputs back after
     steps, ``notes``, what the record says of how results are compared, ``no_update``, see ``trained.no_update``, and
@@ -48,9 +48,9 @@ def compute(build: "Builder", precision: "str") -> "tuple":
     else:
         varying = add_steps(build, precision, state, base, keeps, facts, groups)
     takes_precision = implementation.framework in case["takes_precision"]
-    is_in_float64 = implementation.framework == "numpy" and double.is_float64(base.outputs)  # whatever the precision is
+    is_in_float64 = implementation.framework == "numpy" and in_float64.is_float64(base.outputs)  # whatever the precision is
     if (takes_precision or is_in_float64) and not facts["random"] and by != "drawn":
-        outputs, facts["losses64"] = double.compute(build, groups.get("state", []), varying)
+        outputs, facts["losses64"] = in_float64.compute(build, groups.get("state", []), varying)
         if outputs:
             groups["outputs64"] = outputs
     return facts, groups

@@ -3,7 +3,7 @@
 import time
 import traceback
 
-from . import arrays, attempts, blob, builder, changing, compare, conduct, double, excuses, state, trained
+from . import arrays, attempts, blob, builder, changing, compare, conduct, excuses, in_float64, state, trained
 from .reference import limits_of
 from .. import own_memory
 from ..errors import CellFailure
@@ -320,7 +320,7 @@ class ModelTrial(Trial):
         limits = limits_of(self.check["by"], self.case, "fp64")
 
         def comparison():
-            double.verify(results, expected, limits, self.base, facts)
+            in_float64.verify(results, expected, limits, self.base, facts)
 
         if self.agree(facts, "", comparison):
             facts["model_check"] = dict(facts["model_check"], fp64=True)

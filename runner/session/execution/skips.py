@@ -14,7 +14,8 @@ def skip_notes(plan: Plan, named: Collection[str]) -> Iterator[str]:
     Args:
         plan: what is built.
         named: the environments that the user named by their ids. There is a sentence for each reason why these do not
-            run; all others share one, unless they have one reason.
+            run. The environments that nobody named share one sentence; if all were skipped for the same reason, it has
+            this reason in full.
     """
     first = _first_skips(plan)
     others = {name: skip for name, skip in first.items() if name not in named}

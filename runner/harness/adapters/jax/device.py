@@ -49,7 +49,8 @@ def set_if_known(name: "str", value: "object") -> "None":
 def why_cold() -> "str":
     """Return what ``Implementation.why_cold`` does: releases that cannot cache programs leave the folder empty.
 
-    JAX 0.4.18 has no option for the folder. Some later releases have one, but store nothing there on a CPU.
+    JAX 0.4.18 has no option that names the folder of its compilers' cache. Some later releases have the option, but store
+    nothing there on a CPU.
     """
     import jax
 

@@ -108,7 +108,7 @@ class Slow(Pipe):
 
 @pytest.mark.parametrize("takes", [1000, 2])
 def test_a_request_is_sent_no_longer_than_it_may_take(monkeypatch: pytest.MonkeyPatch, takes: int) -> None:
-    """``timeout`` limits sending as a whole, whether the server reads nothing or little at a time."""
+    """``timeout`` limits the time to send all bytes, whether the server reads nothing or a few bytes at a time."""
     clock = Clock()
     monkeypatch.setattr(sending, "time", clock)
     pipe = Slow(clock, takes)

@@ -2,31 +2,18 @@
 
 import textwrap
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from runner.harness.adapters import numpy as adapter
 from runner.harness.errors import CellFailure
 from runner.harness.model import blob
 from runner.harness.model.builder import Builder
 from runner.harness.model.reference import compute
 from runner.harness.model.trial import ModelTrial
+from tests.support.seeded_numpy import CASE, SeededNumpy, model_module
 
-CASE = {
-    "workload": "my-network",
-    "name": "small",
-    "family": "model",
-    "seed": 0,
-    "phases": ["forward", "train"],
-    "sizes": {},
-    "classes": {"numpy": "NumpyModel"},
-    "takes_weights": [],
-    "takes_precision": [],
-    "tolerance": None,
-}
 NETWORK = """\
 import numpy
 
@@ -81,24 +68,13 @@ def forward(self):
 """
 
 
-class Framework(adapter.UserModel):
-    """NumPy with a generator of its own."""
-
-    generator = np.random.RandomState()
-    first_seed = 0
-
-    def seed(self, number: int) -> None:
-        """See UserModel."""
-        self.generator.seed(number + self.first_seed)
-
-
-class OtherNumbers(Framework):
+class OtherNumbers(SeededNumpy):
     """A release that draws other numbers from the same seed."""
 
     first_seed = 10**6
 
 
-class Keys(Framework):
+class Keys(SeededNumpy):
     """Another framework, whose programs pass keys of random numbers on."""
 
     @classmethod
@@ -116,20 +92,16 @@ class OtherKeys(Keys):
         return "other bits"
 
 
-SECOND = {"alike": Framework, "otherwise": OtherNumbers, "from keys": Keys}
+SECOND = {"alike": SeededNumpy, "otherwise": OtherNumbers, "from keys": Keys}
 """How the second release draws random numbers -> its class."""
 
 
 def module(methods: str, *, second: bool) -> Any:
     """Return the model file as one of the releases sees it."""
-    made: Any = ModuleType("my_network")
-    made.SECOND, made.FRAMEWORK = second, Framework.generator
-    text = NETWORK + textwrap.indent(textwrap.dedent(methods), "    ")
-    exec(compile(text, "my_network.py", "exec"), vars(made))
-    return made
+    return model_module(NETWORK + textwrap.indent(textwrap.dedent(methods), "    "), SECOND=second)
 
 
-def base(methods: str, release: type = Framework) -> Builder:
+def base(methods: str, release: type = SeededNumpy) -> Builder:
     """Return what builds the network in the first release."""
     return Builder(release, module(methods, second=False), CASE, "cpu")
 
@@ -138,7 +110,7 @@ _trial: Any = ModelTrial
 
 
 def verified(
-    folder: Path, methods: str, release: type = Framework, phase: str = "train", first: type = Framework, **how: Any
+    folder: Path, methods: str, release: type = SeededNumpy, phase: str = "train", first: type = SeededNumpy, **how: Any
 ) -> dict[str, Any]:
     """Return how a cell was verified in the second release, or with ``is_base`` in the first one, which is the base.
 
@@ -201,7 +173,7 @@ INNOCENT = {
 @pytest.mark.parametrize("phase", ["forward", "train"])
 @pytest.mark.parametrize("name", INNOCENT)
 def test_an_innocent_network_is_checked(tmp_path: Path, name: str, phase: str, draws: str) -> None:
-    for release, is_base in ((Framework, True), (SECOND[draws], False)):
+    for release, is_base in ((SeededNumpy, True), (SECOND[draws], False)):
         check = verified(tmp_path, INNOCENT[name], release, phase, is_base=is_base)
         assert (check["by"], check["differs"], check["no_update"]) == ("state", False, "")
 
@@ -364,7 +336,7 @@ def test_results_that_change_with_the_calls_are_wrong(
 
 
 def test_results_that_a_new_object_has_too_are_unchecked(tmp_path: Path) -> None:
-    """A base may give others in each process; a network without a state may start from another one in each release."""
+    """The base may compute other results in each process; without a state, a network may start from others."""
     other = CHANGES.format("SECOND")
     check = verified(tmp_path, other, phase="forward", is_base=True, second=True)
     assert (check["by"], check["differs"], check["tolerance"]) == ("shapes", True, {})

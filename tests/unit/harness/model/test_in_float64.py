@@ -1,29 +1,18 @@
 """What of a network is compared in float64: everything that random numbers do not influence."""
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from runner.harness.adapters import numpy as adapter
 from runner.harness.errors import CellFailure
-from runner.harness.model import compare, double
+from runner.harness.model import compare, in_float64
 from runner.harness.model.builder import Builder
 from runner.harness.model.reference import compute
+from tests.support import seeded_numpy
+from tests.support.seeded_numpy import SeededNumpy, model_module
 
-CASE = {
-    "workload": "my-network",
-    "name": "small",
-    "family": "model",
-    "seed": 0,
-    "phases": ["forward", "train"],
-    "sizes": {},
-    "classes": {"numpy": "NumpyModel"},
-    "takes_weights": [],
-    "takes_precision": ["numpy"],
-    "tolerance": None,
-}
+CASE = {**seeded_numpy.CASE, "takes_precision": ["numpy"]}
 NETWORK = """\
 class NumpyModel:
     def __init__(self, random, precision):
@@ -42,22 +31,10 @@ class NumpyModel:
 """
 
 
-class Framework(adapter.UserModel):
-    """NumPy with a generator of its own."""
-
-    generator = np.random.RandomState()
-
-    def seed(self, number: int) -> None:
-        """See UserModel."""
-        self.generator.seed(number)
-
-
 def reference(*, draws: bool = False, dropout: bool = False) -> tuple[Any, Any]:
     """Return the facts and the groups of a reference."""
-    made: Any = ModuleType("my_network")
-    made.FRAMEWORK, made.DRAWS, made.DROPOUT = Framework.generator, draws, dropout
-    exec(compile(NETWORK, "my_network.py", "exec"), vars(made))
-    return compute(Builder(Framework, made, CASE, "cpu"), "fp32")
+    module = model_module(NETWORK, DRAWS=draws, DROPOUT=dropout)
+    return compute(Builder(SeededNumpy, module, CASE, "cpu"), "fp32")
 
 
 def test_what_random_numbers_do_not_influence_is_compared_in_float64() -> None:
@@ -84,16 +61,16 @@ def test_a_small_error_of_what_is_sure_is_found_and_other_random_numbers_are_non
     expected = groups["outputs64"], facts["losses64"]
     sure = dict(groups["outputs64"])["sure"]
     right = [("drawn", np.full((64, 8), 0.5)), ("sure", sure)], [5.0, 6.0, 7.0]
-    double.verify(right, expected, compare.EXACT, "np-a", {})
+    in_float64.verify(right, expected, compare.EXACT, "np-a", {})
     wrong = [("drawn", np.full((64, 8), 0.5)), ("sure", sure * (1 + 1e-7))], [5.0, 6.0, 7.0]
     with pytest.raises(CellFailure) as caught:
-        double.verify(wrong, expected, compare.EXACT, "np-a", {})
+        in_float64.verify(wrong, expected, compare.EXACT, "np-a", {})
     assert caught.value.kind == "wrong-result"
     assert caught.value.reason.startswith("output 'sure' is off by 1.0e-07 of its norm in float64, 1e-09 allowed")
 
 
 def test_nothing_is_compared_where_random_numbers_influence_everything() -> None:
     array, random = np.ones(4), [("outputs", ""), ("losses", "1")]
-    assert double.unmoved([("", array)], [1.0], ([("", 2 * array)], [2.0])) == ([], None)
-    assert double.unmoved([("", array)], [1.0], ([("", array)], [1.0]), random) == ([], None)
-    assert double.unmoved([("", array)], [], ([("", np.ones(5))], [])) == ([], None)
+    assert in_float64.unmoved([("", array)], [1.0], ([("", 2 * array)], [2.0])) == ([], None)
+    assert in_float64.unmoved([("", array)], [1.0], ([("", array)], [1.0]), random) == ([], None)
+    assert in_float64.unmoved([("", array)], [], ([("", np.ones(5))], [])) == ([], None)
