@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import groupby
 from types import TracebackType
@@ -176,10 +177,9 @@ class History:
         with self._reading() as connection:
             query = query.order_by(RunTable.at, RunTable.run, ChangeTable.position)
             stored = connection.execute(query).mappings().all()
-        changes = (
-            (row["night"], ChangeEntry(**{**_without(row, "night"), "cell": cell_of(row["cell"])})) for row in stored
-        )
-        return tuple(self._checked(changes, rows.CHANGES))
+        changes = ((row["night"], ChangeEntry(**_without(row, "night"))) for row in stored)
+        checked = self._checked(changes, rows.CHANGES)
+        return tuple((night, replace(change, cell=cell_of(change.cell))) for night, change in checked)
 
     def levels(self, pattern: str = "*") -> dict[tuple[str, str], tuple[Acceptance, ...]]:
         """Return (cell, device) -> its accepted levels, oldest first, for the cells that match; the last one counts."""

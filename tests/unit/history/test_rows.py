@@ -86,6 +86,14 @@ def test_a_bad_level_and_a_bad_change_are_left_out(tmp_path: Path) -> None:
             assert len(history.changes()) == 1
 
 
+def test_a_change_whose_cell_is_bytes_is_left_out(tmp_path: Path) -> None:
+    with (
+        opened(tmp_path, ("cells", "cell", {"hex": "2d31"}), row=11) as history,
+        pytest.warns(DamagedRunWarning, match=r"damaged changes .* \(2\): cell: it should be a valid string"),
+    ):
+        assert history.changes() == ()
+
+
 def test_names_that_are_none_are_left_out_of_the_lists(tmp_path: Path) -> None:
     bad = (("cells", "cell", {"hex": "ff"}), ("runs", "series_device", {"hex": "ff"}))
     with opened(tmp_path, *bad, row=3, is_loose=True) as history:
