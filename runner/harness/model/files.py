@@ -45,6 +45,14 @@ class ModelFiles(object):
         self.unpack()
         return module(self.folder, self.entry)
 
+    def load_anew(self) -> "object":
+        """Return what ``load`` does, with new modules of all files: whatever these hold is as in a new process."""
+        for name, each in list(sys.modules.items()):
+            paths = [getattr(each, "__file__", None) or "", *getattr(each, "__path__", ())]
+            if any(path.startswith(os.path.join(self.folder, "")) for path in paths):
+                del sys.modules[name]
+        return self.load()
+
 
 def module(folder: "str", entry: "str") -> "object":
     """Return the module of a file; its folder is the first that imports look into, and where relative paths start."""

@@ -265,8 +265,8 @@ class ModelTrial(Trial):
             changing.check_timed(self.last, second, self.compared_alone(), facts)
 
     def new_outputs(self):
-        """Return the outputs of the first call of a new object, of a module of its own: the first one may count its calls."""
-        build = builder.Builder(self.implementation, self.files.load(), self.builder.case, self.device)
+        """Return the outputs of the first call of a new object, of new modules: the first ones may count their calls."""
+        build = builder.Builder(self.implementation, self.files.load_anew(), self.builder.case, self.device)
         program = build(self.precision)
         self.prepare(program)
         return builder.outputs(program)

@@ -124,6 +124,7 @@ def verified(
     path = str(folder / "arrays")
     blob.write(path, groups)
     files = SimpleNamespace(load=lambda: module(methods, second=second))
+    files.load_anew = files.load
     reference = {"facts": facts, "arrays": blob.index(groups), "base": "np-a", "path": path, "files": files}
     reference["content"] = blob.content(path)
     request = {"case": CASE, "phase": phase, "device": "cpu", "precision": "fp32", "check_steps": True, **how}
