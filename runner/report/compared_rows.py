@@ -11,6 +11,7 @@ from runner.catalog.cases import CASES, is_network_of_user
 from runner.catalog.cases.description import NETWORK, describe
 from runner.core import units
 from runner.core.grouping import grouped
+from runner.core.metrics import BY_NAME, TIME
 from runner.report import comparison_notes, formatting, panels, wording
 from runner.report.answer import base_name, name
 from runner.report.quality import IssueMark, marks
@@ -138,10 +139,10 @@ def test_phase(row: Row) -> str:
 
 
 def changed_test(row: Row, base: str, other: str) -> str:
-    """Return a test with its change in a line, ``case train, API: 1.30x slower (1.25x to 1.35x slower), 1.0 → 2.0``."""
-    ends = wording.speedup_range(row.ratio_low, row.ratio_high)
+    """Return a test with its change in a line, ``case train, API: 1.30x slower (1.25x to 1.35x), 1.0 → 2.0``."""
+    change = wording.change_with_range(BY_NAME[TIME], row)
     test = f"{row.case_id} {test_phase(row)}, {comparison_notes.implementations(row)}"
-    return f"{test}: {wording.speedup(row.ratio)}{f' ({ends})' if ends else ''}, {base} → {other}"
+    return f"{test}: {change}, {base} → {other}"
 
 
 def description(case_id: str) -> str:

@@ -73,18 +73,8 @@ def time_with_spread(seconds: float | None, deviation: float | None) -> str:
     return f"{without_unit(seconds, unit)}{spread(deviation, unit)} {unit.name}" if seconds else DASH
 
 
-def ratio(value: float | None) -> str:
-    """Return a ratio of times, ``0.776``, or a dash."""
-    return DASH if value is None else f"{value:.3f}" if value < 10 else units.digits(value)
-
-
-def interval(low: float | None, high: float | None) -> str:
-    """Return the ends of an interval of ratios, or a dash."""
-    return DASH if low is None or high is None else f"{ratio(low)} {DASH} {ratio(high)}"
-
-
 def counted(number: int, noun: str) -> str:
-    """Return a number of things: ``1 cell``, ``2 cells``."""
+    """Return a number of things: ``1 test``, ``2 tests``."""
     return f"{number} {noun}{'s' * (number != 1)}"
 
 

@@ -147,7 +147,7 @@ def _mean(rows: Sequence[ComparedRow]) -> MapCell | None:
 
 
 def _text(ratio: float) -> str:
-    return f"{wording.factor(ratio)}{' ↓' if wording.speedup(ratio).endswith('slower') else ''}"
+    return f"{wording.amount(ratio)}{' ↓' if wording.speedup(ratio).endswith('slower') else ''}"
 
 
 def _depth(ratio: float) -> float:

@@ -8,12 +8,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from runner.core.metrics import BY_NAME, TIME
+from runner.core.metrics import BY_NAME, TIME, Metric
 from runner.core.model.cells import environment_of
 from runner.core.row_ids import row_title
 from runner.core.units import TimeUnit, amount_unit
 from runner.history.entries import Acceptance, SeriesPoint
-from runner.report import formatting, metric_text, rich_text
+from runner.report import formatting, metric_text, rich_text, wording
 from runner.report.answer_text import WORD_STYLES
 from runner.report.history_chart import STYLES, ChartMark, chart, sparkline
 
@@ -25,13 +25,6 @@ RATIO_INTERVAL_WIDTH = 72
 """Columns from which the interval of the ratio fits."""
 LIST_WIDTH = 100
 """Columns from which first and last time stand in the line of a cell."""
-WORDS = {
-    "inconclusive": "can't tell",
-    "same-median": "same median",
-    "not-comparable": "not comparable",
-    "not-measured": "not measured",
-}
-"""Verdict -> its word, where they differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +112,10 @@ def _trend_parts(trend: CellSeries, width: int, shown: int) -> Iterator[Renderab
     yield Text(f"on {trend.device}, {formatting.counted(len(trend.points), 'run')}", style="dim")
     yield ""
     if trend.ratios:
-        yield Text(f"{what} over that of {_environment(trend.base)}, in turns in the same run", style="dim")
+        yield Text(
+            f"{what} as a share of that of {_environment(trend.base)}, measured alternately in the same run",
+            style="dim",
+        )
     else:
         yield Text(f"median {'of a step' if trend.metric == TIME else what} in {unit.name}", style="dim")
     yield from chart(trend.marks, width, 1.0 if trend.ratios else unit.scale)
@@ -166,9 +162,10 @@ def _columns(trend: CellSeries, unit: TimeUnit, width: int) -> Iterator[Column]:
         yield Column("95 % interval", lambda point: _time_interval(point, unit))
     bases = {point.base for point in trend.listed} - {""}
     if bases:
-        yield Column("ratio", lambda point: formatting.ratio(point.ratio), is_number=True)
+        metric = BY_NAME[trend.metric]
+        yield Column("against the base", lambda point: wording.change(metric, point.ratio), is_number=True)
         if width >= RATIO_INTERVAL_WIDTH:
-            yield Column("95 % interval", lambda point: formatting.interval(point.ratio_low, point.ratio_high))
+            yield Column("95 % interval", lambda point: _change_range(metric, point))
         yield Column("verdict", _verdict)
     if len(bases) > 1:
         yield Column("base", lambda point: _environment(point.base))
@@ -185,8 +182,12 @@ def _time_interval(point: SeriesPoint, unit: TimeUnit) -> str:
     return f"{low} {formatting.DASH} {high}"
 
 
+def _change_range(metric: Metric, point: SeriesPoint) -> str:
+    return wording.change_range(metric, point.ratio_low, point.ratio_high, direction=False) or formatting.DASH
+
+
 def _verdict(point: SeriesPoint) -> Text:
-    word = WORDS.get(point.verdict, point.verdict)
+    word = wording.verdict_word(point.verdict)
     return Text(word, style={**STYLES, **WORD_STYLES}.get(word, ""))
 
 
@@ -198,7 +199,7 @@ def list_text(trends: Sequence[CellSeries], width: int, *, colour: bool) -> str:
 def _list_parts(trends: Sequence[CellSeries], width: int) -> Iterator[RenderableType]:
     table = Table(box=None, header_style="bold dim", padding=(0, 2 if width >= LIST_WIDTH else 1, 0, 0))
     several_devices = len({trend.device for trend in trends}) > 1
-    table.add_column("cell", overflow="fold", ratio=1)
+    table.add_column("test", overflow="fold", ratio=1)
     if several_devices:
         table.add_column("device", overflow="fold", max_width=20)
     table.add_column("runs", justify="right", no_wrap=True)
@@ -211,22 +212,19 @@ def _list_parts(trends: Sequence[CellSeries], width: int) -> Iterator[Renderable
     for change, trend, marks in sorted(_changes(trends), key=lambda row: (-row[0], row[1].cell, row[1].device)):
         fields = [trend.cell, *([trend.device] if several_devices else []), str(len(trend.points))]
         if width >= LIST_WIDTH:
-            fields += [_value(trend, marks[0].value), _value(trend, marks[-1].value)]
-        fields += [f"{change - 1:+.1%}".replace("%", " %"), sparkline([mark.value for mark in marks], room)]
+            fields += [_amount(trend, trend.listed[0]), _amount(trend, trend.listed[-1])]
+        text = wording.change(BY_NAME[trend.metric], change) if len(marks) > 1 else formatting.DASH
+        fields += [text, sparkline([mark.value for mark in marks], room)]
         table.add_row(*map(Text, fields))
     yield table
-    worse, what = _words(trends[0])
-    yield Text(f"change: the last value over the first; + is {worse}. Values are ratios to a base in turns, or {what}.")
+    yield Text(
+        "change: from the first run to the last, each against the base measured alternately with it if it has one"
+    )
 
 
-def _words(trend: CellSeries) -> tuple[str, str]:
-    """Return the word for a change upwards, and what the values are."""
-    return BY_NAME[trend.metric].worse, "times" if trend.metric == TIME else f"values of {BY_NAME[trend.metric].title}"
-
-
-def _value(trend: CellSeries, value: float) -> str:
-    """Return the value of a mark: a ratio, or an amount with its unit."""
-    return formatting.ratio(value) if trend.ratios else metric_text.amount(BY_NAME[trend.metric], value)
+def _amount(trend: CellSeries, point: SeriesPoint) -> str:
+    """Return the value of a point with its unit."""
+    return metric_text.amount(BY_NAME[trend.metric], point.seconds)
 
 
 def _changes(trends: Sequence[CellSeries]) -> Iterator[tuple[float, CellSeries, tuple[ChartMark, ...]]]:

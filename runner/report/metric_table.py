@@ -37,13 +37,12 @@ def _table(comparison: Comparison, rows: Sequence[Row], width: int) -> Table:
     for _ in range(4 + (len(comparison.others) > 1)):
         table.add_column(overflow="fold")
     for row in rows:
-        ends = metric_text.ends(row) if width >= WIDE else ""
         word = metric_text.word(row)
         table.add_row(
             *([row.environment] if len(comparison.others) > 1 else []),
             metric_text.test(row),
             metric_text.amounts(row),
-            metric_text.change(row) + (f" ({ends})" if ends else ""),
+            metric_text.change_with_range(row) if width >= WIDE else metric_text.change(row),
             Text(word, style=STYLES.get(word, "")),
         )
     return table

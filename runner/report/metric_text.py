@@ -1,4 +1,4 @@
-"""The words for rows about metrics other than time, ``1.30x more memory``; those for times are in ``wording``."""
+"""The words for rows about metrics other than time; those for times, and for changes, are in ``wording``."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -6,11 +6,8 @@ from collections.abc import Iterable, Sequence
 from runner.analysis.comparison_model import LEANING, Row
 from runner.core import units
 from runner.core.metrics import BY_NAME, CHANGES, Metric
-from runner.report import comparison_notes
+from runner.report import comparison_notes, wording
 from runner.report.formatting import DASH
-from runner.report.wording import factor
-
-OPEN = {"inconclusive": "can't tell", "not-comparable": "not comparable", "not-measured": "not measured"}
 
 
 def metric_of(row: Row) -> Metric:
@@ -27,29 +24,22 @@ def word(row: Row) -> str:
     """Return the verdict of a row: ``more``, ``same``, ``can't tell``."""
     if row.verdict == "inconclusive" and row.code == LEANING and row.ratio:
         return f"probably {metric_of(row).change(row.ratio)}"
-    return OPEN.get(row.verdict, row.verdict)
+    return wording.verdict_word(row.verdict)
 
 
 def change(row: Row) -> str:
     """Return the change of a row with its direction and its noun: ``1.30x more memory``; a dash if there is none."""
-    return DASH if row.ratio is None else change_of(metric_of(row), row.ratio)
-
-
-def change_of(metric: Metric, ratio: float) -> str:
-    """Return a ratio of a metric with its direction and its noun: ``1.30x more memory``."""
-    text = factor(ratio)
-    return text if text == "1.00x" else " ".join(filter(None, (text, metric.change(ratio), metric.noun)))
+    return wording.change(metric_of(row), row.ratio)
 
 
 def ends(row: Row) -> str:
     """Return the 95 % interval of the change, the smaller change first; empty if there is none."""
-    low, high, metric = row.ratio_low, row.ratio_high, metric_of(row)
-    if low is None or high is None or low <= 0:
-        return ""
-    if low < 1 < high:
-        return f"{factor(low)} {metric.better} to {factor(high)} {metric.worse}"
-    smaller, larger = sorted((factor(low), factor(high)), key=lambda text: float(text[:-1]))
-    return f"{smaller} to {larger}"
+    return wording.change_range(metric_of(row), row.ratio_low, row.ratio_high, direction=False)
+
+
+def change_with_range(row: Row) -> str:
+    """Return the change of a row with its 95 % interval: ``1.30x more memory (1.25x to 1.35x)``."""
+    return wording.change_with_range(metric_of(row), row)
 
 
 def amount(metric: Metric, value: float | None) -> str:
@@ -72,8 +62,7 @@ def test(row: Row) -> str:
 
 def line(row: Row, base: str, other: str) -> str:
     """Return a row in a line: its change, its values, and what was measured of which releases."""
-    interval = f" ({ends(row)})" if ends(row) else ""
-    return f"{change(row)}{interval}, {amounts(row)}: {test(row)}, {base} → {other}"
+    return f"{change_with_range(row)}, {amounts(row)}: {test(row)}, {base} → {other}"
 
 
 def all_command(changes: Sequence[tuple[Row, str, str]]) -> str:

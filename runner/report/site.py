@@ -12,7 +12,7 @@ from runner.report import wording
 from runner.report.formatting import date
 from runner.report.page_templates import environment
 from runner.report.run_summary import RunSummary
-from runner.report.trend_charts import TrendChart, chart, percent, spark
+from runner.report.trend_charts import TrendChart, chart, spark
 from runner.report.trend_rows import TrendRow, Week, is_within, row_of
 from runner.report.trends import Trend, device_title
 from runner.stats.intervals import MARGIN
@@ -73,7 +73,7 @@ def site(
 
 def _page(template_name: str, **content: object) -> str:
     template = environment().get_template(f"{template_name}.html.j2")
-    return template.render(**content, percent=percent, spark=spark)
+    return template.render(**content, change_text=wording.change, change_range=wording.change_range, spark=spark)
 
 
 def _trend_content(trend: Trend) -> dict[str, Any]:

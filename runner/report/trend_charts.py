@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from runner.core.metrics import BY_NAME
 from runner.history.entries import SeriesPoint
+from runner.report import wording
 from runner.report.chart_axes import HEIGHT, Axis, Kind, Label, spaced, ticks_of
 from runner.report.formatting import escape
 from runner.report.trends import Trend, time_of
@@ -20,7 +22,6 @@ TITLED_POINTS = 200
 """Points up to which each has its own element, which names it."""
 MIN_SPAN = 0.06
 """Of the axis, as a logarithm: smaller changes are drawn small."""
-MINUS = "\N{MINUS SIGN}"
 MAX_LINES = 60
 """Releases that are marked, the newest ones."""
 
@@ -68,7 +69,7 @@ def chart(trend: Trend, kind: Kind) -> TrendChart:
     ]
     accepted = [index for index, point in enumerate(trend.points) if point.run in {each.run for each in trend.levels}]
     parts += [f'<path class="accepted" d="M{_n(across(index))} 0V{HEIGHT}"/>' for index in accepted]
-    label = f"{trend.cell}: {'ratio to the base' if kind == 'ratio' else trend.quantity} over {len(values)} runs"
+    label = f"{trend.cell}: {'share of the base' if kind == 'ratio' else trend.quantity} over {len(values)} runs"
     svg = (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{escape(label)}">'
         f"{''.join(parts)}</svg>"
@@ -82,7 +83,10 @@ def chart(trend: Trend, kind: Kind) -> TrendChart:
         changes=spaced(
             [
                 *(Label(across(index) / 10, "accepted", "open") for index in accepted),
-                *(Label(across(each.index) / 10, percent(each.ratio), _word(each.ratio)) for each in changes),
+                *(
+                    Label(across(each.index) / 10, wording.change(BY_NAME[trend.metric], each.ratio), _word(each.ratio))
+                    for each in changes
+                ),
             ]
         ),
         has_intervals=any(each.low and each.high for each in values),
@@ -168,18 +172,6 @@ def _dates(trend: Trend) -> tuple[Label, ...]:
 
 def _word(ratio: float) -> str:
     return "slower" if ratio > 1 else "faster"
-
-
-def percent(ratio: float) -> str:
-    """Return a ratio of times as a change.
-
-    >>> percent(1.052), percent(3.2)
-    ('+5.2 %', '3.2 times')
-    """
-    if ratio >= 2:
-        return f"{ratio:.{1 if ratio < 10 else 0}f} times"
-    change = 100 * (ratio - 1)
-    return f"{'+' if change >= 0 else MINUS}{abs(change):.{0 if abs(change) >= 9.95 else 1}f} %"
 
 
 def spark(values: Sequence[float]) -> Markup:

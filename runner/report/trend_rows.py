@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from runner.core.metrics import BY_NAME, TIME
+from runner.core.metrics import BY_NAME, TIME, Metric
 from runner.history.entries import Acceptance, ChangeEntry
 from runner.report.trends import LevelChange, Trend, device_title, instant, time_of
 
@@ -22,7 +22,7 @@ class TrendRow:
     Attributes:
         title: its cell, with the metric; ``device`` with its host; ``page`` the file of its trend, ``device_page`` that
             of its device.
-        is_of_times: whether the metric is time; ``worse`` says what it is for another to be worse: ``more memory``.
+        metric: what was measured; ``is_of_times`` whether that is time.
         release: the newest one.
         points: how many.
         date: of the newest point, and ``amount`` its value with the unit.
@@ -32,7 +32,7 @@ class TrendRow:
 
     title: str
     is_of_times: bool
-    worse: str
+    metric: Metric
     device: str
     page: str
     device_page: str
@@ -55,7 +55,7 @@ def row_of(trend: Trend) -> TrendRow:
     return TrendRow(
         title=trend.title,
         is_of_times=trend.metric == TIME,
-        worse=BY_NAME[trend.metric].phrase,
+        metric=BY_NAME[trend.metric],
         device=device_title(trend.device, trend.host),
         page=trend.page,
         device_page=trend.device_page,

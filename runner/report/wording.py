@@ -1,14 +1,16 @@
-"""A ratio as a speed-up with its direction, and a verdict in words, as every output shows them.
+"""A ratio as a change, and a verdict in words, as every text for people shows them.
 
-A ratio is other over base time. People read "3.7x faster" more easily than 0.271, so every text has the factor with its
-direction; JSON and CSV have the ratio.
+A ratio is other over base. People read "3.7x faster" more easily than 0.271, and "5.2 % slower" more easily than 1.052,
+so every text has the change with its direction, as ``change`` and ``change_range`` write it; only JSON and CSV have the
+ratio.
 """
 
 from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 from runner.analysis.compare.tails import LONGER_TAIL, OPEN_TAIL, SHORTER_TAIL
 from runner.analysis.comparison_model import LEANING, Comparison, Row, Verdict
+from runner.core.metrics import BY_NAME, TIME, Metric
 from runner.report.comparison_notes import mean_scope
 from runner.report.formatting import DASH
 
@@ -42,50 +44,106 @@ VERDICT_WORDS: Mapping[Verdict, Word] = {
     "not-measured": "not measured",
 }
 """Verdict -> its word, where that depends on nothing else."""
+CANNOT_TELL: Word = "can't tell"
+STATE_WORDS: Mapping[str, str] = {
+    **VERDICT_WORDS,
+    "inconclusive": CANNOT_TELL,
+    "undecided": CANNOT_TELL,
+    "same-median": "same median",
+}
+"""Verdict, or state of a comparison in JSON -> its word, where only that is known."""
+PERCENT_BELOW = 1.195
+"""Factor below which a change is written as a share: the first that would be rounded to 1.20x."""
+NO_CHANGE = "0.0 %"
 
 
-def factor(ratio: float) -> str:
-    """Return how many times as fast the faster side is, without a direction.
+class WithRatio(Protocol):
+    """What was compared: a row, a change of a night, a step of a search, a point of the history."""
 
-    >>> factor(0.021), factor(0.271), factor(1.106)
-    ('48x', '3.7x', '1.11x')
+    @property
+    def ratio(self) -> float | None:
+        """Other over base; None if there is none."""
+
+    @property
+    def ratio_low(self) -> float | None:
+        """The lower end of its 95 % interval; None if there is none."""
+
+    @property
+    def ratio_high(self) -> float | None:
+        """The upper end of its 95 % interval; None if there is none."""
+
+
+def amount(ratio: float, *, of_less: bool = False) -> str:
+    """Return how large a change is, without a direction: a factor, and below 20 % a share.
+
+    Args:
+        ratio: other over base, above 0.
+        of_less: whether a smaller value is less of something, so that 5 % less is 0.95 of it. A smaller time is a
+            higher speed: 5 % faster is 1.05 times as fast.
+
+    >>> amount(0.021), amount(0.271), amount(1.206), amount(1.106), amount(1.052), amount(0.95)
+    ('48x', '3.7x', '1.21x', '11 %', '5.2 %', '5.3 %')
+    >>> amount(0.95, of_less=True)
+    '5.0 %'
     """
-    value = max(ratio, 1 / ratio)
-    decimals = 0 if value >= 19.95 else 1 if value >= 2.995 else 2
-    return f"{value:.{decimals}f}x"
+    factor = max(ratio, 1 / ratio)
+    if factor < PERCENT_BELOW:
+        percent = 100 * (1 - ratio if of_less and ratio < 1 else factor - 1)
+        return f"{percent:.{1 if percent < 9.95 else 0}f} %"
+    decimals = 0 if factor >= 19.95 else 1 if factor >= 2.995 else 2
+    return f"{factor:.{decimals}f}x"
+
+
+def change(metric: Metric, ratio: float | None) -> str:
+    """Return a ratio as a change for people, ``3.7x faster``, ``5.2 % more memory``; a dash if there is none."""
+    if ratio is None:
+        return DASH
+    text = amount(ratio, of_less=metric.better == "less")
+    return text if text == NO_CHANGE else " ".join(filter(None, (text, metric.change(ratio), metric.noun)))
+
+
+def change_range(metric: Metric, low: float | None, high: float | None, *, direction: bool = True) -> str:
+    """Return an interval of ratios as changes, the smaller change first; empty if there is none.
+
+    Without ``direction``, an interval on one side of 1 has none: it stands next to a change that has one. An interval
+    around 1 has both, the worse one first, without the noun of the metric.
+    """
+    if low is None or high is None or low <= 0:
+        return ""
+    smaller, larger = (
+        amount(end, of_less=metric.better == "less") for end in ((low, high) if low >= 1 else (high, low))
+    )
+    if low < 1 < high:
+        ends = (smaller, metric.worse), (larger, metric.better)
+        return " to ".join(text if text == NO_CHANGE else f"{text} {word}" for text, word in ends)
+    text = smaller if smaller == larger else f"{smaller} to {larger}"
+    return f"{text} {metric.change(high)} {metric.noun}".rstrip() if direction and text != NO_CHANGE else text
+
+
+def change_with_range(metric: Metric, measured: WithRatio) -> str:
+    """Return a change with its 95 % interval: ``3.7x faster (3.2x to 4.2x)``; a dash if there is no ratio."""
+    ends = change_range(metric, measured.ratio_low, measured.ratio_high, direction=False)
+    return change(metric, measured.ratio) + (f" ({ends})" if ends else "")
 
 
 def speedup(ratio: float | None) -> str:
     """Return a ratio of times as a change of speed; a dash if there is none.
 
-    >>> speedup(0.271), speedup(1.14), speedup(1.001)
-    ('3.7x faster', '1.14x slower', '1.00x')
+    >>> speedup(0.271), speedup(1.14), speedup(1.0001)
+    ('3.7x faster', '14 % slower', '0.0 %')
     """
-    if ratio is None:
-        return DASH
-    text = factor(ratio)
-    return text if text == "1.00x" else f"{text} {'faster' if ratio < 1 else 'slower'}"
+    return change(BY_NAME[TIME], ratio)
 
 
 def speedup_range(low: float | None, high: float | None, *, direction: bool = True) -> str:
-    """Return an interval of ratios as changes of speed, the smaller change first; empty if there is none.
-
-    Without ``direction``, an interval on one side of 1 has none: it stands next to a change that has one.
+    """Return an interval of ratios of times as changes of speed; see ``change_range``.
 
     >>> speedup_range(0.24, 0.31), speedup_range(1.1, 1.17), speedup_range(0.31, 1.01), speedup_range(0.5, 0.5)
-    ('3.2x to 4.2x faster', '1.10x to 1.17x slower', '1.01x slower to 3.2x faster', '2.00x faster')
+    ('3.2x to 4.2x faster', '10 % to 17 % slower', '1.0 % slower to 3.2x faster', '2.00x faster')
     >>> speedup_range(0.24, 0.31, direction=False), speedup_range(0.31, 1.01, direction=False)
-    ('3.2x to 4.2x', '1.01x slower to 3.2x faster')
+    ('3.2x to 4.2x', '1.0 % slower to 3.2x faster')
     """
-    if low is None or high is None or low <= 0:
-        return ""
-    smaller, larger = (high, low) if high <= 1 else (low, high) if low >= 1 else (high, low)
-    ends = speedup(smaller), speedup(larger)
-    if ends[0] == ends[1]:
-        return ends[0]
-    if low < 1 < high:
-        return f"{ends[0]} to {ends[1]}"
-    return f"{factor(smaller)} to {ends[1] if direction else factor(larger)}"
+    return change_range(BY_NAME[TIME], low, high, direction=direction)
 
 
 def mean_sentences(comparison: Comparison) -> list[str]:
@@ -109,7 +167,12 @@ def word(row: Row) -> Word:
         return VERDICT_WORDS[row.verdict]
     if row.code == LEANING and row.ratio:
         return "probably faster" if row.ratio < 1 else "probably slower"
-    return "can't tell"
+    return CANNOT_TELL
+
+
+def verdict_word(verdict: str) -> str:
+    """Return the word of a verdict of which no more is known; one without a word, such as ``more``, is its own."""
+    return STATE_WORDS.get(verdict, verdict)
 
 
 def counts(comparison: Comparison, environment: str) -> dict[Word, int]:

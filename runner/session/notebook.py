@@ -249,13 +249,9 @@ def _stored(path: Path, reports: Path) -> Run:
 def _table(comparisons: Iterable[Comparison], metrics: Collection[str] = (TIME,)) -> pd.DataFrame:
     rows = [row for each in comparisons for row in data.rows(each, metrics)]
     for row in rows:
-        row["change"] = _change(row["metric"], row["ratio"]) if row["ratio"] else ""
+        row["change"] = wording.change(BY_NAME[row["metric"]], row["ratio"]) if row["ratio"] else ""
     before = data.COLUMNS.index("ratio")
     return pd.DataFrame(rows, columns=["base", *data.COLUMNS[:before], "change", *data.COLUMNS[before:]])
-
-
-def _change(metric: str, ratio: float) -> str:
-    return wording.speedup(ratio) if metric == TIME else metric_text.change_of(BY_NAME[metric], ratio)
 
 
 def _chart(comparisons: Sequence[Comparison], names: Mapping[str, EnvironmentRelease]) -> ForestPlot:

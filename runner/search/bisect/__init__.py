@@ -168,7 +168,7 @@ def _measured(candidates: Sequence[ReleaseCandidate], measuring: Measuring, pair
         raise RunnerError(Problem(f"{other.name} cannot be measured: {step.reason}", hint="choose another end"))
     state.steps.append(step)
     state.save()
-    measuring.progress.note(step_line(len(state.steps), step))
+    measuring.progress.note(step_line(len(state.steps), step, state.question))
     return step
 
 

@@ -1,33 +1,19 @@
 """The words for a change between two releases: by how much, of which metric, and from which value to which."""
 
 from runner.core.metrics import BY_NAME, TIME
-from runner.report import formatting, metric_text
+from runner.report import metric_text, wording
 from runner.search.bisect.state import Question, SearchStep
 from runner.stats.release_scatter import Standing
 
 
 def effect(question: Question, step: SearchStep) -> str:
     """Return how much slower or faster, or more or less, the second release of a comparison is, with its interval."""
-    return _effect_of(question, step.ratio or 1.0, (step.ratio_low, step.ratio_high))
+    return wording.change_with_range(BY_NAME[question.metric], step)
 
 
 def level_effect(question: Question, standing: Standing) -> str:
     """Return by how much the releases after a change differ; the interval contains their scatter."""
-    return _effect_of(question, standing.ratio, (standing.ratio_low, standing.ratio_high))
-
-
-def _effect_of(question: Question, ratio: float, ends: tuple[float | None, float | None]) -> str:
-    """Return a ratio in words: ``1.080 (...) times slower``, ``1.080 (...) times more memory``."""
-    metric = BY_NAME[question.metric]
-    if ratio < 1:
-        low, high = ends
-        ratio, ends = 1 / ratio, (1 / high if high else None, 1 / low if low else None)
-        word = metric.better
-    else:
-        word = metric.worse
-    return " ".join(
-        filter(None, (formatting.ratio(ratio), f"({formatting.interval(*ends)})", "times", word, metric.noun))
-    )
+    return wording.change_with_range(BY_NAME[question.metric], standing)
 
 
 def subject(question: Question) -> str:

@@ -1,14 +1,15 @@
 """The result of a bisect, as text and as JSON."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from runner.core.metrics import BY_NAME
 from runner.core.units import duration
 from runner.releases.candidates import ReleaseCandidate
-from runner.report import formatting, rich_text
+from runner.report import formatting, rich_text, wording
 from runner.search.bisect import effects
 from runner.search.bisect.rebuilt import rebuilt_name
 from runner.search.bisect.state import CandidateEntry, Question, SearchStep
@@ -78,7 +79,8 @@ class Bisection:
 
     def text(self, width: int = 100, *, colour: bool = False) -> str:  # noqa: ARG002  a plain table
         """Return the steps as a table, then what they show."""
-        rows = [("base", "other", "ratio", "95 %", "rounds", "verdict"), *map(step_row, self.steps)]
+        rows = [("base", "other", "change", "95 %", "rounds", "verdict")]
+        rows += [step_row(step, self.question.metric) for step in self.steps]
         lines = [f"{effects.subject(self.question)} on {self.question.device}, {self.question.backend}", ""]
         lines += [rich_text.columns(rows, width).rstrip(), ""]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes), *self.sentences()])
@@ -111,7 +113,7 @@ class Bisection:
         releases = self._name(self.candidates[change.before]), self._name(self.candidates[change.after])
         step = self._deciding(change)
         runs = len({each.run for each in self.steps if each.run})
-        measured = f"measured in turns in {formatting.counted(runs, 'run')}"
+        measured = f"measured alternately in {formatting.counted(runs, 'run')}"
         effect = effects.effect(self.question, step)
         if change.is_named:
             return f"{effects.named(self.question, effect, releases, step)}; {measured}"
@@ -133,7 +135,7 @@ class Bisection:
         before = self.candidates[change.before].name
         for step in self.steps:
             if step.other == before and step.outcome == "open":
-                yield f"whether {before} differs from {step.base} stays undecided: {' '.join(step_row(step)[2:4])}"
+                yield f"whether {before} differs from {step.base} stays open: {effects.effect(self.question, step)}"
 
     def _scatter(self, change: LocatedChange) -> str:
         """Return what the interval of a change contains, and how much releases differ from each other."""
@@ -213,18 +215,23 @@ def _standing_entry(standing: Standing) -> dict[str, Any]:
     return {name: getattr(standing, name) for name in names}
 
 
-def step_row(step: SearchStep) -> Sequence[str]:
-    """Return a step as cells of a table."""
-    verdict = step.verdict if step.outcome in ("same", "changed") else f"{step.verdict or step.outcome}: {step.reason}"
-    ends = formatting.interval(step.ratio_low, step.ratio_high)
-    return step.base, step.other, formatting.ratio(step.ratio), ends, str(step.rounds or formatting.DASH), verdict
+def step_row(step: SearchStep, metric: str) -> tuple[str, ...]:
+    """Return a step as fields of a table: both releases, the change of a metric, its interval, rounds and verdict."""
+    ends = wording.change_range(BY_NAME[metric], step.ratio_low, step.ratio_high, direction=False) or formatting.DASH
+    change, rounds = wording.change(BY_NAME[metric], step.ratio), str(step.rounds or formatting.DASH)
+    return step.base, step.other, change, ends, rounds, _verdict(step)
 
 
-def step_line(number: int, step: SearchStep) -> str:
+def _verdict(step: SearchStep) -> str:
+    word = wording.verdict_word(step.verdict or step.outcome)
+    return word if step.outcome in ("same", "changed") else f"{word}: {step.reason}"
+
+
+def step_line(number: int, step: SearchStep, question: Question) -> str:
     """Return a step as a line that is printed while the search goes on."""
-    base, other, ratio, ends, rounds, verdict = step_row(step)
-    measured = f" {ratio} ({ends}) in {rounds} rounds," if step.ratio else ""
-    return f"step {number}: {other} against {base}:{measured} {verdict}; {duration(step.seconds)}"
+    rounds = formatting.counted(step.rounds, "round")
+    measured = f" {effects.effect(question, step)} in {rounds}," if step.ratio else ""
+    return f"step {number}: {step.other} against {step.base}:{measured} {_verdict(step)}; {duration(step.seconds)}"
 
 
 def entry(candidate: ReleaseCandidate) -> CandidateEntry:

@@ -9,11 +9,11 @@ from runner.analysis.compare.differences import SideFacts, differences
 from runner.analysis.comparison_model import Row
 from runner.analysis.model import Dataset
 from runner.core.units import step_time
-from runner.report import formatting, rich_text
+from runner.report import formatting, rich_text, wording
 
 VERSION = 1
 NOT_IN_TURNS = (
-    "the two runs were not in turns: the interval covers the noise within each of them, and not what else the machine "
+    "the two runs did not alternate: the interval covers the noise within each of them, and not what else the machine "
     "did between them"
 )
 
@@ -73,14 +73,14 @@ class Reproduction:
     def text(self, width: int = 100, *, colour: bool = False) -> str:  # noqa: ARG002  a plain table
         """Return the cells as a table, then what differs."""
         sides = ("stored", self.against) if self.against else ("stored", "again")
-        head = ("cell", *sides, "ratio", "95 %", "rounds", "verdict" if self.against else "")
+        head = ("test", *sides, "change", "95 %", "rounds", "verdict" if self.against else "")
         rows: list[tuple[str, ...]] = [head]
         rows += [self._row(row) for row in self.rows]
         reasons = dict.fromkeys(row.reason for row in self.rows if row.verdict == "not-comparable")
         lines = [rich_text.columns(rows, width).rstrip(), "", *reasons, *self.facts]
         lines += [] if self.facts else ["machine, driver, harness and environment are those of the stored run"]
         if self.against:
-            lines.append(f"measured in turns in {self.folder}")
+            lines.append(f"measured alternately in {self.folder}")
         else:
             lines += [NOT_IN_TURNS, f"run {self.run} against {self.folder}"]
         return "\n".join(lines)
@@ -88,9 +88,9 @@ class Reproduction:
     def _row(self, row: Row) -> tuple[str, ...]:
         times = step_time(row.base_seconds) if row.base_seconds else formatting.DASH
         again = step_time(row.seconds) if row.seconds else formatting.DASH
-        ends = formatting.interval(row.ratio_low, row.ratio_high)
-        word = row.verdict if self.against else state(row)
-        return row.other.id, times, again, formatting.ratio(row.ratio), ends, str(row.rounds or formatting.DASH), word
+        ends = wording.speedup_range(row.ratio_low, row.ratio_high, direction=False) or formatting.DASH
+        word = wording.word(row) if self.against else wording.verdict_word(state(row))
+        return row.other.id, times, again, wording.speedup(row.ratio), ends, str(row.rounds or formatting.DASH), word
 
 
 def state(row: Row) -> State:

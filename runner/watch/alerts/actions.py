@@ -11,13 +11,13 @@ from runner.core.row_ids import cell_and_metric, cell_of
 from runner.nights.alert_entry import Action, AlertEntry, alert_key
 from runner.nights.looks import is_over
 from runner.nights.night import Night, NightChange, NightRatio
-from runner.report import formatting
+from runner.report import formatting, wording
 from runner.watch.accepted import accepted_of
 from runner.watch.alerts.state import Alert, AlertState, Nights, of_device, regressions, reported
 
 STALE_AFTER = timedelta(days=30)
 """A cell that no night measured for so long leaves its alert: it is no longer in the matrix, or not selected."""
-RECOVERED = "recovered: {} in turns"
+RECOVERED = "recovered: {}, measured alternately"
 SAME = "its {} the same as in its last good run"
 AS_IT_WAS = "the environment is again as in run {}"
 STALE = "no night has measured it for 30 days"
@@ -119,7 +119,7 @@ def _leaving(alert: Alert, left: Mapping[str, str], state: AlertState) -> AlertE
     """
     reasons = Counter(left.values())
     because = "; ".join(
-        why if len(reasons) == 1 else f"{formatting.counted(count, 'cell')}: {why}"
+        why if len(reasons) == 1 else f"{formatting.counted(count, 'test')}: {why}"
         for why, count in reasons.most_common(5)
     )
     is_last = len(left) == len(alert.cells)
@@ -151,7 +151,7 @@ def _why_left(
     again = _measured_again(cell, change, night)
     metric = cell_and_metric(cell)[1]
     if again and is_over(again.verdict, again.ratio_high, margin_of(metric, tonight.margin)):
-        return RECOVERED.format(with_interval(again))
+        return RECOVERED.format(wording.change_with_range(BY_NAME[metric], again))
     digest = tonight.digests.get(environment, "")
     if digest and digest == tonight.digest_in(before, environment):
         return AS_IT_WAS.format(before)
@@ -200,8 +200,3 @@ def _is_stale(cell: str, nights: Nights, tonight: Night) -> bool:
         return datetime.fromisoformat(tonight.at) - datetime.fromisoformat(measured[-1]) > STALE_AFTER
     except (IndexError, ValueError, TypeError):
         return not measured
-
-
-def with_interval(ratio: NightRatio) -> str:
-    """Return a ratio with its 95 % interval."""
-    return f"{formatting.ratio(ratio.ratio)} ({formatting.interval(ratio.ratio_low, ratio.ratio_high)})"

@@ -11,11 +11,11 @@ from runner.core.row_ids import cell_and_metric
 from runner.core.text import REASON_LENGTH, printable
 from runner.nights.alert_entry import AlertEntry
 from runner.nights.night import Against, NightChange, NightDifference
-from runner.report import formatting
+from runner.report import formatting, wording
 from runner.report.markdown_text import Raw, bullets, plain, table
 from runner.watch.alerts.sending import Message
 from runner.watch.alerts.state import Nights, reported
-from runner.watch.alerts.wording import name_of, phrase_of, ratio_of, ratio_text, words_of
+from runner.watch.alerts.wording import change_text, name_of, phrase_of, ratio_of, words_of
 
 SHOWN_CELLS = 5
 """Cells of a message, for each earlier run; many services cut off a message after 2,000 characters."""
@@ -171,7 +171,7 @@ def opened_message(known: AlertEvidence, reports: Path = DEFAULT_REPORTS) -> Mes
 def closed_message(entry: AlertEntry, known: AlertEvidence | None) -> Message:
     """Return the message that closes an alert."""
     rows = {cell for cell, metric in map(cell_and_metric, entry.cells) if BY_NAME[metric].scope == "cell"}
-    cells = f": {formatting.counted(len(rows), 'cell')}" if rows else ""
+    cells = f": {formatting.counted(len(rows), 'test')}" if rows else ""
     device = f" on {known.device}" if known else ""
     words = words_of(entry.cells)
     what = printable(f"{entry.environment}: no longer {words}{cells}{device}", TITLE_LENGTH)
@@ -187,9 +187,9 @@ TEST_MESSAGE = Message(
 
 def title(known: AlertEvidence) -> str:
     """Return the title of an alert and of its issue: what, how many, how much, where."""
-    amount = f"{(ratio_of(known.largest) - 1) * 100:.1f} % {BY_NAME[known.largest.metric].phrase}"
+    amount = wording.change(BY_NAME[known.largest.metric], ratio_of(known.largest))
     amount = amount if known.cells == 1 else f"up to {amount}"
-    cells = name_of(known.largest) if known.cells == 1 else formatting.counted(known.cells, "cell")
+    cells = name_of(known.largest) if known.cells == 1 else formatting.counted(known.cells, "test")
     return _safe(printable(f"{known.environment} {amount}: {cells}, on {known.device}", TITLE_LENGTH))
 
 
@@ -197,10 +197,10 @@ def issue(known: AlertEvidence, reports: Path = DEFAULT_REPORTS) -> str:
     """Return the body of an issue, in Markdown; whatever an environment reported is escaped."""
     parts = [f"# {plain(title(known))}", plain(_safe(_summary(known)))]
     for step in known.steps:
-        rows = [(_safe(name_of(change)), ratio_text(change)) for change in step.changes[:ISSUE_CELLS]]
+        rows = [(_safe(name_of(change)), change_text(change)) for change in step.changes[:ISSUE_CELLS]]
         word = "Slower" if {change.metric for change in step.changes} == {TIME} else "Worse"
         parts += [f"## {word} than {plain(_safe(_since(step)))}"]
-        parts += [table(("cell", "ratio, with its 95 % interval"), rows)]
+        parts += [table(("test", "change, with its 95 % interval"), rows)]
         parts += [plain(_more(step, ISSUE_CELLS))] if len(step.changes) > ISSUE_CELLS else []
         parts += [bullets(map(_safe, _fact_lines(step)))]
     blocks = [f"{what}:\n\n```sh\n{command}\n```" for what, command in commands(known, reports)]
@@ -239,7 +239,7 @@ def _command(*words: str) -> str:
 
 
 def _summary(known: AlertEvidence) -> str:
-    cells = formatting.counted(known.cells, "cell")
+    cells = formatting.counted(known.cells, "test")
     verb = "is" if known.cells == 1 else "are"
     night = f"the night of {formatting.date(known.night) or known.night}"
     if known.metrics != (TIME,):
@@ -256,7 +256,7 @@ def _since(step: SlowStep) -> str:
 def _step_lines(step: SlowStep, known: AlertEvidence, reports: Path) -> Iterator[str]:
     yield f"Against {_since(step)}:"
     for change in step.changes[:SHOWN_CELLS]:
-        yield f"  {name_of(change)}: {ratio_text(change)}"
+        yield f"  {name_of(change)}: {change_text(change)}"
     if len(step.changes) > SHOWN_CELLS:
         folder = "" if reports == DEFAULT_REPORTS else f" --reports {shlex.quote(str(reports.absolute()))}"
         yield f"  {_more(step, SHOWN_CELLS)}: `runner alerts --issue {known.key}{folder}` prints them"
@@ -264,7 +264,7 @@ def _step_lines(step: SlowStep, known: AlertEvidence, reports: Path) -> Iterator
 
 
 def _more(step: SlowStep, shown: int) -> str:
-    return f"and {formatting.counted(len(step.changes) - shown, 'more cell')}"
+    return f"and {formatting.counted(len(step.changes) - shown, 'more test')}"
 
 
 def _fact_lines(step: SlowStep) -> Iterator[str]:

@@ -15,7 +15,7 @@ from runner.watch.alerts.message import TEST_MESSAGE, AlertEvidence, evidence, i
 from runner.watch.alerts.sending import DEADLINE, Send, send
 from runner.watch.alerts.state import Alert, AlertState, Nights, state_after
 from runner.watch.alerts.targets import FILE_VARIABLE, VARIABLE, read_targets, targets_file
-from runner.watch.alerts.wording import ratio_of, ratio_text
+from runner.watch.alerts.wording import change_text, ratio_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Overview:
         lines = []
         for each in self.alerts:
             lines += [printable(each.alert.key), f"  {title(each.known) if each.known else 'its night is gone'}"]
-            lines += [f"  {ratio_text(each.known.largest)}"] if each.known else []
+            lines += [f"  {change_text(each.known.largest)}"] if each.known else []
             lines += [f"  not delivered: {printable(each.failure)}"] if each.failure else []
         count = formatting.counted(len(self.alerts), "alert")
         return "\n".join([*lines, "", f"{count} open; `runner alerts --issue KEY` prints the body of an issue"])

@@ -7,8 +7,7 @@ from runner.core.model.cells import without_environment
 from runner.core.row_ids import cell_and_metric
 from runner.core.text import printable
 from runner.nights.night import NightChange
-from runner.report import formatting, metric_text
-from runner.watch.alerts.actions import with_interval
+from runner.report import formatting, metric_text, wording
 
 
 def ratio_of(change: NightChange) -> float:
@@ -16,12 +15,12 @@ def ratio_of(change: NightChange) -> float:
     return change.in_turns.ratio or 1.0
 
 
-def ratio_text(change: NightChange) -> str:
-    """Return the ratio of a change with its interval, how it was measured, and the values of a metric but time."""
-    values = _values(change)
+def change_text(change: NightChange) -> str:
+    """Return how large a change is with its interval, how it was measured, and the values of a metric but time."""
+    values, amount = _values(change), wording.change_with_range(BY_NAME[change.metric], change.in_turns)
     if change.again is None:
-        return f"{with_interval(change)} between the runs{values}"
-    return f"{with_interval(change.again)} in turns, {formatting.counted(change.again.rounds, 'round')}{values}"
+        return f"{amount} between the runs{values}"
+    return f"{amount}, alternating, {formatting.counted(change.again.rounds, 'round')}{values}"
 
 
 def _values(change: NightChange) -> str:
@@ -42,9 +41,9 @@ def name_of(change: NightChange) -> str:
 
 
 def phrase_of(changes: Sequence[NightChange], name: str) -> str:
-    """Return what is worse in a metric: ``more memory in 3 cells``, ``slower to import``."""
+    """Return what is worse in a metric: ``more memory in 3 tests``, ``slower to import``."""
     metric, count = BY_NAME[name], sum(change.metric == name for change in changes)
-    return metric.phrase if metric.scope == "environment" else f"{metric.phrase} in {formatting.counted(count, 'cell')}"
+    return metric.phrase if metric.scope == "environment" else f"{metric.phrase} in {formatting.counted(count, 'test')}"
 
 
 def words_of(rows: Iterable[str]) -> str:

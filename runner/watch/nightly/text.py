@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.core.metrics import BY_NAME, TIME, WORSE
-from runner.nights.night import Against, Night, NightChange, NightPair, NightRatio
-from runner.report import differences, formatting
+from runner.nights.night import Against, Night, NightChange, NightPair
+from runner.report import differences, formatting, wording
+from runner.report.formatting import counted
 
 BETWEEN: Mapping[Against, str] = {
     "baseline": "between the runs",
     "anchor": "between the run and its anchor",
-    "series": "in the ratio to the base, since {} nights",
+    "series": "against the base, since {} nights",
 }
-"""What a cell was compared with -> what its ratio is the ratio of, when it did not take turns."""
+"""What a test was compared with -> what its change is, when the two sides did not alternate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class PrintedNight:
 
 def night_text(night: Night) -> str:
     """Return the night: the changes of each environment since each earlier run, the notes, and a summary."""
-    measured = f"{night.measured} cells measured, {len(night.failed)} failed"
+    measured = f"{counted(night.measured, 'test')} measured, {len(night.failed)} failed"
     lines = [
         f"night of {formatting.date(night.run) or night.at}, run {night.run}, on {night.device_name}, {night.backend}",
         f"{measured}; {night.compared} compared with their last good run",
@@ -56,7 +57,7 @@ def _environment_lines(night: Night, environment: str, before: str) -> list[str]
         if change.again or change.confirmed_in or change.verdict != "inconclusive"
     ]
     reasons = Counter(change.reason for change in changes if change.reason and not change.is_decided)
-    lines += [f"  {count} cell{'s' * (count > 1)}: {reason}" for reason, count in reasons.items()]
+    lines += [f"  {counted(count, 'test')}: {reason}" for reason, count in reasons.items()]
     name = f"{environment}@{before}"
     return lines + [f"  {_pair_line(pair)}" for pair in night.pairs if pair.base == name]
 
@@ -71,22 +72,21 @@ def _summary(night: Night) -> str:
 
 
 def _line(change: NightChange) -> str:
-    """Return a change as one line: its verdict in turns, then the ratio of the two runs."""
+    """Return a change as one line: how large it is with alternating sides, then that of the two runs."""
     again = change.again
     name, metric = _name(change), BY_NAME[change.metric]
-    between = f"{_interval(change)} {BETWEEN[change.against].format(change.rounds)}"
+    between = f"{wording.change_with_range(metric, change)} {BETWEEN[change.against].format(change.rounds)}"
     word = "creep" if change.against == "anchor" else metric.worse
     if again is None:
         confirmed = f"{word}: {name}: confirmed by night {change.confirmed_in}"
         return f"{confirmed}; {between}" if change.confirmed_in else f"looks {change.verdict}: {name}: {between}"
-    in_turns = f"{_interval(again)} in turns, {again.rounds} rounds"
+    amount, alternating = wording.change_with_range(metric, again), f"alternating, {counted(again.rounds, 'round')}"
     if change.is_regression and change.against == "anchor":
-        slower = f"{(again.ratio or 1.0) - 1:.1%} slower than the anchor of {formatting.date(change.before)[:10]}"
-        return f"creep: {name}: {slower.replace('%', ' %')}: {in_turns}"
+        return f"creep: {name}: {amount} than the anchor of {formatting.date(change.before)[:10]}, {alternating}"
     if change.is_regression and again.verdict not in WORSE:
-        in_turns += f", which is {again.verdict}; confirmed by night {change.confirmed_in}"
-        return f"{metric.worse}: {name}: {in_turns}; {between}"
-    return f"{again.verdict}: {name}: {in_turns}; {between}"
+        verdict = f"by that alone {wording.verdict_word(again.verdict)}; confirmed by night {change.confirmed_in}"
+        return f"{metric.worse}: {name}: {amount}, {alternating}, {verdict}; {between}"
+    return f"{wording.verdict_word(again.verdict)}: {name}: {amount}, {alternating}; {between}"
 
 
 def _name(change: NightChange) -> str:
@@ -97,10 +97,6 @@ def _name(change: NightChange) -> str:
     return cell if metric.name == TIME else f"{cell}, {metric.title}"
 
 
-def _interval(ratio: NightRatio) -> str:
-    return f"{formatting.ratio(ratio.ratio)} ({formatting.interval(ratio.ratio_low, ratio.ratio_high)})"
-
-
 def _pair_line(pair: NightPair) -> str:
     different = [differences.sentence_of(pair.base, pair.environment, pair.differences)] if pair.differences else []
-    return "; ".join([*different, f"measured in turns in {pair.folder}"])
+    return "; ".join([*different, f"measured alternately in {pair.folder}"])
