@@ -207,6 +207,7 @@ class GeometricMean:
         rounds: how many rounds all of these cells share; only these are used.
         noise: a sentence if an environment differed from itself by as much; otherwise empty.
         device_name: the kind of device that measured the cells.
+        cell_ids: of the environment's cells that it averages.
     """
 
     environment: str
@@ -220,6 +221,7 @@ class GeometricMean:
     rounds: int
     noise: str = ""
     device_name: str = ""
+    cell_ids: tuple[str, ...] = ()
 
 
 class Detectable(NamedTuple):

@@ -25,7 +25,7 @@ Format = Annotated[
 ]
 
 
-@app.command(short_help="Compare releases: faster, slower, same or undecided")
+@app.command(short_help="Compare releases: faster, slower, same, or can't tell")
 def compare(
     environments: Annotated[
         list[str],
@@ -37,7 +37,7 @@ def compare(
     ],
     matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
-    best: Annotated[bool, typer.Option("--best", help="compare the fastest implementation of each side")] = False,
+    best: Annotated[bool, typer.Option("--best", help="compare the fastest API of each side")] = False,
     run: Annotated[
         str | None, typer.Option("--run", help="compare in this run; by default the newest that has both sides")
     ] = None,
@@ -50,13 +50,16 @@ def compare(
         list[str] | None,
         typer.Option("--metric", help="show memory, import, size, ... instead of time and what else changed; or all"),
     ] = None,
+    why: Annotated[
+        bool, typer.Option("--why", help="add why a verdict is open, the warnings, and all that differs besides")
+    ] = False,
     fail_on: FailOn = None,
     issue: Annotated[
         bool, typer.Option("--issue", help="write the text of an issue about it, for the project of the framework")
     ] = False,
     traceback: Traceback = False,
 ) -> int:
-    """Compare environments by their stored results: faster, slower, same or inconclusive, and why."""
+    """Compare environments by their stored results: faster, slower, same, or can't tell."""
     from runner.analysis.gate import gate, parse_conditions
     from runner.core.errors import Problem, UsageError
     from runner.core.metrics import parse_metrics
@@ -75,14 +78,20 @@ def compare(
         compared = comparison(matrix, reports, environments, best=best, run=run)
     result = gate([compared], conditions) if conditions else None
     if not issue:
-        _print_comparison(compared, format, output, result, metrics)
+        _print_comparison(compared, format, output, result, metrics, why=why)
     if result is not None:
         gate_text.require(result, compared.releases)
     return 0
 
 
 def _print_comparison(
-    compared: "Comparison", format: Format, output: Path | None, gate: "GateResult | None", metrics: Collection[str]
+    compared: "Comparison",
+    format: Format,
+    output: Path | None,
+    gate: "GateResult | None",
+    metrics: Collection[str],
+    *,
+    why: bool,
 ) -> None:
     """Print a comparison, or write it to a file, of which some endings get a chart."""
     from runner.report import render
@@ -94,7 +103,7 @@ def _print_comparison(
             console.save(chart_file.content([compared], output.suffix, compared.releases), output)
             return
     colour = output is None and console.colour()
-    text = render(compared, format, width=console.width(), colour=colour, gate=gate, metrics=metrics)
+    text = render(compared, format, width=console.width(), colour=colour, gate=gate, metrics=metrics, why=why)
     console.emit(text, output)
 
 

@@ -13,112 +13,9 @@ from runner.analysis.comparison_model import Comparison, GeometricMean, Row
 from runner.analysis.model import Grade
 from runner.analysis.releases import EnvironmentRelease
 from runner.report import metric_text, panels, wording
-from runner.report.formatting import counted, few
-from runner.report.wording import Word
+from runner.report.headline import headline
+from runner.report.release_change import PROBABLY, Card, ReleaseChange
 from runner.stats.intervals import probable, significant
-
-MAX_NAMED_WORKLOADS = 6
-"""Workloads that a card names; more are counted."""
-PROBABLY: tuple[Word, Word] = ("probably faster", "probably slower")
-SHOWN_IN_HEADLINE = 2
-"""Frameworks that the headline names; the cards have all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseChange:
-    """What one release changes, against another of the same comparison.
-
-    Attributes:
-        base: name of the release it is compared with; ``other`` its own; ``environment`` the id of its environment.
-        ratio: geometric mean over its tests, or the ratio of its only test; None without a ratio.
-        low: end of the 95 % interval of the ratio, ``high`` the other; None without an interval.
-        tests: number of tests with a ratio; ``workloads`` are what they belong to.
-        median_ratio: the ratio of the median test; None without a mean.
-        p_value: of no difference on average; None without a mean, and with one round.
-        word: what is said about an only test; of an average that it is probably faster or slower; else None.
-        clear: whether the change is called: of an only test its verdict, else ``_with_claims``.
-        noise: a sentence if an A/A control differs as much; otherwise empty.
-        words: how many of its tests have each word, in the order of ``WORDS``.
-        rows: its tests with a ratio, the slowest first.
-    """
-
-    base: str
-    other: str
-    environment: str
-    ratio: float | None
-    low: float | None
-    high: float | None
-    tests: int
-    workloads: tuple[str, ...]
-    clear: bool
-    noise: str
-    words: Mapping[Word, int]
-    rows: tuple[Row, ...]
-    median_ratio: float | None = None
-    p_value: float | None = None
-    word: Word | None = None
-
-    @property
-    def has_direction(self) -> bool:
-        """Whether it says which release is faster: the change is called, or probable."""
-        return self.ratio is not None and (self.clear or self.word in PROBABLY)
-
-    @property
-    def big(self) -> str:
-        """The change in large letters."""
-        if self.ratio is None:
-            return "no average"
-        if self.clear:
-            return wording.speedup(self.ratio)
-        if self.word in PROBABLY:
-            return f"probably {wording.speedup(self.ratio)}"
-        return "same" if self.word == "same" else "no clear difference"
-
-    @property
-    def scope(self) -> str:
-        """The interval, what it covers and how far single tests are apart."""
-        ends = wording.speedup_range(self.low, self.high)
-        interval = f"95 % interval {ends}" if ends else ""
-        if self.tests == 1:
-            tests = "in the only test that both ran" + "".join(f": {row.case_id}" for row in self.rows[:1])
-        else:
-            tests = f"{counted(self.tests, 'test')} of {few(self.workloads, MAX_NAMED_WORKLOADS)}"
-            tests = tests if self.ratio is None else f"on average over {tests}"
-        return "; ".join(filter(None, (interval, tests, self.median, self._extremes())))
-
-    @property
-    def median(self) -> str:
-        """The change of the median test; empty without an average."""
-        return "" if self.median_ratio is None else f"median {wording.speedup(self.median_ratio)}"
-
-    def _extremes(self) -> str:
-        if len(self.rows) < 2:
-            return ""
-        slowest, quickest = self.rows[0].ratio, self.rows[-1].ratio
-        return f"single tests {wording.speedup_range(quickest, slowest)}"
-
-    @property
-    def sentence(self) -> str:
-        """The change as a clause of the headline."""
-        if self.ratio is None:
-            return f"{self.other} and {self.base} cannot be compared"
-        if self.word == "same":
-            return f"{self.other} takes the same time as {self.base}"
-        if not self.has_direction:
-            return f"{self.other} and {self.base} do not clearly differ"
-        return f"{self.other} is {'' if self.clear else 'probably '}{wording.speedup(self.ratio)} than {self.base}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """A comparison in short: its newest release, and the releases between it and the base, the newest first.
-
-    ``device_name`` is its kind of device if the run has several, and else empty.
-    """
-
-    newest: ReleaseChange
-    between: tuple[ReleaseChange, ...]
-    device_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +71,7 @@ def answer(
     )
     rows = [row for each in of_releases for row in each.rows if row.ratio is not None]
     return Answer(
-        headline=_headline(cards, grade) or fallback,
+        headline=headline(cards, grade) or fallback,
         cards=cards,
         slower=tuple(_slower(of_releases, names)),
         grade=grade,
@@ -182,12 +79,12 @@ def answer(
         compared=len(rows),
         abandoned=sum(row.abandoned for row in rows),
         disturbed=disturbed,
-        changed=changed_metrics(of_releases, names),
+        changed=changed_metrics(of_releases, names, is_disturbed=grade is not None and grade.level == "poor"),
     )
 
 
 def changed_metrics(
-    comparisons: Iterable[Comparison], names: Mapping[str, EnvironmentRelease]
+    comparisons: Iterable[Comparison], names: Mapping[str, EnvironmentRelease], *, is_disturbed: bool = False
 ) -> tuple[tuple[Row, str, str], ...]:
     """Return the rows about other metrics than time that changed, the largest change first, with their releases.
 
@@ -196,6 +93,7 @@ def changed_metrics(
     Args:
         comparisons: those with an A/A control do not count.
         names: environment -> its release.
+        is_disturbed: whether the run cannot be used, so that other metrics that are times are left out, too.
     """
     of_releases = [each for each in comparisons if not each.is_control]
     bases = {id(row): each.base for each in of_releases for row in each.metrics}
@@ -204,6 +102,7 @@ def changed_metrics(
         (row, name(bases[id(row)], names), base_name(row.environment, bases[id(row)], names))
         for row in metric_text.changed(row for each in of_releases for row in each.metrics)
         if not (metric_text.metric_of(row).quantile and times.get((row.base, row.other)) == row.verdict)
+        if not (is_disturbed and metric_text.metric_of(row).unit == "seconds")
     )
 
 
@@ -240,32 +139,49 @@ def _card(changes: Sequence[ReleaseChange]) -> Card | None:
 
 
 def _change(comparison: Comparison, other: str, names: Mapping[str, EnvironmentRelease]) -> ReleaseChange:
-    rows = sorted(
-        (row for row in comparison.rows if row.environment == other and row.ratio is not None),
-        key=lambda row: -(row.ratio or 0.0),
-    )
-    mean = next((each for each in comparison.overall if each.environment == other), None)
+    of_other = [row for row in comparison.rows if row.environment == other]
+    mean = _mean(comparison, other, of_other, names)
+    averaged = [row for row in of_other if mean is None or row.other.id in mean.cell_ids]
+    left_out = [row for row in of_other if mean is not None and row.other.id not in mean.cell_ids]
+    rows = sorted((row for row in averaged if row.ratio is not None), key=lambda row: -(row.ratio or 0.0))
     ratio, low, high = _average(mean, rows)
     noise = mean.noise if mean else ""
     word = wording.word(rows[0]) if mean is None and len(rows) == 1 else None
     is_beyond = mean is not None and mean.p_value is not None and abs(mean.ratio - 1) > comparison.margin
+    base, newer = name(comparison.base, names), base_name(other, comparison.base, names)
     return ReleaseChange(
         base=base_name(comparison.base, other, names),
         other=name(other, names),
+        pair=f"{base} \N{RIGHTWARDS ARROW} {newer}",
         environment=other,
         ratio=ratio,
         low=low,
         high=high,
-        tests=mean.cells if mean else len(rows),
+        tests=len(rows),
         workloads=tuple(mean.workloads if mean else dict.fromkeys(row.workload for row in rows)),
         clear=word in ("faster", "slower") or (is_beyond and not noise),
         median_ratio=mean.median_ratio if mean else None,
         p_value=mean.p_value if mean else None,
         word=word,
         noise=noise,
-        words=wording.counts(comparison, other),
+        words=wording.counts(averaged),
+        others=wording.counts(left_out),
         rows=tuple(rows),
+        rounds=mean.rounds if mean else max((row.rounds for row in rows), default=0),
     )
+
+
+def _mean(
+    comparison: Comparison, other: str, rows: Sequence[Row], names: Mapping[str, EnvironmentRelease]
+) -> GeometricMean | None:
+    """Return the mean of an environment; None across frameworks that share only some of the tests' APIs.
+
+    Such a mean would be about the few APIs that happen to have the same name in both.
+    """
+    mean = next((each for each in comparison.overall if each.environment == other), None)
+    frameworks = {names[each].framework for each in (comparison.base, other) if each in names}
+    compared = [row for row in rows if row.ratio is not None]
+    return None if mean and len(frameworks) > 1 and len(compared) > len(mean.cell_ids) else mean
 
 
 def _average(mean: GeometricMean | None, rows: Sequence[Row]) -> tuple[float | None, float | None, float | None]:
@@ -286,31 +202,6 @@ def base_name(base: str, other: str, names: Mapping[str, EnvironmentRelease]) ->
     if base not in names or other not in names or names[base].framework != names[other].framework:
         return name(base, names)
     return names[base].short
-
-
-def _headline(cards: Sequence[Card], grade: Grade | None) -> str:
-    """Return the largest comparisons in a sentence; empty without a comparison."""
-    largest = sorted(cards, key=lambda card: -card.newest.tests)[:SHOWN_IN_HEADLINE]
-    if not largest:
-        return ""
-    if grade and grade.level == "poor":
-        reason = f": {grade.reasons[0].sentence}" if grade.reasons else ""
-        return f"Not usable{reason}"
-    clauses = list(_clauses(largest))
-    text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])} and {clauses[-1]}"
-    return f"On average {text}" if any(card.newest.tests > 1 for card in largest) else text
-
-
-def _clauses(cards: Sequence[Card]) -> Iterator[str]:
-    """Yield a clause for each card, with its kind of device if there are several; releases are named once in a row."""
-    named = ("", "")
-    for card in cards:
-        change, on_kind = card.newest, f" on {card.device_name}" if card.device_name else ""
-        releases = (change.base, change.other) if change.clear else ("", "")
-        yield (
-            f"{wording.speedup(change.ratio)}{on_kind}" if releases == named != ("", "") else change.sentence + on_kind
-        )
-        named = releases
 
 
 def _slower(

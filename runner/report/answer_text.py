@@ -7,9 +7,11 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.analysis.comparison_model import Row
+from runner.analysis.model import Grade
 from runner.report import formatting, metric_text, rich_text, wording
-from runner.report.answer import Answer, ReleaseChange
+from runner.report.answer import Answer
 from runner.report.compared_rows import changed_test
+from runner.report.release_change import ReleaseChange
 
 WORD_STYLES = {
     "faster": "bold green",
@@ -27,11 +29,9 @@ WORD_STYLES = {
 GRADE_STYLES = {"good": "green", "fair": "yellow", "poor": "bold red"}
 SHOWN_SLOWER = 5
 """Slower tests that are named; the others are counted."""
-SHOWN_CHANGED = 10
+SHOWN_CHANGED = 3
 """Changes of other metrics than time that are shown; the others are counted."""
 METRIC_STYLES = {"slower": "red", "more": "red", "faster": "green", "less": "green"}
-INTERVAL_WIDTH = 84
-"""Columns of a terminal from which the interval of each average fits."""
 
 
 def text(answer: Answer, *, width: int, colour: bool) -> str:
@@ -56,36 +56,58 @@ def parts(answer: Answer, width: int) -> Iterator[RenderableType]:
     rest = len(answer.slower) - SHOWN_SLOWER
     if rest > 0:
         yield Text(f"and {rest} more that are slower, or probably", style="dim")
-    yield from _changed(answer.changed)
+    yield from changed_lines(answer.changed)
     if answer.disturbed:
         yield Text(answer.disturbed)
     if answer.grade:
-        yield Text(f"grade: {answer.grade.sentence}", style=GRADE_STYLES[answer.grade.level])
+        yield Text(f"trust: {answer.grade.sentence}", style=GRADE_STYLES[answer.grade.level])
 
 
-def _changed(rows: Sequence[tuple[Row, str, str]]) -> Iterator[RenderableType]:
-    """Yield what changed of other metrics than time, a line for each row."""
+def changed_lines(rows: Sequence[tuple[Row, str, str]]) -> Iterator[RenderableType]:
+    """Yield what changed of other metrics than time, a line for each of the first rows."""
     for row, base, other in rows[:SHOWN_CHANGED]:
         yield Text(metric_text.line(row, base, other), style=METRIC_STYLES[row.verdict])
     rest = len(rows) - SHOWN_CHANGED
     if rest > 0:
         command = metric_text.all_command(rows)
-        yield Text(f"and {rest} more changes of other metrics than time: `{command}`", style="dim")
+        yield Text(f"and {formatting.counted(rest, 'more change')} of other metrics than time: {command}", style="dim")
+
+
+def titled(change: ReleaseChange, grade: Grade | None, width: int) -> Iterator[RenderableType]:
+    """Yield the answer of one pair of releases, in one line if that fits and else in two or more."""
+    first = Text(f"{change.pair}: ", style="bold").append_text(_big(change))
+    second = [change.counts if change.tests else "", change.not_averaged]
+    counted = Text("; ".join(filter(None, second)))
+    if grade:
+        counted.append(f"; trust: {grade.level}", style=GRADE_STYLES[grade.level])
+    if first.cell_len + counted.cell_len + 2 <= width:
+        yield Text("; ").join([first, counted])
+    else:
+        yield from (first, counted)
+
+
+def _big(change: ReleaseChange) -> Text:
+    """Return the change with its interval."""
+    style = "yellow" if not change.clear or not change.ratio else "green" if change.ratio < 1 else "red"
+    text = Text(change.big, style=f"bold {style}")
+    ends = wording.speedup_range(change.low, change.high, direction=not change.has_direction)
+    return text.append(f" ({ends})" if ends else "", style="not bold default")
 
 
 def _table(changes: list[ReleaseChange], width: int) -> Table:
+    """Return a line for each change; its interval only where each line fits with it."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(overflow="fold")
-    table.add_column(no_wrap=True)
-    if width >= INTERVAL_WIDTH:
-        table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for change in changes:
-        style = "yellow" if not change.clear or not change.ratio else "green" if change.ratio < 1 else "red"
-        ends = wording.speedup_range(change.low, change.high, direction=not change.has_direction)
-        fields = [Text(f"{change.other} against {change.base}"), Text(change.big, style=f"bold {style}")]
-        fields += [Text(f"({ends})" if ends else "", style="dim")] if width >= INTERVAL_WIDTH else []
-        tests = formatting.counted(change.tests, "test")
-        words = wording.counted_words(dict(change.words))
-        table.add_row(*fields, Text("; ".join(filter(None, (f"{tests}: {words}", change.median)))))
+    for is_folded in (False, False, True):
+        table.add_column(no_wrap=not is_folded, overflow="fold")
+    rows = [(Text(change.pair, style="bold"), _big(change), Text(_counts(change))) for change in changes]
+    if sum(max(text.cell_len for text in column) + 2 for column in zip(*rows, strict=True)) > width:
+        rows = [(pair, big[: len(change.big)], words) for (pair, big, words), change in zip(rows, changes, strict=True)]
+    for row in rows:
+        table.add_row(*row)
     return table
+
+
+def _counts(change: ReleaseChange) -> str:
+    """Return the counts of a change; of tests without an average, how far they are apart."""
+    extremes = change.extremes if change.ratio is None and change.is_comparable else ""
+    return "; ".join(filter(None, (change.counts if change.tests else "", extremes, change.not_averaged)))

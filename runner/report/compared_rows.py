@@ -111,7 +111,7 @@ def anchor(row: Row) -> str:
 
 
 def _compared(comparison: Comparison, row: Row, names: Mapping[str, EnvironmentRelease]) -> ComparedRow:
-    base_time, other_time = _times(row)
+    base_time, other_time = both_times(row)
     return ComparedRow(
         row=row,
         anchor=anchor(row),
@@ -152,7 +152,7 @@ def description(case_id: str) -> str:
     return describe(CASES[case_id]) if case_id in CASES else ""
 
 
-def _times(row: Row) -> tuple[str, str]:
+def both_times(row: Row) -> tuple[str, str]:
     """Return the times of both sides, as measured or published, in the same unit."""
     if row.base_spread or row.spread:  # published figures, whose quotient the ratio is
         return (

@@ -73,9 +73,9 @@ def time_with_spread(seconds: float | None, deviation: float | None) -> str:
     return f"{without_unit(seconds, unit)}{spread(deviation, unit)} {unit.name}" if seconds else DASH
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number of things: ``1 test``, ``2 tests``."""
-    return f"{number} {noun}{'s' * (number != 1)}"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number of things: ``1 test``, ``2 tests``; ``plural`` is the noun of several if no s makes it."""
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
 
 
 def sentence(text: str) -> str:

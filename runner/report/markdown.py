@@ -11,7 +11,6 @@ from runner.analysis.comparison_model import Comparison, Row
 from runner.core.grouping import grouped
 from runner.report import answer, comparison_notes, differences, formatting, metric_text, profile_markdown, wording
 from runner.report.accuracy import ERRORS, NETWORKS, Accuracy
-from runner.report.answer import ReleaseChange
 from runner.report.compared_rows import ComparedRow, by_kind, compared_rows, test_phase
 from runner.report.controls_table import ControlLine, controls_summary
 from runner.report.formatting import counted
@@ -19,6 +18,7 @@ from runner.report.markdown_text import Raw, bold, bullets, folded, plain, table
 from runner.report.page import Fact, Page
 from runner.report.published import PublishedComparison
 from runner.report.quality import Section, lines
+from runner.report.release_change import ReleaseChange
 from runner.report.times import Line
 
 LIMIT = 60_000
@@ -172,7 +172,7 @@ def first_changes(rows: Sequence[ComparedRow]) -> list[str]:
 
 def _card(change: ReleaseChange) -> Sequence[str]:
     ends = wording.speedup_range(change.low, change.high) or formatting.DASH
-    words = wording.counted_words(dict(change.words))
+    words = wording.counted_words(change.words)
     median = change.median.removeprefix("median ") or formatting.DASH
     return change.other, change.base, bold(change.big), ends, str(change.tests), words, median
 

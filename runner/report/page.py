@@ -26,6 +26,7 @@ from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer
 from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.controls_table import ControlLine, control_lines
+from runner.report.headline import uncompared
 from runner.report.panels import Panel, panels
 from runner.report.pictures import Samples
 from runner.report.profile_section import Profiles, arrange_profiles
@@ -126,7 +127,7 @@ def arrange(
     cases = CaseArranger(dataset, comparisons, medians, marks_by_cell(issues, comparisons), rates).arranged()
     device, names = _device(dataset), analysis.releases
     disturbed = disturbed_rounds(dataset.journal).sentence
-    run_answer = answer(comparisons, names, analysis.grade, _inventory(cases, device), disturbed)
+    run_answer = answer(comparisons, names, analysis.grade, uncompared(dataset, names, device), disturbed)
     rows = tuple(compared_rows(comparisons, names, repeated_options(dataset.provenance)))
     missing = tuple(missing_cells(dataset))
     failed = sum(len(each.cells) for each in missing if each.outcome == "failed")
@@ -170,12 +171,6 @@ def missing_cells(dataset: Dataset) -> Iterator[Missing]:
         )
         for (environment, code, reason), names in ids.items():
             yield Missing(environment, outcome, code, reason, list(dict.fromkeys(names)))
-
-
-def _inventory(cases: Sequence[Case], device: str) -> str:
-    """Return what was measured, the title of a run that compares nothing."""
-    count = len({line.environment for case in cases for line in case.lines if not is_control(line.environment)})
-    return f"{formatting.counted(count, 'environment')}, {formatting.counted(len(cases), 'case')}, on {device}"
 
 
 def drawn_cells(rows: Sequence[ComparedRow]) -> set[str]:

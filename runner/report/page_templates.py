@@ -19,9 +19,9 @@ from runner.core.model.cells import is_control
 from runner.core.text import printable
 from runner.report import comparison_notes, differences, formatting, metric_text, pictures, published_bars, wording
 from runner.report.accuracy import ERRORS, NETWORKS
-from runner.report.answer import ReleaseChange
 from runner.report.compared_rows import ComparedRow, anchor, description, test_phase
 from runner.report.published_bars import Bar
+from runner.report.release_change import ReleaseChange
 from runner.report.timeline import picture
 from runner.report.times import Case, Line
 

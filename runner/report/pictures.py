@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from runner.analysis.comparison_model import Row
 from runner.report import wording
-from runner.report.answer import ReleaseChange
 from runner.report.formatting import escape
+from runner.report.release_change import ReleaseChange
 
 WIDTH = 240
 """Units of the axis of speed-ups."""

@@ -5,7 +5,7 @@ so every text has the change with its direction, as ``change`` and ``change_rang
 ratio.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, Protocol, get_args
 
 from runner.analysis.compare.tails import LONGER_TAIL, OPEN_TAIL, SHORTER_TAIL
@@ -175,12 +175,12 @@ def verdict_word(verdict: str) -> str:
     return STATE_WORDS.get(verdict, verdict)
 
 
-def counts(comparison: Comparison, environment: str) -> dict[Word, int]:
-    """Return how many rows of an environment have each word, without those that no row has."""
-    words = [word(row) for row in comparison.rows if row.environment == environment]
+def counts(rows: Iterable[Row]) -> dict[Word, int]:
+    """Return how many rows have each word, without those that no row has."""
+    words = [word(row) for row in rows]
     return {each: words.count(each) for each in WORDS if each in words}
 
 
-def counted_words(words: dict[Word, int]) -> str:
+def counted_words(words: Mapping[Word, int]) -> str:
     """Return counts in a line: ``5 faster, 1 can't tell``."""
     return ", ".join(f"{count} {each}" for each, count in words.items())

@@ -80,6 +80,7 @@ def _mean(
         cells=len(complete),
         workloads=workloads,
         rounds=len(shared),
+        cell_ids=tuple(draft.row.other.id for draft in complete),
     )
 
 
