@@ -103,7 +103,12 @@ def _print_comparison(
             console.save(chart_file.content([compared], output.suffix, compared.releases), output)
             return
     colour = output is None and console.colour()
-    text = render(compared, format, width=console.width(), colour=colour, gate=gate, metrics=metrics, why=why)
+    if why and format == "table":
+        from runner.report import terminal
+
+        text = terminal.text(compared, width=console.width(), colour=colour, metrics=metrics, why=True)
+    else:
+        text = render(compared, format, width=console.width(), colour=colour, gate=gate, metrics=metrics)
     console.emit(text, output)
 
 

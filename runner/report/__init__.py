@@ -66,7 +66,6 @@ def render(
     colour: bool = False,
     gate: "GateResult | None" = None,
     metrics: Collection[str] = (),
-    why: bool = False,
 ) -> str:
     """Return a comparison in one of ``FORMATS``.
 
@@ -77,7 +76,6 @@ def render(
         colour: whether ``table`` is coloured.
         gate: what ``--fail-on`` makes of it, for ``json``; None without conditions.
         metrics: the metrics whose rows are shown; by default those of time, and in a text the changed ones of others.
-        why: whether ``table`` ends with reasons, warnings and all that differs.
     """
     from runner.report import data
 
@@ -95,4 +93,4 @@ def render(
         return html.comparison_text(comparison)
     from runner.report import terminal
 
-    return terminal.text(comparison, width=width, colour=colour, metrics=metrics, why=why)
+    return terminal.text(comparison, width=width, colour=colour, metrics=metrics)
