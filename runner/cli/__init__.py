@@ -35,6 +35,13 @@ app = CommandGroup(
     pretty_exceptions_enable=False,
     help="Is this release of a framework faster or slower than that one, on this device, for these networks?",
 )
+START = """Is this release of a framework faster or slower than that one, on this device, for these networks?
+
+  runner run --preset quick     build some releases of each framework, measure them, and write a page
+  runner new my_network.py      write a model file that runs as it is, to be changed to your network
+  runner open                   open the page of the newest run
+
+`runner --help` lists all commands."""
 for group in (measure, starting, bisect, this_machine, matrix_file, results, alerts, schedule, worker):
     app.add_typer(group.app)  # without a name: the commands of a group are commands of the program
 app.add_typer(history_commands.app, name="history")
@@ -58,10 +65,10 @@ def runner(
         Literal["auto", "always", "never"], typer.Option("--color", help="colours: auto where stdout is a terminal")
     ] = "auto",
 ) -> None:
-    """Print the help where no command is given."""
+    """Print three commands to start with where no command is given."""
     console.choose_colour(color)
     if context.invoked_subcommand is None:
-        console.emit(context.get_help(), None)
+        console.emit(START, None)
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
+from runner.cli.groups import EXAMPLES, GROUPS
 from runner.core.errors import Problem, UsageError
 
 SEVERAL: Mapping[str, str] = {
@@ -49,9 +50,31 @@ class Command(TyperCommand):
             ctx.params["format"] = format_of(Path(output), ctx.params["format"], choices, also)
         return rest
 
+    @override
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write an example below the options; commands below others have none."""
+        if ctx.parent is not None and ctx.parent.parent is None:
+            write_example(str(self.name), formatter)
+
 
 class CommandsBelow(TyperGroup):
     """A command that has commands below it, with options like those of ``Command``."""
+
+    @override
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write an example below the options of a command that has others below it."""
+        if ctx.parent is not None:
+            write_example(str(self.name), formatter)
+
+    @override
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands of the program in groups, and those below a command in their order."""
+        shown = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        groups = GROUPS if ctx.parent is None else {"Commands": tuple(shown)}
+        limit = formatter.width - 6 - max(map(len, shown))
+        for title, names in groups.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, shown[name].get_short_help_str(limit)) for name in names])
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -59,6 +82,12 @@ class CommandsBelow(TyperGroup):
         with _named(ctx):
             refuse_repeated(self, ctx, args)
             return super().parse_args(ctx, args)
+
+
+def write_example(name: str, formatter: Any) -> None:  # noqa: ANN401  click's
+    """Write the example of a command."""
+    with formatter.section("Example"):
+        formatter.write_dl([(EXAMPLES[name], "")])
 
 
 def _formats(function: Callable[..., Any] | None) -> tuple[str, ...]:

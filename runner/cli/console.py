@@ -19,7 +19,7 @@ import typer
 
 from runner.cli import signals, streams
 from runner.core.errors import FILE_HINTS, DamagedRunWarning, RunnerError, UsageError, file_problem
-from runner.core.text import printable, without_credentials
+from runner.core.text import printable, without_credentials, without_label
 
 if TYPE_CHECKING:
     from runner.core.progress import Progress
@@ -107,7 +107,7 @@ def _unexpected(error: BaseException) -> int:
     """Print the message of a mistyped option, or the traceback of a bug; return the exit code."""
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of the option parser
         command = getattr(getattr(error, "ctx", None), "command_path", "runner")
-        note(f"error: {error.format_message()}\nhint: {command} --help")
+        note(f"error: {without_label(error.format_message())}\nhint: {command} --help")
         return 2
     import traceback
 

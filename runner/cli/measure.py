@@ -40,7 +40,7 @@ def plan(
     ] = False,
     output: Output = None,
 ) -> int:
-    """Show which cells would run, and why the others would not; nothing is downloaded or built."""
+    """Show which tests would run, and why the others would not; nothing is downloaded or built."""
     if format == "coverage":
         options = replace(options, all=True)
     colour = output is None and console.colour()
@@ -136,7 +136,7 @@ def run(
     history: HistoryUrl = None,
     fail_on: FailOn = None,
 ) -> int:
-    """Build the environments, measure the cells, store the records, write the report, and add it to the history."""
+    """Build the environments, measure the tests, store the records, write the report, and add it to the history."""
     from runner.analysis.gate import parse_conditions
     from runner.core.errors import Problem, UsageError
     from runner.report.formatting import counted
@@ -155,8 +155,8 @@ def run(
         else:
             measured = flow.measure(options, progress, resume=which, history=history)
     good, bad = measured.totals.good, measured.totals.bad
-    console.note(f"{counted(good, 'cell')} measured, {len(bad)} failed")
-    _print_answer(measured)
+    console.note(f"{counted(good, 'test')} measured, {len(bad)} failed")
+    _print_answer(measured, options)
     if not good:
         console.note("next: remove the causes that stand above, then give the same command again")
     console.emit_path(measured.page)
@@ -173,17 +173,22 @@ def _require(measured: "RunSession", conditions: "Sequence[Condition]") -> None:
     gate_text.require(gate(measured.analysis.comparisons, conditions), measured.analysis.releases)
 
 
-def _print_answer(measured: "RunSession") -> None:
-    """Print to stderr which releases are faster, the grade of the run, and the command to run next."""
+def _print_answer(measured: "RunSession", options: "Options") -> None:
+    """Print to stderr which releases are faster, how far to trust that, and the commands to run next."""
     from runner.report import answer_text
+    from runner.session.next_steps import lines, next_commands, started_as
+    from runner.session.options import Options
 
     width, colour = console.width(), console.colour(sys.stderr)
     if measured.answer:
         console.note(answer_text.text(measured.answer, width=width, colour=colour))
     if measured.check and measured.check.advice:
         console.note(textwrap.fill(measured.check.advice, width, break_on_hyphens=False, break_long_words=False))
-    if measured.check and measured.check.command:
-        console.note(f"next: {measured.check.command}")
+    if measured.check:
+        folder = Options(reports=measured.reports).to_argv()
+        commands = next_commands(measured.check, folder, has_own_network=bool(options.model))
+        for line in lines(commands, started_as(sys.argv[0])):
+            console.note(line)
 
 
 @app.command(short_help="Measure, and confirm what changed since the last run")
@@ -193,7 +198,7 @@ def nightly(
     base: Annotated[
         list[str] | None,
         typer.Option(
-            "--base", help="measure this environment in turns with all others, instead of nightly.base of the matrix"
+            "--base", help="measure all others alternately with this environment, instead of nightly.base of the matrix"
         ),
     ] = None,
     no_update: Annotated[
@@ -207,7 +212,7 @@ def nightly(
     format: TableOrJson = "table",
     output: Output = None,
 ) -> int:
-    """Measure, compare with the last good run, and measure again in turns what looks changed; 8 h unless --budget."""
+    """Measure, compare with the last good run, and measure alternately what looks changed; 8 h unless --budget."""
     from runner.session.context import cache_in_use
     from runner.session.remember import history_url
     from runner.watch.nightly import nightly as measure_night

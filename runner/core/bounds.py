@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.core.metrics import BY_NAME, Unit
+from runner.core.text import without_label
 
 LARGEST = 2**53
 """The largest integer that is also a float; larger ones do not fit the columns of the tables."""
@@ -113,7 +114,7 @@ def mistake(error: ErrorDetails, field: str = "") -> str:
     if error["type"] == "missing":
         return f"{field} is missing"
     _, should, rest = error["msg"].partition(" should ")
-    return f"{field}: {f'it should {rest}' if should else error['msg']}, not {_shown(error['input'])}"
+    return f"{field}: {f'it should {rest}' if should else without_label(error['msg'])}, not {_shown(error['input'])}"
 
 
 def _shown(value: object) -> str:

@@ -1,5 +1,6 @@
 """Progress of long work on stderr: a live table on a terminal, plain lines elsewhere."""
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 QUIET_SECONDS = 10.0
-"""Between two plain lines about the same row."""
+"""Between the first two plain lines about what is being done; each further one comes after twice the time."""
+MAX_QUIET_SECONDS = 60.0
+"""The longest time between two plain lines."""
 WIDTH = 100
 TRUST = 0.25
 """Weight of the plan's estimate against the speed measured so far, as a share of the estimate: first rounds compile."""
@@ -32,14 +35,20 @@ def shortened(text: str, width: int = WIDTH) -> str:
 
 
 class Progress:
-    """Plain lines: every note, and the status of each row at most every QUIET_SECONDS. Safe for several threads."""
+    """Plain lines: every note, and now and then the status of a row, with the one estimate. Safe for several threads.
+
+    Attributes:
+        is_live: whether a status replaces the one before it; plain lines stay.
+    """
+
+    is_live = False
 
     def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         """Take the function that writes one line, and a clock in seconds."""
         self.write = write
         self.clock = clock
         self.lock = threading.Lock()
-        self.last_written: dict[str, float] = {}
+        self.quiet_until, self.quiet_seconds = -math.inf, QUIET_SECONDS
         self.start = clock()
         self.total = self.completed = 0
         self.expected_seconds = self.completed_seconds = 0.0
@@ -63,9 +72,10 @@ class Progress:
         """Show what the row ``name`` is doing now, until its next status or ``finish``."""
         with self.lock:
             now = self.clock()
-            if now - self.last_written.get(name, -QUIET_SECONDS) >= QUIET_SECONDS:
-                self.last_written[name] = now
-                self.write(shortened(f"{name}: {text}"))
+            if now >= self.quiet_until:
+                self.quiet_until = now + self.quiet_seconds
+                self.quiet_seconds = min(2 * self.quiet_seconds, MAX_QUIET_SECONDS)
+                self.write(shortened("; ".join([*([self.count()] if self.total else []), f"{name}: {text}"])))
 
     def finish(self, name: str) -> None:
         """Remove the row ``name``; how its work ended is a note's to say."""
@@ -74,6 +84,7 @@ class Progress:
         """Start counting ``total`` measurements that are expected to take ``seconds`` together."""
         self.total, self.expected_seconds = total, seconds
         self.completed, self.completed_seconds, self.start = 0, 0.0, self.clock()
+        self.quiet_until, self.quiet_seconds = -math.inf, QUIET_SECONDS
         self._estimate()
 
     def extend(self, more: int, seconds: float) -> None:
@@ -92,11 +103,11 @@ class Progress:
         self.completed += 1
         self.completed_seconds += seconds
         self._estimate()
-        self.status("measured", f"{self.count()}; last: {text}")
+        self.status("last", text)
 
     def count(self) -> str:
-        """Return how many measurements are complete, and the remaining time, ``3/8, 1 min 15 s left``."""
-        return f"{self.completed}/{self.total}, {duration(self.remaining_seconds())} left"
+        """Return how many measurements are complete, and the remaining time, ``measured 3/8, 1 min 15 s left``."""
+        return f"measured {self.completed}/{self.total}, {duration(self.remaining_seconds())} left"
 
     def _estimate(self) -> None:
         """Estimate the remaining time: what is still expected, scaled by how far off the estimate has been so far."""
@@ -116,6 +127,8 @@ class Progress:
 
 class LiveProgress(Progress):
     """A table that is redrawn: a row for each environment or device with its status, and a bar for the measurements."""
+
+    is_live = True
 
     def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
         """Draw on ``console``."""

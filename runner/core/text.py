@@ -66,3 +66,12 @@ def without_credentials(text: str) -> str:
     'Looking in indexes: https://****@pypi.example/simple'
     """
     return _CREDENTIALS.sub("****@", text) if "://" in text else text
+
+
+def without_label(message: str) -> str:
+    """Return the message of a check without what pydantic puts before it.
+
+    >>> without_label("Value error, 'x' is not one of 'a', 'b'")
+    "'x' is not one of 'a', 'b'"
+    """
+    return message.replace("Value error, ", "", 1)

@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from runner.core.text import without_label
 from runner.matrix import models
 from runner.matrix.environments import Environment
 from runner.matrix.fields import FRAMEWORK_ALIASES
@@ -197,7 +198,7 @@ def _refused(mistake: Mistake) -> _MessageAndHint:
 
 def other(mistake: Mistake) -> _MessageAndHint:
     """Explain a mistake of a type that has no explanation here, in the words of pydantic."""
-    message = mistake.error["msg"]
+    message = without_label(mistake.error["msg"])
     return f"{mistake.name}: {message[:1].lower()}{message[1:]}", None
 
 

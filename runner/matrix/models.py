@@ -79,6 +79,8 @@ class Preset(Part):
 
     select: Annotated[tuple[Annotated[Selector, BeforeValidator(_as_selector)], ...], Field(strict=False)]
     """The cells of the preset: those that any of these selectors matches. A text alone is a pattern of `cases`."""
+    about: str = ""
+    """What the preset is for, in a few words: `runner list presets` prints it."""
     protocol: Protocol = "aligned"
     """aligned: the same computation in every framework; published: what the original programs computed and timed."""
     rounds: Count = 3

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from runner.core.facts import FACTS, Fact, harness_key
 from runner.core.model.profiles import STEP_PROFILE
-from runner.core.text import REASON_LENGTH, printable
+from runner.core.text import REASON_LENGTH, printable, without_label
 from runner.harness import cases, plain, protocol
 from runner.harness.model.blob import MAX_BYTES
 from runner.harness.timing import MAX_BATCH, TICK
@@ -279,7 +279,7 @@ def _sentence(error: ValidationError, *fields: str) -> str:
     name = ".".join(map(str, (*fields, *first["loc"])))
     if first["type"] == "missing":
         return f"a reply without {name}"
-    expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ").replace("a valid ", "a ")
+    expected = without_label(first["msg"]).removeprefix("Input should be ").replace("a valid ", "a ")
     return printable(f"{name} = {_SHORT.repr(first['input'])}, expected {expected}", REASON_LENGTH)
 
 

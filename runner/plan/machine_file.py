@@ -15,7 +15,7 @@ from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
 from runner.core.model import Gpu
-from runner.core.text import printable
+from runner.core.text import printable, without_label
 
 MACHINE_BYTES = 1 << 20  # `runner doctor` writes 3 KB, and 1 KB for each GPU
 HOW_TO_MAKE = "make one with `runner doctor --format json -o FILE` on that machine"
@@ -123,6 +123,7 @@ def _problem(path: Path, detail: ErrorDetails) -> Problem:
     field = printable(".".join(map(str, detail["loc"])), 200) or "the file"
     if detail["type"] == "missing":
         return Problem(f"{path}: {field} is missing", hint=HOW_TO_MAKE)
-    reason = f"{detail['msg'][:1].lower()}{detail['msg'][1:]}"
+    message = without_label(detail["msg"])
+    reason = f"{message[:1].lower()}{message[1:]}"
     input_text = json.dumps(detail["input"])[:MAX_SHOWN]
     return Problem(f"{path}: {field}: {reason}, found {input_text}", hint=HOW_TO_MAKE)

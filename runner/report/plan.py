@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from runner.catalog.cases import is_network_of_user
 from runner.core.grouping import grouped
 from runner.core.model import Plan, PlannedCell
+from runner.core.model.cells import is_control, is_plain
 from runner.core.units import duration
 from runner.plan.estimate import SHORT_CALL
 from runner.plan.pairs import with_controls
@@ -60,12 +61,7 @@ def _parts(plan: Plan, width: int, *, why: bool, controls: bool) -> Iterator["Re
     if compiled:
         yield "\nslow at the first call:"
         yield _table(compiled)
-    rounds = plan.measurement.rounds
-    yield Text(
-        f"\n{len(running)} of {len(plan.cells)} cells run, {counted(rounds, 'round')} each, on "
-        f"{plan.backend} ({_device(plan)}, {counted(plan.measurement.threads, 'thread')}): "
-        f"about {_time(plan, controls=controls, deferred=bool(deferred))}"
-    )
+    yield Text(f"\n{extent(plan, controls=controls)}")
     if any(is_network_of_user(planned.cell.case_id) for planned in running):
         longest = SHORT_CALL * plan.measurement.seconds
         yield Text(f"That is for networks whose calls take up to {longest:.2g} s; with longer calls, it takes longer.")
@@ -75,17 +71,43 @@ def _device(plan: Plan) -> str:
     return f"{plan.devices} x {plan.device}" if plan.devices > 1 else plan.device
 
 
-def _time(plan: Plan, *, controls: bool, deferred: bool) -> str:
-    """Return how long measuring takes, how much of that for controls, and how long if verdicts stay open."""
-    measurement, seconds = plan.measurement, with_controls(plan).seconds if controls else plan.seconds
-    text = f"{duration(seconds)} of measuring{' without those measured last' * deferred}"
-    if seconds - plan.seconds >= 1:
-        text += f", {duration(seconds - plan.seconds)} of it for controls, which repeat cells"
+def extent(plan: Plan, *, controls: bool) -> str:
+    """Return how many tests run, where, and how long that takes: the plan ends with it, and a run begins with it.
+
+    ``67 of 283 tests run here (docker, cpu, 2 threads): about 6 min, at most 16 min if results stay open``
+
+    Args:
+        plan: the plan, with its controls or without.
+        controls: whether a run measures controls, too; they count in its time.
+    """
+    running = [planned for planned in plan.cells if planned.skip is None and not _is_control(planned)]
+    every = [planned for planned in plan.cells if not _is_control(planned)]
+    threads = counted(plan.measurement.threads, "thread")
+    counts = (
+        f"{len(running)} of {counted(len(every), 'test')}" if len(running) < len(every) else counted(len(every), "test")
+    )
+    where = f"run here ({plan.backend}, {_device(plan)}, {threads})" if running else "run here"
+    if not running:
+        return f"{counts} {where}"
+    deferred = " without those measured last" * any(planned.deferred for planned in running)
+    return f"{counts} {where}: {_time(plan, controls=controls)}{deferred}"
+
+
+def _is_control(planned: PlannedCell) -> bool:
+    return is_control(planned.cell.environment) or is_plain(planned.cell.environment)
+
+
+def _time(plan: Plan, *, controls: bool) -> str:
+    """Return how long measuring takes, and how long at most if verdicts stay open."""
+    has_controls = any(map(_is_control, plan.cells))
+    measurement = plan.measurement
+    seconds = with_controls(plan).seconds if controls and not has_controls else plan.seconds
+    text = f"about {duration(seconds)} in {counted(measurement.rounds, 'round')}"
     if measurement.round_limit == measurement.rounds:  # rounds are fixed
         return text
     longest = seconds / measurement.rounds * measurement.round_limit
     limit = longest if measurement.budget is None else min(longest, measurement.budget)
-    return f"{text}, and up to {measurement.round_limit} rounds, {duration(limit)} in all, where verdicts stay open"
+    return f"{text}, at most {duration(limit)} if results stay open"
 
 
 def _grid(cells: Iterable[PlannedCell], width: int) -> Iterator["RenderableType"]:
@@ -152,7 +174,7 @@ def _counted_reasons(cells: Iterable[PlannedCell]) -> list[tuple[str, str, str]]
     """Return (code, count, reason or number of reasons) for each code, the most frequent first."""
     reasons = grouped((planned.skip.code, planned.skip.reason) for planned in cells if planned.skip is not None)
     ordered = sorted(reasons.items(), key=lambda item: -len(item[1]))
-    return [(code, counted(len(texts), "cell"), _first_reason(texts)) for code, texts in ordered]
+    return [(code, counted(len(texts), "test"), _first_reason(texts)) for code, texts in ordered]
 
 
 def _first_reason(reasons: Sequence[str]) -> str:
@@ -169,8 +191,8 @@ def _cell_counts(cells: Iterable[PlannedCell]) -> "Table":
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("environment", no_wrap=True)
     table.add_column("workload", no_wrap=True)
-    table.add_column("cells", justify="right", no_wrap=True)
-    table.add_column("implementations that run")
+    table.add_column("tests", justify="right", no_wrap=True)
+    table.add_column("APIs that run")
     previous = None
     for (environment, workload), group in groups.items():
         running = [planned.cell.implementation for planned in group if planned.skip is None]
@@ -214,7 +236,7 @@ def _deferred(cells: Iterable[PlannedCell], *, why: bool) -> list[tuple[str, str
             for reason, group in groups.items()
         ]
     count = sum(map(len, groups.values()))
-    return [("estimate", counted(count, "cell"), _first_reason(list(groups)))]
+    return [("estimate", counted(count, "test"), _first_reason(list(groups)))]
 
 
 def _compiled(cells: Iterable[PlannedCell]) -> list[tuple[str, str, str]]:

@@ -12,6 +12,8 @@ from runner.core.json import parse_object
 from runner.matrix import load
 from runner.report.formatting import date
 from runner.report.run_summary import MAX_SUMMARY_BYTES, NAME
+from runner.session.listed_environments import environment_rows
+from runner.session.listed_presets import preset_rows
 from runner.store.run import Run, runs
 
 Topic = Literal["runs", "environments", "cases", "presets"]
@@ -35,12 +37,9 @@ def listing(topic: Topic, matrix: Path, reports: Path) -> Iterator[tuple[str, ..
         cases = load(matrix).cases if matrix.exists() else CASES
         yield from ((name, describe(case)) for name, case in cases.items())
     elif topic == "environments":
-        for name, environment in load(matrix).environments.items():
-            added = f" with {', '.join(environment.add)}" if environment.add else ""
-            yield name, f"{environment.framework} {environment.release}{added}"
+        yield from environment_rows(matrix)
     else:
-        for name, preset in load(matrix).presets.items():
-            yield name, f"{preset.rounds} rounds of {preset.seconds:g} s"
+        yield from preset_rows(matrix)
 
 
 def _run(run: Run) -> tuple[str, ...]:

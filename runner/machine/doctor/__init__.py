@@ -48,8 +48,9 @@ class Examination:
         auto = self.outlooks[0]
         other = next((outlook for outlook in self.outlooks[1:] if outlook.ready), None)
         if auto.ready:
-            first = f"`{command}` takes {auto.name} and measures {_cells(auto.quick or auto.plan)}"
-            return f"{first}, the quick ones; `{command} --all` measures {_cells(auto.plan)}" if auto.quick else first
+            first = f"`{command}` takes {auto.name} and measures {_tests(auto.quick or auto.plan)}"
+            everything = f"about {long_duration(auto.plan.seconds)}"
+            return f"{first}, the quick ones; `{command} --all` takes {everything}" if auto.quick else first
         if other:
             return f"`{command}` takes {auto.name}, with which nothing runs: use `--backend {other.name}`"
         return f"nothing runs here: `{command}` takes {auto.name}"
@@ -100,9 +101,9 @@ def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int, *, col
     return as_text([grid, Text(f"\n{verdict}")], width, colour=colour)
 
 
-def _cells(plan: Plan) -> str:
-    """Return how many cells of a plan run, and about how long that takes."""
-    return f"{counted(running(plan), 'cell')} in about {long_duration(plan.seconds)}"
+def _tests(plan: Plan) -> str:
+    """Return how many tests of a plan run, and about how long that takes."""
+    return f"{counted(running(plan), 'test')} in about {long_duration(plan.seconds)}"
 
 
 def _machine_json(facts: MachineFacts) -> dict[str, Any]:

@@ -7,8 +7,11 @@ from typing import Any, Literal
 from runner.backends.interpreters import remedy
 from runner.core.units import disk_size, memory
 from runner.machine.doctor.inspect import MachineFacts, Outlook
+from runner.report.formatting import counted, few
 
 State = Literal["ok", "warning", "missing"]
+SHOWN_IDLE = 3
+"""Environments of which nothing runs that are named; more are counted."""
 LITTLE_MEMORY = 4 << 30  # two servers of a modern framework with their children on the smaller cases
 DRIVER = "install NVIDIA's driver (580 or newer runs CUDA 13): https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"
 TOOLKIT = (
@@ -85,7 +88,7 @@ def _gpu(facts: MachineFacts) -> Iterator[Finding]:
     elif facts.gpu_problem:
         yield Finding("gpu", "missing", facts.gpu_problem.message, facts.gpu_problem.hint or DRIVER)
     else:
-        fix = "use a machine with a GPU to measure the cells that need one; they are skipped here"
+        fix = "use a machine with a GPU to measure the tests that need one; they are skipped here"
         yield Finding("gpu", "missing", "none", fix)
 
 
@@ -143,11 +146,8 @@ def _environments(outlook: Outlook) -> Iterator[Finding]:
     name = f"with {outlook.name}"
     planned = tuple(dict.fromkeys(cell.cell.environment for cell in outlook.plan.cells))
     idle = [environment for environment in planned if environment not in outlook.environments]
-    text = (
-        f"{outlook.cells} of {len(outlook.plan.cells)} cells run, "
-        f"in {len(outlook.environments)} of {len(planned)} environments"
-    )
-    detail = f"{text}; none in {', '.join(idle)}" if idle else text
+    text = f"{len(outlook.environments)} of {counted(len(planned), 'environment')} run here"
+    detail = f"{text}; not {few(idle, SHOWN_IDLE)}" if idle else text
     fix = f"`runner plan --backend {outlook.name}` shows the reason for each environment"
     yield _judged(name, detail, is_good=not idle, fix=fix, otherwise="warning" if outlook.cells else "missing")
 

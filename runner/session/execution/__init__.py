@@ -13,11 +13,14 @@ from runner.backends import Backend, provision
 from runner.core.errors import NothingSelectedError, Problem, ProvisionError
 from runner.core.model import Plan, Provisioned
 from runner.core.progress import Progress
+from runner.core.units import duration
 from runner.gpu.device import recover
 from runner.measure.round_plan import reopened_cases
 from runner.plan.launches import failed_launches, with_launches
 from runner.plan.pairs import with_controls, with_twins
 from runner.plan.specs import announce
+from runner.report.formatting import few
+from runner.report.plan import extent
 from runner.session.context import PlannedRun
 from runner.session.execution import header
 from runner.session.execution.assignment import assign_devices, device_locks
@@ -61,7 +64,7 @@ def run(work: PlannedRun, progress: Progress) -> Totals:
         else:
             stored, entries = header.start_run(assignment.plan, settings, origin, assignment.gpus, ready), ()
             stack.enter_context(stored.hold())
-        progress.note(f"run {stored.id} on {plan.backend}, {plan.device}, {plan.measurement.threads} threads")
+        progress.note(f"run {stored.id}: {extent(plan, controls=settings.controls)}")
         recorder = RunRecorder(assignment.plan, stored, progress, entries)
         missing = [name for name in failed if failed[name].passing]
         with recorded_ending(stored, progress, origin.part_of, missing=missing):
@@ -99,14 +102,23 @@ def build(
     if cost:
         progress.note(cost)
     ready, failed = provision(prepared.specs, backend, progress)
+    if ready:
+        progress.note(made(ready))
     for name, environment in ready.items():
-        made = "ready" if environment.cached else f"{environment.how} in {environment.seconds:.0f} s"
-        progress.note(f"{name}: {made}")
         if not_pulled := environment.facts.get("not_pulled"):
             progress.note(f"{name}: not the image of docker/images.toml: {not_pulled}")
     for name, error in failed.items():
         progress.note(f"{name}: {error.code}: {error}\n{error.log}")
     return {**prepared.also, **ready}, failed
+
+
+def made(ready: Mapping[str, Provisioned]) -> str:
+    """Return which environments are ready, and of those that were not there how and how fast they were made."""
+    there = [name for name, environment in ready.items() if environment.cached]
+    parts = [f"{few(there)}: ready"] if there else []
+    new = [(name, environment) for name, environment in ready.items() if not environment.cached]
+    parts += [f"{name}: {environment.how} in {duration(environment.seconds)}" for name, environment in new]
+    return "; ".join(parts)
 
 
 def _continued(

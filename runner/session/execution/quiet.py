@@ -12,10 +12,11 @@ from runner.core.units import duration
 
 WATCH_SECONDS = 1.0
 """The length of a reading: 100 ticks of the kernel's counters."""
+ROW = "waiting"
 BUSY_READINGS = 2
 """Readings in a row that show a busy machine: a single one may be the end of a build."""
 HINT = "--busy-ok starts at once"
-CONSEQUENCE = "measuring anyway, and `runner check` grades the numbers"
+CONSEQUENCE = "measuring anyway; `runner check` shows how far to trust the numbers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +66,15 @@ def wait_until_quiet(limit: float, progress: Progress, watch: Watch | None = Non
         if busy_readings < BUSY_READINGS:
             continue
         if elapsed >= limit:
+            progress.finish(ROW)
             progress.note(f"warning: {sentence(others, watch.cpus)} after {duration(elapsed)}; {CONSEQUENCE}")
-            progress.finish("now")
             return False
-        if busy_readings == BUSY_READINGS:
-            progress.note(f"{sentence(others, watch.cpus)}; waiting up to {limit:.0f} s for a quiet machine; {HINT}")
-        progress.status("now", f"waiting for a quiet machine, {duration(elapsed)} of {duration(limit)}")
-    if busy_readings >= BUSY_READINGS:
-        progress.note(f"the machine is quiet after {duration(watch.clock() - start)}")
-        progress.finish("now")
+        why = f"for a quiet machine: {sentence(others, watch.cpus)}; {HINT}"
+        if progress.is_live:
+            progress.status(ROW, f"{duration(elapsed)} of {duration(limit)} {why}")
+        elif busy_readings == BUSY_READINGS:
+            progress.note(f"{ROW} up to {duration(limit)} {why}")
+    progress.finish(ROW)
     return True
 
 

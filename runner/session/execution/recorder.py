@@ -27,12 +27,12 @@ from runner.core.model import (
 from runner.core.model.cells import is_control, is_plain, is_twin
 from runner.core.model.events import Activity
 from runner.core.progress import Progress
-from runner.core.units import duration
 from runner.gpu.device import DeviceSession
 from runner.measure.breakdown import ONCE
 from runner.measure.record import collect
 from runner.measure.round_plan import OUTAGE, TRANSIENT_FAILURES
 from runner.measure.step_profiles import can_profile
+from runner.report.formatting import counted
 from runner.session.execution.costs import CellCosts, measured_seconds
 from runner.session.execution.header import now, write_lock
 from runner.store.events import Entry
@@ -135,7 +135,7 @@ class RunRecorder:
             case RoundTimes(number, seconds):
                 times = {name: round(value, 3) for name, value in seconds.items() if value}
                 self.stored.note("times", device=device_id(clocks.gpu), round=number, seconds=times, spent=elapsed_s)
-                self._correct_estimate(number, seconds, device_id(clocks.gpu))
+                self._correct_estimate(seconds, device_id(clocks.gpu))
             case Canary() | CaseFinished() | RoundDisturbed():
                 self._record_about_case(event, elapsed_s)
 
@@ -167,7 +167,7 @@ class RunRecorder:
     def _record_skipped(self, event: CaseSkipped, elapsed_s: float) -> None:
         """Store that the budget has no time for a case, say so, and expect it no more."""
         self.stored.note("skipped", case=event.case_id, reason=event.reason, spent=elapsed_s)
-        cells = f"{len(event.cells)} cell{'s are' if len(event.cells) > 1 else ' is'} skipped"
+        cells = f"{counted(len(event.cells), 'test')} skipped"
         self.progress.note(f"{event.case_id}: {cells}: over-budget: {event.reason}")
         rounds = {cell: self.rounds_left.pop(cell, 0) for cell in event.cells}
         seconds = sum(count * self.expected[cell] for cell, count in rounds.items())
@@ -191,18 +191,14 @@ class RunRecorder:
         profiled = {cell_id for cell_id, _ in read_profiles(self.stored.path, (cell.id for cell in selected))}
         return [cell for cell in selected if cell.id not in profiled]
 
-    def _correct_estimate(self, number: int, times: Mapping[Activity, float], device: str) -> None:
+    def _correct_estimate(self, times: Mapping[Activity, float], device: str) -> None:
         """Replace the estimate of what remains by what the round that has ended took, and its cells."""
-        estimated, of_cells = self.expected_seconds(), self.seconds_of_round.pop(device, 0.0)
+        of_cells = self.seconds_of_round.pop(device, 0.0)
         if of_cells:
             repeated = sum(seconds for activity, seconds in times.items() if activity not in ONCE)
             self.pace = repeated / of_cells
         self.expected = self._expected()
-        seconds = self.expected_seconds()
-        self.progress.expect(seconds)
-        if number == 1 and seconds:
-            by_plan = f"the plan's estimate was {duration(estimated)}"
-            self.progress.note(f"after round 1, about {duration(seconds)} remain by what was measured; {by_plan}")
+        self.progress.expect(self.expected_seconds())
 
     def _record_outcome(self, outcome: Outcome, elapsed: float, clocks: DeviceSession) -> None:
         cell = outcome.cell
