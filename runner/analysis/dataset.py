@@ -160,4 +160,4 @@ def _planned_cells(plan: Mapping[str, Any], run: Run) -> tuple[Planned, ...]:
             for cell in plan["cells"]
         )
     except (KeyError, TypeError) as error:
-        raise RecordError(Problem(f"{run.path / PLAN}: a cell of the plan lacks {error}")) from error
+        raise RecordError(Problem(f"{run.path / PLAN}: a test of the plan lacks {error}")) from error

@@ -61,7 +61,7 @@ class Inflation:
         elif self.correlation and self.correlation.is_unknown:
             reasons.append(unknown_sentence(self.correlation))
         if self.aa_factor > 1:
-            reasons.append(f"{self.aa_pairs} A/A pairs differ by more than their intervals allow")
+            reasons.append(f"{self.aa_pairs} A/A controls differ by more than their intervals allow")
         return "; ".join(reasons)
 
 

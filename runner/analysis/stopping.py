@@ -86,7 +86,7 @@ class StoppingRule:
             chosen |= candidate.cells | ({twin(cell) for cell in candidate.cells} & self.round_seconds.keys())
         if not rows:
             return Decision(frozenset())
-        ending = f"a further round for {len(chosen)} cells" if chosen else "no further round"
+        ending = f"a further round for {len(chosen)} tests" if chosen else "no further round"
         return Decision(frozenset(chosen), f"after {rounds} rounds {open_verdicts(rows)}: {ending}")
 
     def _open(self, comparisons: Iterable[Comparison]) -> list[Row]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = CommandGroup()
 
 
-@app.command(short_help="Search the release in which a cell became slower or faster")
+@app.command(short_help="Search the release in which a test became slower or faster")
 @partial(
     planning,
     without=("selectors", "workload", "preset", "precision", "all", "budget", "python", "framework", "name", "upgrade"),
@@ -44,7 +44,7 @@ def bisect(
     bad: Annotated[
         str | None,
         typer.Option(
-            "--bad", help="the last release; by default the cell's environment", autocompletion=completion.environments
+            "--bad", help="the last release; by default the test's environment", autocompletion=completion.environments
         ),
     ] = None,
     axis: Annotated[
@@ -107,7 +107,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="RECORD",
-            help="a record's file, a run, or RUN/CELL with a cell or a glob over cells",
+            help="a record's file, a run, or RUN/CELL with a test or a glob over tests",
             autocompletion=completion.runs,
         ),
     ],
@@ -115,7 +115,7 @@ def reproduce(
         str,
         typer.Option(
             "--against",
-            help="measure the stored environment in turns with this one",
+            help="measure the stored environment alternately with this one",
             autocompletion=completion.environments,
         ),
     ] = "",

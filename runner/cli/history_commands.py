@@ -24,15 +24,15 @@ class GroupWithDefault(CommandsBelow):
 
 app = CommandGroup(
     cls=GroupWithDefault,
-    short_help="Show how cells changed over all stored runs",
+    short_help="Show how tests changed over all stored runs",
     help="The history of all stored runs. `runner history CELL` is short for `runner history show CELL`.",
 )
 
 
-@app.command(short_help="Show the trend of a cell, or a list of cells")
+@app.command(short_help="Show the trend of a test, or a list of tests")
 def show(
     pattern: Annotated[
-        str, typer.Argument(metavar="[CELL]", help="the id of a cell, an environment, or a glob over cell ids")
+        str, typer.Argument(metavar="[CELL]", help="the id of a test, an environment, or a glob over test ids")
     ] = "*",
     reports: Reports = Path("reports"),
     history: HistoryUrl = None,
@@ -40,7 +40,7 @@ def show(
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="memory, import, size, ... instead of time; or all")
     ] = None,
-    last: Annotated[int, typer.Option("--last", min=1, help="how many runs the table of a cell lists")] = 30,
+    last: Annotated[int, typer.Option("--last", min=1, help="how many runs the table of a test lists")] = 30,
     format: Annotated[
         Literal["table", "json", "csv"], typer.Option("--format", help="how to print it; json and csv have every run")
     ] = "table",
@@ -118,11 +118,11 @@ def prune(
     return 0
 
 
-@app.command(short_help="Accept the times of cells as the new baseline")
+@app.command(short_help="Accept the times of tests as the new baseline")
 def accept(
     cells: Annotated[
         list[str],
-        typer.Argument(metavar="CELLS...", help="ids of environments, or globs over cell ids: 'torch-2.x/*/train/*'"),
+        typer.Argument(metavar="CELLS...", help="ids of environments, or globs over test ids: 'torch-2.x/*/train/*'"),
     ],
     reason: Annotated[str, typer.Option("--reason", help="why these times are good from now on; it is kept")],
     run: Annotated[str | None, typer.Option("--run", help="a run's id; the newest by default")] = None,
@@ -144,5 +144,5 @@ def accept(
     acceptance = accept_cells(reports, request)
     add_levels(acceptance, url, console.note)
     console.emit("\n".join(acceptance.cells), None)
-    console.note(f"{len(acceptance.cells)} cells: run {acceptance.run} is the baseline and the anchor of later nights")
+    console.note(f"{len(acceptance.cells)} tests: run {acceptance.run} is the baseline and the anchor of later nights")
     return 0

@@ -188,35 +188,36 @@ def open_page(
     return 0
 
 
-@app.command("list", short_help="List runs, environments, cases, cells or presets")
+@app.command("list", short_help="List runs, environments, cases, tests or presets")
 def list_what_there_is(
     topic: Annotated[
-        Literal["runs", "environments", "cases", "cells", "presets"], typer.Argument(help="what to list")
+        Literal["runs", "environments", "cases", "tests", "presets", "cells"],
+        typer.Argument(help="what to list; cells is the former name of tests"),
     ] = "runs",
     selectors: Annotated[
         list[str] | None,
-        typer.Argument(help=f"of cells: {SELECTOR}", autocompletion=completion.environments),
+        typer.Argument(help=f"of tests: {SELECTOR}", autocompletion=completion.environments),
     ] = None,
     matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     traceback: Traceback = False,
 ) -> int:
-    """List the stored runs, or the environments, cases, cells or presets of the matrix file, one per line.
+    """List the stored runs, or the environments, cases, tests or presets of the matrix file, one per line.
 
-    Cells that cannot run on this machine are listed, too.
+    Tests that cannot run on this machine are listed, too.
     """
     from runner.core.errors import Problem, UsageError
     from runner.report.rich_text import columns
     from runner.session.listing import listing
 
-    if topic == "cells":
+    if topic in ("tests", "cells"):
         from runner.session.listed_cells import cell_ids
 
         console.emit("\n".join(cell_ids(matrix, selectors or ())), None)
         return 0
     if selectors:
-        hint = f"`{shlex.join(['runner', 'list', 'cells', *selectors])}`"
-        raise UsageError(Problem(f"selectors choose cells, and {topic} are listed as a whole", hint=hint))
+        hint = f"`{shlex.join(['runner', 'list', 'tests', *selectors])}`"
+        raise UsageError(Problem(f"selectors choose tests, and {topic} are listed as a whole", hint=hint))
     entries = list(listing(topic, matrix, reports))
     if topic == "environments":
         from runner.releases.outdated import outdated_notes_of_file

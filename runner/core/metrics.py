@@ -104,7 +104,7 @@ METRICS: tuple[Metric, ...] = (
         noun="",
         margin=0.02,
         method="the sides take turns, and are compared call by call",
-        absent="the cell has no good record",
+        absent="the test has no good record",
         condition="slower",
     ),
     Metric(

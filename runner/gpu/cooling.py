@@ -117,7 +117,7 @@ class ThermalGuard:
             outcome, seen = self._measure(ask)
             discarded += 1
         if discarded == len(self.pauses) and self._throttled_by(outcome, seen):
-            self.say("the GPU stays throttled after every pause: cells are no longer repeated")
+            self.say("the GPU stays throttled after every pause: tests are no longer repeated")
             self.stays_throttled = True
         return replace(outcome, device={**seen, **({"discarded": discarded} if discarded else {})})
 

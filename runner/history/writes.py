@@ -38,7 +38,7 @@ def checked(entry: RunEntry) -> RunEntry:
     """
     names = [cell.series for cell in (*entry.cells, *entry.metrics)]
     if len(set(names)) < len(names):
-        raise refused(entry, "it has a cell twice")
+        raise refused(entry, "it has a test twice")
     try:
         entry = ENTRY.validate_python(entry)
     except ValidationError as error:

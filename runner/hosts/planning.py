@@ -63,7 +63,7 @@ def plan_for_hosts(
         }
     )
     if not kinds:
-        hint = "`runner plan` on one of them shows the reason for each cell"
+        hint = "`runner plan` on one of them shows the reason for each test"
         raise NothingSelectedError(Problem("no device of any host can run anything of this", hint=hint))
     chosen = {case_id: next(kind for kind in by_kind if kind in able) for case_id, able in kinds.items()}
     blocks = {case_id: waiting({kind: parts[kind][case_id] for kind in able}) for case_id, able in kinds.items()}

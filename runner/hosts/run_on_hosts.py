@@ -201,7 +201,7 @@ def _of_run(run: Run, offered: HostPlan, head: RunHeader) -> HostPlan:
         if kinds:
             blocks[case_id] = waiting({kind: offered.parts[kind][case_id] for kind in kinds})
         elif case_id not in done:
-            message = f"no host that takes part runs all cells of {case_id}"
+            message = f"no host that takes part runs all tests of {case_id}"
             raise UsageError(Problem(message, hint=f"start the workers that run {run.id} had"))
     return HostPlan(plan=stored, parts=dict.fromkeys(offered.parts, parts), blocks=blocks)
 

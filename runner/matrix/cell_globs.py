@@ -96,7 +96,7 @@ def _explanation(matrix: Matrix, glob: str) -> tuple[str, str]:
     """Return the message and the hint for a glob that matches no cell; they name the first part that is unknown."""
     parts = glob.split("/")
     if len(parts) > len(PARTS) or (len(parts) < len(PARTS) and "*" not in glob):
-        message = f"{glob!r} has {len(parts)} of the {len(PARTS)} parts of a cell id"
+        message = f"{glob!r} has {len(parts)} of the {len(PARTS)} parts of a test id"
         return message, f"write {'/'.join(PARTS)}; a * also matches several parts"
     matched: Names = ()
     for index, (part, label) in enumerate(zip(parts, PARTS, strict=False)):
@@ -115,5 +115,5 @@ def _explanation(matrix: Matrix, glob: str) -> tuple[str, str]:
     known = [name for names in every for name in names]
     for word in parts:
         if word not in known and not set(word) & set("*?["):
-            return f"no part of a cell id matches {word!r}", nearest_name(word, known)
-    return f"no cell id matches {glob!r}", f"write {'/'.join(PARTS)}; a * also matches several parts"
+            return f"no part of a test id matches {word!r}", nearest_name(word, known)
+    return f"no test id matches {glob!r}", f"write {'/'.join(PARTS)}; a * also matches several parts"

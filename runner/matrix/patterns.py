@@ -46,7 +46,7 @@ def _preset_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
         if matrix.environments and not any(_selects(matrix, preset, selector) for selector in preset.select):
             where = tree.source.node(node_at(tree, ("presets", name, "select")))
             hint = "name workloads, phases, precisions and environments that this matrix lists"
-            yield Problem(f"the preset {name} selects no cell", where, hint)
+            yield Problem(f"the preset {name} selects no test", where, hint)
 
 
 def _selects(matrix: Matrix, preset: Preset, selector: Selector) -> bool:

@@ -66,7 +66,7 @@ class Batches:
                 yield outcome
         too_small = self.too_small(held_back)
         if too_small:
-            say(f"{step.block.case_id}: {len(too_small)} cells again, with as many calls in a sample as the others")
+            say(f"{step.block.case_id}: {len(too_small)} tests again, with as many calls in a sample as the others")
         for outcome in held_back:
             batch = too_small.get(outcome.cell)
             yield outcome if batch is None else measure(outcome.cell, {"batch": batch})

@@ -238,7 +238,7 @@ def check_verified(request: Mapping[str, Any], reply: Mapping[str, Any]) -> None
     """
     missing = [name for name in expected_facts(request) if reply.get(name) is None]
     if missing:
-        raise ValueError(f"that a cell is good, without {' and '.join(missing)}")
+        raise ValueError(f"that a test is good, without {' and '.join(missing)}")
 
 
 def expected_facts(request: Mapping[str, Any]) -> tuple[str, ...]:

@@ -335,7 +335,7 @@ class _Executor:
         """Yield the outcomes of cells that take turns, as they end; their records name the set."""
         name, cells = turn_set
         draw = self.order.random(f"{cells[0].case_id}/{name}")
-        text = f"round {name.partition('/')[0]}: turns of {len(cells)} cells of {cells[0].case_id}"
+        text = f"round {name.partition('/')[0]}: turns of {len(cells)} tests of {cells[0].case_id}"
         announce = partial(self.hooks.say, text)
         started = draw.sample(cells, len(cells))
         for outcome in measure_in_turns(self.servers, ask, started, draw, self.breakdown, announce):

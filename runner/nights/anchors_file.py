@@ -27,7 +27,7 @@ KIND = "anchors"
 """The kind of the file, see ``documents.UPGRADES``."""
 MAX_BYTES = 64 << 20
 """The largest file of anchors that is read."""
-HINT = "remove it: the next night makes a new one from the first good run of each cell"
+HINT = "remove it: the next night makes a new one from the first good run of each test"
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,7 @@ def _cell_of(entry: Mapping[str, Any]) -> Cell:
     cell = Cell.parse(entry["id"])
     for part in fields(cell):
         if entry[part.name] != getattr(cell, part.name):
-            message = f"the plan is damaged: the cell {cell.id} has the {part.name} {entry[part.name]!r}"
+            message = f"the plan is damaged: the test {cell.id} has the {part.name} {entry[part.name]!r}"
             raise RecordError(Problem(message, hint="restore it from a copy, or start a new run"))
     check_environment(cell.environment)
     return cell

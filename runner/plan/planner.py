@@ -300,12 +300,12 @@ def _phase_hint(matrix: Matrix, request: Request) -> str:
 def nothing_selected(matrix: Matrix, request: Request) -> Problem:
     """Return the problem of a selection without cells; it names everything that was selected."""
     environments = request.environments if len(request.environments) < 4 else ()
-    hint = "`runner list cells` lists every cell"
+    hint = "`runner list tests` lists every test"
     if request.cell_selectors:
         names = " ".join(environments)
         hint = (
-            "a cell is environment/implementation/workload/case/phase/precision: "
-            f"`runner list cells{f' {names}' if names else ''}` lists them"
+            "a test is environment/implementation/workload/case/phase/precision: "
+            f"`runner list tests{f' {names}' if names else ''}` lists them"
         )
     hint = _phase_hint(matrix, request) or hint
     parts = {
@@ -317,5 +317,5 @@ def nothing_selected(matrix: Matrix, request: Request) -> Problem:
         "environment": () if request.cell_selectors else environments,
     }
     selected = "; ".join(f"{name} {', '.join(values)}" for name, values in parts.items() if values)
-    message = f"no cell matches the selection ({selected})" if selected else "no cell matches the selection"
+    message = f"no test matches the selection ({selected})" if selected else "no test matches the selection"
     return Problem(message, hint=hint)

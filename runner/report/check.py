@@ -145,8 +145,8 @@ def _head(check: Check) -> Iterator[str]:
     counts = check.counts
     planned = "" if check.state == "finished" else f" of {counts.cells * counts.rounds} planned"
     parts = [f"{counted(counts.good, 'good record')}{planned}, {counted(counts.environments, 'environment')}"]
-    parts += [f"{counted(counts.failed, 'cell')} failed"] if counts.failed else []
-    parts += [f"{counted(counts.skipped, 'cell')} skipped"] if counts.skipped else []
+    parts += [f"{counted(counts.failed, 'test')} failed"] if counts.failed else []
+    parts += [f"{counted(counts.skipped, 'test')} skipped"] if counts.skipped else []
     yield "; ".join(parts)
     yield from (f"note: {note}" for note in check.notes)
 
@@ -161,9 +161,9 @@ def _sections(check: Check) -> Iterator[tuple[str, list[tuple[str, str]], str]]:
         yield quality.title(check.questioned), list(quality.lines(serious, name_worst=True)), "red"
     minor = [issue for issue in check.quality_issues if not issue.serious]
     if minor:
-        yield "minor quality issues", list(quality.lines(minor, name_worst=False)), ""
+        yield "minor warnings", list(quality.lines(minor, name_worst=False)), ""
     if not check.quality_issues and check.counts.good:
-        yield "no quality issues", [], "green"
+        yield "no warnings", [], "green"
     if check.failures:
         yield "failed", list(_failed(check.failures)), "red"
     if check.comparisons:
@@ -182,7 +182,7 @@ def _failed(failures: Iterable[Failure]) -> Iterator[tuple[str, str]]:
         yield failure_class, f"{cells}: {reason}"
     rest = Counter(failure_class for (failure_class, _), group in ordered[FAILURE_REASONS:] for _ in group)
     if rest:
-        yield "more", ", ".join(f"{counted(count, 'cell')} {name}" for name, count in rest.items())
+        yield "more", ", ".join(f"{counted(count, 'test')} {name}" for name, count in rest.items())
 
 
 def _open(pairs: Sequence[tuple[Comparison, Row]]) -> Iterator[tuple[str, str]]:

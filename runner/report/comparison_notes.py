@@ -19,7 +19,7 @@ MEAN = (
 
 def mean_scope(mean: GeometricMean) -> str:
     """Return what a mean covers, ``14 cells in 4 workloads``."""
-    return f"{counted(mean.cells, 'cell')} in {counted(len(mean.workloads), 'workload')}"
+    return f"{counted(mean.cells, 'test')} in {counted(len(mean.workloads), 'workload')}"
 
 
 def widening_sentences(comparisons: Iterable[Comparison]) -> list[str]:

@@ -23,6 +23,8 @@ TIME_INTERVAL_WIDTH = 88
 """Columns of a terminal from which the interval of the time fits."""
 RATIO_INTERVAL_WIDTH = 72
 """Columns from which the interval of the ratio fits."""
+WIDE_LIST_WIDTH = 140
+"""Columns from which the line of bars of a test is long."""
 LIST_WIDTH = 100
 """Columns from which first and last time stand in the line of a cell."""
 
@@ -207,7 +209,7 @@ def _list_parts(trends: Sequence[CellSeries], width: int) -> Iterator[Renderable
         table.add_column("first", justify="right", no_wrap=True)
         table.add_column("last", justify="right", no_wrap=True)
     table.add_column("change", justify="right", no_wrap=True)
-    room = 20 if width >= LIST_WIDTH else 10
+    room = 20 if width >= WIDE_LIST_WIDTH else 10
     table.add_column("trend", no_wrap=True, min_width=room)
     for change, trend, marks in sorted(_changes(trends), key=lambda row: (-row[0], row[1].cell, row[1].device)):
         fields = [trend.cell, *([trend.device] if several_devices else []), str(len(trend.points))]

@@ -99,7 +99,7 @@ def _measured(comparison: Comparison, rows: Sequence[ComparedRow]) -> list[str]:
     unchecked = any(issue.code == UNCHECKED for each in rows for issue in each.row.quality_issues)
     sentences = [f"measured on {comparison_notes.devices(comparison)}", IN_TURNS, *([] if unchecked else [COMPARED])]
     notes = [*comparison_notes.widening_sentences([comparison]), *comparison_notes.detectable_texts([comparison])]
-    grades = [f"grade of run {run}: {grade.sentence}" for run, grade in comparison.grades.items()]
+    grades = [f"trust in run {run}: {grade.sentence}" for run, grade in comparison.grades.items()]
     items = [*map(formatting.sentence, sentences), *wording.mean_sentences(comparison)]
     return [bullets([*items, *map(formatting.sentence, [*notes, *grades])])]
 

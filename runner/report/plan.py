@@ -89,8 +89,7 @@ def extent(plan: Plan, *, controls: bool) -> str:
     where = f"run here ({plan.backend}, {_device(plan)}, {threads})" if running else "run here"
     if not running:
         return f"{counts} {where}"
-    deferred = " without those measured last" * any(planned.deferred for planned in running)
-    return f"{counts} {where}: {_time(plan, controls=controls)}{deferred}"
+    return f"{counts} {where}: {_time(plan, controls=controls)}"
 
 
 def _is_control(planned: PlannedCell) -> bool:
@@ -102,12 +101,13 @@ def _time(plan: Plan, *, controls: bool) -> str:
     has_controls = any(map(_is_control, plan.cells))
     measurement = plan.measurement
     seconds = with_controls(plan).seconds if controls and not has_controls else plan.seconds
-    text = f"about {duration(seconds)} in {counted(measurement.rounds, 'round')}"
+    deferred = " without those measured last" * any(planned.deferred for planned in plan.cells)
+    text = f"about {duration(seconds)} in {counted(measurement.rounds, 'round')}{deferred}"
     if measurement.round_limit == measurement.rounds:  # rounds are fixed
         return text
     longest = seconds / measurement.rounds * measurement.round_limit
     limit = longest if measurement.budget is None else min(longest, measurement.budget)
-    return f"{text}, at most {duration(limit)} if results stay open"
+    return f"{text}, at most {duration(limit)} if results stay open" if limit > seconds else text
 
 
 def _grid(cells: Iterable[PlannedCell], width: int) -> Iterator["RenderableType"]:

@@ -74,4 +74,4 @@ def _rounds(dataset: Dataset) -> str:
         return ""
     text = f"{counted(known['rounds'], 'round')} of {known.get('seconds', 0):g} s for each test"
     round_limit = known.get("max_rounds", known["rounds"])
-    return f"{text}, up to {round_limit} for undecided ones" if round_limit > known["rounds"] else text
+    return f"{text}, up to {round_limit} for open ones" if round_limit > known["rounds"] else text

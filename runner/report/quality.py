@@ -93,7 +93,7 @@ def section(issues: Sequence[QualityIssue], comparisons: Iterable[Comparison]) -
     questioned = count_questioned(serious, comparisons)
     parts = [f"{len(group)} {kind}" for group, kind in ((serious, "serious"), (minor, "minor")) if group]
     return Section(
-        title=title(questioned) if serious else "no serious quality issues" if minor else "no quality issues",
+        title=title(questioned) if serious else "no serious warnings" if minor else "no warnings",
         serious=tuple(_group(code, group) for code, group in _by_code(serious).items()),
         minor=tuple(lines(minor, name_worst=False)),
         total=", ".join(parts) or "none",
@@ -103,8 +103,8 @@ def section(issues: Sequence[QualityIssue], comparisons: Iterable[Comparison]) -
 def title(questioned: int) -> str:
     """Return the title above serious issues that put so many verdicts into question."""
     if not questioned:
-        return "serious quality issues"
-    return f"serious quality issues, which put {counted(questioned, 'verdict')} into question"
+        return "serious warnings"
+    return f"serious warnings, which put {counted(questioned, 'verdict')} into question"
 
 
 def count_questioned(issues: Iterable[QualityIssue], comparisons: Iterable[Comparison]) -> int:
@@ -157,7 +157,7 @@ def minor_page_faults(rows: Sequence[Row]) -> list[str]:
 
 def grade_title(grade: Grade) -> str:
     """Return a grade and what it means, as a title above its reasons."""
-    return f"grade {grade.level}: {ADVICE[grade.level]}"
+    return f"trust: {grade.level}: {ADVICE[grade.level]}"
 
 
 def grade_values(grade: Grade | None) -> Mapping[str, Any] | None:
@@ -188,7 +188,7 @@ def cells_by_environment(names: Iterable[str]) -> str:
         return ""
     shown = counts[: SHOWN_ENVIRONMENTS if len(counts) > SHOWN_ENVIRONMENTS + 1 else SHOWN_ENVIRONMENTS + 1]
     parts = [f"{count} of {name}" for name, count in shown]
-    parts[0] = f"{counted(shown[0][1], 'cell')} of {shown[0][0]}"
+    parts[0] = f"{counted(shown[0][1], 'test')} of {shown[0][0]}"
     rest = counts[len(shown) :]
     if rest:
         return f"{', '.join(parts)} and {sum(count for _, count in rest)} of {len(rest)} more environments"

@@ -9,7 +9,7 @@ from runner.core.grouping import grouped
 from runner.core.metrics import BY_NAME
 from runner.core.model.cells import environment_of
 from runner.report import wording
-from runner.report.formatting import date
+from runner.report.formatting import counted, date
 from runner.report.page_templates import environment
 from runner.report.run_summary import RunSummary
 from runner.report.trend_charts import TrendChart, chart, spark
@@ -73,7 +73,8 @@ def site(
 
 def _page(template_name: str, **content: object) -> str:
     template = environment().get_template(f"{template_name}.html.j2")
-    return template.render(**content, change_text=wording.change, change_range=wording.change_range, spark=spark)
+    shared = {"change_text": wording.change, "change_range": wording.change_range, "counted_number": counted}
+    return template.render(**content, **shared, spark=spark)
 
 
 def _trend_content(trend: Trend) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A comparison for a terminal: for each pair of releases the answer, then a line for each test, the slowest first."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rich.console import Group, RenderableType
@@ -17,6 +17,7 @@ from runner.report import (
     differences,
     formatting,
     metric_table,
+    metric_text,
     panels,
     quality,
     rich_text,
@@ -30,7 +31,10 @@ SHOWN_NOTES = 2
 """APIs and cases of one side only that are named; the others are counted."""
 SHOWN_DIFFERENCES = 4
 """Names of facts that differ besides the release; ``why`` has all of them, with their values."""
-QUESTIONED = f"{test_table.QUESTIONED} rests on a measurement with a serious warning"
+SHOWN_CHANGES = 2
+"""Changes of other metrics than time that are named; more are counted."""
+SHOWN_CODES = 3
+"""Codes of serious warnings that are named; more are counted."""
 
 
 def text(comparison: Comparison, *, width: int, colour: bool, metrics: Collection[str] = (), why: bool = False) -> str:
@@ -51,8 +55,7 @@ def text(comparison: Comparison, *, width: int, colour: bool, metrics: Collectio
 
 def _parts(comparison: Comparison, width: int, *, why: bool) -> Iterator[RenderableType]:
     kinds = panels.split([comparison])
-    grades = comparison.grades
-    grade = next(iter(grades.values())) if len(grades) == 1 else None
+    grade = next(iter(comparison.grades.values())) if len(comparison.grades) == 1 else None
     result = answer([comparison], comparison.releases, grade, "")
     changes = {
         (card.device_name, change.environment): change
@@ -66,18 +69,24 @@ def _parts(comparison: Comparison, width: int, *, why: bool) -> Iterator[Rendera
             if change := changes.get((kind, other)):
                 yield from answer_text.titled(change, grade, width)
                 yield test_table.table(of_kind, other, width)
-    yield from answer_text.changed_lines(result.changed)
+    if result.changed and not why:
+        yield _also_changed(result.changed, width)
     yield from _results(comparison)
-    yield from _run(comparison)
-    if len(grades) > 1:
-        for name, each in grades.items():
-            yield Text(f"run {name}, trust: {each.sentence}", style=answer_text.GRADE_STYLES[each.level])
-    elif grade and grade.level == "poor":
-        yield Text(f"trust: {grade.sentence}", style=answer_text.GRADE_STYLES[grade.level])
+    yield _run(comparison)
+    yield from _grades(comparison.grades)
     if why:
+        yield from answer_text.changed_lines(result.changed)
         yield from _reasons(comparison, grade)
     else:
-        yield from _brief(comparison, width)
+        yield _brief(comparison, width)
+
+
+def _also_changed(rows: Sequence[tuple[Row, str, str]], width: int) -> RenderableType:
+    """Return what changed of other metrics than time, in a line."""
+    changes = list(dict.fromkeys(metric_text.change(row) for row, _, _ in rows))
+    texts = [formatting.few(changes, shown) for shown in (SHOWN_CHANGES, 1)]
+    lines = [f"also changed: {text}: --metric all" for text in (*texts, formatting.counted(len(rows), "other value"))]
+    return Text(next((line for line in lines if len(line) <= width), lines[-1]), style="dim")
 
 
 def _heading(of_kind: Comparison, comparison: Comparison) -> Iterator[RenderableType]:
@@ -86,6 +95,14 @@ def _heading(of_kind: Comparison, comparison: Comparison) -> Iterator[Renderable
         yield Text(of_kind.device_name, style="bold underline")
     if panels.has_several_boards([comparison]) and not comparison.figures:
         yield Text(panels.panel(of_kind.device_name, of_kind.rows).scope, style="dim")
+
+
+def _grades(grades: Mapping[str, Grade]) -> Iterator[RenderableType]:
+    """Yield how far to trust each of several runs, or why one run cannot be used; the title has the grade of one."""
+    for name, each in grades.items():
+        if len(grades) > 1 or each.level == "poor":
+            run = f"run {name}, " if len(grades) > 1 else ""
+            yield Text(f"{run}trust: {each.sentence}", style=answer_text.GRADE_STYLES[each.level])
 
 
 def _results(comparison: Comparison) -> Iterator[RenderableType]:
@@ -101,38 +118,45 @@ def _results(comparison: Comparison) -> Iterator[RenderableType]:
     yield from map(Text, [*limits, *comparison_notes.widening_sentences([comparison])])
 
 
-def _run(comparison: Comparison) -> Iterator[RenderableType]:
-    """Yield the runs with their device and rounds, what they can show, and what a question mark means."""
+def _run(comparison: Comparison) -> RenderableType:
+    """Return the runs with their device and rounds."""
     runs = formatting.few(list(dict.fromkeys(run for row in comparison.rows for run in row.runs)), 2)
     counts = sorted({row.rounds for row in comparison.rows if row.rounds})
     rounds = "".join(formatting.counted(count, "round") for count in counts[-1:])
     rounds = f"{counts[0]} to {rounds}" if len(counts) > 1 else rounds
     measured = ", ".join(filter(None, [f"run {runs}" if runs else "", comparison_notes.devices(comparison), rounds]))
-    yield Text(measured, style="dim")
-    visible = comparison.detectable_change
-    shown = [f"changes of {wording.amount(1 + visible)} or more show"] if visible is not None else []
-    yield Text("; ".join([*shown, f"up to {100 * comparison.margin:g} % counts as the same"]), style="dim")
-    if any(test_table.is_questioned(row) for row in comparison.rows):
-        yield Text(QUESTIONED, style="dim")
+    return Text(measured, style="dim")
 
 
-def _brief(comparison: Comparison, width: int) -> Iterator[RenderableType]:
-    """Yield what ``why`` would show, in as many words as fit in a line."""
+def _limits(comparison: Comparison) -> Iterator[str]:
+    """Yield which changes the runs can show, and what a question mark means."""
+    if comparison.detectable_change is not None:
+        yield f"changes of {wording.amount(1 + comparison.detectable_change)} or more show"
+    issues = (issue for row in comparison.rows if test_table.is_questioned(row) for issue in row.quality_issues)
+    codes = list(dict.fromkeys(issue.code for issue in issues if issue.serious))
+    if codes:
+        yield f"{test_table.QUESTIONED}: serious warning, {formatting.few(codes, SHOWN_CODES)}"
+
+
+def _brief(comparison: Comparison, width: int) -> RenderableType:
+    """Return the limits of the runs, and what ``why`` would show, if that fits in a line."""
     differences_of = (comparison.differences.get(other, ()) for other in comparison.others)
     names = list(dict.fromkeys(each.name for of_other in differences_of for each in of_other if each.kind == "speed"))
     only = len(comparison.only)
-    hints = ["reasons and warnings: --why"]
-    hints += [f"{formatting.counted(only, 'API or case', 'APIs or cases')} on one side only"] if only else []
+    optional = [f"{formatting.counted(only, 'API or case', 'APIs or cases')} on one side only"] if only else []
     sources = formatting.few(list(dict.fromkeys(figure.source for figure in comparison.figures)))
-    hints += [f"published: {sources}"] if sources else []
-    counts = range(1, min(len(names), SHOWN_DIFFERENCES) + 1)
-    lines = [hints[0], *(f"also different: {formatting.few(names, shown)}; {hints[0]}" for shown in counts)]
-    lines += ["; ".join([*hints[1:], hints[0]]), "; ".join([*hints[1:], lines[-1]])]
-    yield Text(max((line for line in lines if len(line) <= width), key=len), style="dim")
+    optional += [f"published: {sources}"] if sources else []
+    optional += [f"also different: {formatting.few(names, SHOWN_DIFFERENCES)}"] if names else []
+    parts = [*_limits(comparison), "reasons: --why"]
+    for part in optional:
+        if len("; ".join([*parts, part])) <= width:
+            parts.insert(-1, part)
+    return Text("; ".join(parts), style="dim")
 
 
 def _reasons(comparison: Comparison, grade: Grade | None) -> Iterator[RenderableType]:
     """Yield why verdicts are open or in question, test by test, then everything else that differs."""
+    yield Text("\n".join([*_limits(comparison), f"up to {100 * comparison.margin:g} % counts as the same"]))
     for reason in grade.reasons if grade else ():
         yield Text(f"trust: {reason.level}: {reason.sentence}")
     for case, rows in grouped((row.case_id, row) for row in comparison.rows).items():

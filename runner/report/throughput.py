@@ -138,7 +138,7 @@ def _board_peak(board: Peak | None, precision: str, held_mhz: float | None) -> _
     if held_mhz is None:
         return _Peak(flops, f"{sentence}; the clock that was held is not known")
     clock = f" at {held_mhz:,.0f} MHz"
-    return _Peak(flops * held_mhz / quoted_mhz, f"{sentence}, in proportion to the clock that each cell held", clock)
+    return _Peak(flops * held_mhz / quoted_mhz, f"{sentence}, in proportion to the clock that each test held", clock)
 
 
 def _operation_rate(per_second: float, precision: str = "fp32") -> str:

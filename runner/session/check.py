@@ -75,7 +75,7 @@ def _settings(results: Dataset) -> tuple[str, ...]:
     name = gpu["name"] if gpu else results.machine.get("cpu")
     backend = plan.get("backend")
     threads = counted(plan["threads"], "thread") if "threads" in plan else ""
-    effort = f"{counted(plan['rounds'], 'round')} of {plan['seconds']:g} s for each cell" if "seconds" in plan else ""
+    effort = f"{counted(plan['rounds'], 'round')} of {plan['seconds']:g} s for each test" if "seconds" in plan else ""
     return tuple(filter(None, (name, f"backend {backend}" if backend else "", threads, effort)))
 
 

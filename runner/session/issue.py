@@ -52,7 +52,7 @@ def issue_text(
     """
     compared, runs = compared_runs(matrix, reports, names, best=best, run=run)
     if len(runs) != 1:
-        hint = "measure them in turns, with `runner run` and both of them"
+        hint = "measure them alternately, with `runner run` and both of them"
         raise UsageError(Problem("an issue is about releases that one run has measured", hint=hint))
     (analysis,) = runs.values()
     stored = find_run(reports, run if run and Path(run).is_dir() else analysis.dataset.run)

@@ -1,4 +1,4 @@
-"""The cells of a matrix, for `runner list cells`: what selectors can name, whether it can run here or not."""
+"""The cells of a matrix, for `runner list tests`: what selectors can name, whether it can run here or not."""
 
 import os
 from collections.abc import Iterator, Sequence

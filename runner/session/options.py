@@ -15,7 +15,7 @@ from runner.core.units import MAX_COUNT, MAX_SECONDS
 
 SELECTOR = (
     "an id, a glob (torch-*), a release (torch==2.9.1), a range (torch>=1.0,<2), framework:tf, an interpreter or an "
-    "image as it is (python:PATH, image:NAME, NAME=python:PATH), or a glob over cell ids; !X excludes X; X@env:A=1,B=2 "
+    "image as it is (python:PATH, image:NAME, NAME=python:PATH), or a glob over test ids; !X excludes X; X@env:A=1,B=2 "
     "and X@threads:4 are X with other variables or threads"
 )
 MATRIX_HELP = "the matrix file; by default that of this folder, of one above it, or of the program"
@@ -67,13 +67,13 @@ class Options:
         bool,
         typer.Option(
             "--all",
-            help="however long it takes; and without --preset, --model, --workload or a glob over cell ids, every cell "
+            help="however long it takes; and without --preset, --model, --workload or a glob over test ids, every test "
             "instead of the preset quick",
         ),
     ] = False
     rounds: Annotated[
         int | None,
-        typer.Option("--rounds", min=1, max=MAX_COUNT, help="how often to measure each cell, in a new process"),
+        typer.Option("--rounds", min=1, max=MAX_COUNT, help="how often to measure each test, in a new process"),
     ] = None
     max_rounds: Annotated[
         int | None,
@@ -84,7 +84,7 @@ class Options:
     ] = None
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", min=0.01, max=MAX_SECONDS, help="time budget per cell and round, in seconds"),
+        typer.Option("--seconds", min=0.01, max=MAX_SECONDS, help="time budget per test and round, in seconds"),
     ] = None
     env: Annotated[
         list[str] | None,
@@ -107,10 +107,10 @@ class Options:
     ] = None
     process: Annotated[
         Process | None,
-        typer.Option("--process", help="plain times each cell in a new interpreter, as a script does; default: fork"),
+        typer.Option("--process", help="plain times each test in a new interpreter, as a script does; default: fork"),
     ] = None
     seed: Annotated[
-        int | None, typer.Option("--seed", help="seed of the order of cells; drawn and recorded by default")
+        int | None, typer.Option("--seed", help="seed of the order of tests; drawn and recorded by default")
     ] = None
     corpus: Annotated[
         Path | None, typer.Option("--corpus", help="a UTF-8 text whose words lm-lstm learns instead of random ones")
@@ -137,7 +137,7 @@ class Options:
         bool,
         typer.Option(
             "--profile",
-            help="after the rounds, also keep the framework's profile of a step of each cell, for the report",
+            help="after the rounds, also keep the framework's profile of a step of each test, for the report",
         ),
     ] = False
     upgrade: Annotated[

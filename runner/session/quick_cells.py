@@ -18,9 +18,9 @@ from runner.session.options import Options
 
 QUICK = "quick"
 """The preset that counts where no cells are named."""
-QUICK_AND_ALL = "quick, and all cells of environments without any"
+QUICK_AND_ALL = "quick, and all tests of environments without any"
 """A preset that no matrix can have: it is made where the preset quick has no cells of some environments."""
-NOTE = f"no cells are named: these are the quick ones, as --preset {QUICK} selects them; --all selects every cell"
+NOTE = f"no tests are named: these are the quick ones, as --preset {QUICK} selects them; --all selects every test"
 LONG = 7200.0
 """Seconds of measuring; a longer run has to be asked for, with ``--budget`` or ``--all``."""
 
@@ -51,7 +51,7 @@ def quick_cells(matrix: Matrix, request: Request, options: Options) -> tuple[Mat
     quick = replace(request, preset=QUICK)
     with_cells = {cell.environment for cell in selected_cells(matrix, quick)}
     others = [name for name in request.environments if name not in with_cells]
-    all_of = f"the preset {QUICK} has no cell of {', '.join(others)}: all of their cells are taken"
+    all_of = f"the preset {QUICK} has no test of {', '.join(others)}: all of their tests are taken"
     if not with_cells:
         return matrix, request, (all_of,)
     if not others:
@@ -128,10 +128,10 @@ def too_long(plan: Plan, matrix: Matrix, options: Options) -> Problem | None:
     if seconds <= LONG:
         return None
     running = [each for each in plan.cells if each.skip is None and not is_control(each.cell.environment)]
-    cells, rounds = counted(len(running), "cell"), counted(plan.measurement.rounds, "round")
+    cells, rounds = counted(len(running), "test"), counted(plan.measurement.rounds, "round")
     hint = "--budget 2h measures for that long, and --all measures all of it"
     if QUICK in matrix.presets and options.preset != QUICK:
-        hint = f"--preset {QUICK} measures a few cells of each environment, {hint}"
+        hint = f"--preset {QUICK} measures a few tests of each environment, {hint}"
     return Problem(f"it takes about {long_duration(seconds)} to measure {cells} in {rounds}", hint=hint)
 
 

@@ -85,7 +85,7 @@ def _after_wrong_results(wrong: Collection[str], run: Run, again: "RunAgain") ->
     cases = {Cell.parse(cell).case_id for cell in wrong}
     planned = [cell["id"] for cell in run.plan()["cells"] if cell["verdict"] == "run"]
     command = again.command(cell for cell in planned if Cell.parse(cell).case_id in cases)
-    cells = f"{counted(len(wrong), 'cell')} computed something else than the reference"
+    cells = f"{counted(len(wrong), 'test')} computed something else than the reference"
     return f"{cells}, and the next command shows by how much; once this is fixed, measure again: {command}"
 
 

@@ -40,9 +40,7 @@ VARYING = (
     (re.compile(r"\bin \d+(\.\d+)? m?s\b"), "in N s"),
 )
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
-NOISY = re.compile(
-    r"measured:|now:|after round|grade|remain|next:|busy|clear|faster|slower|can't tell|same|would help|tune"
-)
+NOISY = re.compile(r"measured|now:|waiting|trust|remain|next:|busy|clear|faster|slower|can't tell|same|would help|tune")
 
 
 @dataclass(frozen=True)

@@ -58,4 +58,4 @@ def test_a_phase_that_no_case_has_selects_nothing(runner: Runner) -> None:
     (runner.folder / "net.py").write_text(NETWORK)
     done = runner("plan", "np-old", "np-new", "--model", "net.py", "--phase", "train", "--backend", "venv")
     assert done.returncode == 3
-    assert "no cell matches the selection (workload net; phase train; environment np-old, np-new)" in done.stderr
+    assert "no test matches the selection (workload net; phase train; environment np-old, np-new)" in done.stderr

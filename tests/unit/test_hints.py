@@ -135,15 +135,15 @@ def refusal(line: str) -> str:
         if problem is not None:
             return problem.message
         return "" if plan.blocks else "nothing runs"
-    if name == "list" and given["topic"] == "cells":
+    if name == "list" and given["topic"] == "tests":
         return "" if next(cell_ids(ROOT / "matrix.yaml", selectors)) else "no cell"
     return ""
 
 
 def test_the_program_prints_commands() -> None:
     assert len(PRINTED) > 30, PRINTED
-    assert "list cells" in PRINTED
-    assert "list cells" in DOCUMENTED
+    assert "list tests" in PRINTED
+    assert "list tests" in DOCUMENTED
 
 
 @pytest.mark.parametrize("command", sorted({*PRINTED, *DOCUMENTED}))

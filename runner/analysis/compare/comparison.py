@@ -184,7 +184,7 @@ def _nothing_comparable(runs: RunReader, base: str, others: Sequence[str]) -> li
     cells = "; ".join(f"{name} has {_measured_cells(runs, name)}" for name in (base, *others))
     hint = "compare the fastest of each with --best"
     hint += f", or measure the same on all: {command}" if measurable else ""
-    return [Problem(f"{base} and {', '.join(others)} have no measured cell in common: {cells}", hint=hint)]
+    return [Problem(f"{base} and {', '.join(others)} have no measured test in common: {cells}", hint=hint)]
 
 
 def _command(runs: RunReader, names: Sequence[str]) -> str:
@@ -226,7 +226,7 @@ def _notes(runs: RunReader, match: Match | None, base: str, other: str) -> Itera
             command = _command(runs, measurable)
             yield f"{other} has no measurements: {_failures(runs, other)}; {command} measures {pronoun}"
         else:
-            yield f"{base} and {other} have no measured cell in common"
+            yield f"{base} and {other} have no measured test in common"
         return
     sides = (
         (match.base, {pair.base for pair in match.pairs}, match.other),

@@ -164,7 +164,7 @@ def _with_promise(row: Row, low: int, high: int) -> Row:
     if len(row.boards) > 1:
         low = high = MAX_MORE_ROUNDS + 1
         sentence = (
-            f"undecided on {len(row.boards)} boards of this kind; more boards would decide, more rounds would not"
+            f"can't tell on {len(row.boards)} boards of this kind; more boards would decide, more rounds would not"
         )
         row = replace(row, abandoned=True)
     elif row.rounds == 1:
@@ -172,7 +172,7 @@ def _with_promise(row: Row, low: int, high: int) -> Row:
     elif row.independent_rounds == 1:
         sentence = f"rounds on a single pair of servers cannot show the noise; {_rounds_text(low, high)} are needed"
     else:
-        state = "not yet significant" if row.code == LEANING else "undecided"
+        state = "not yet significant" if row.code == LEANING else "can't tell"
         more = "should decide" if high <= MAX_MORE_ROUNDS and not row.abandoned else "would be needed"
         chance = f"below 1 in {1 / open_rows.LEAST_CHANCE:.0f}"
         ending = f", and given up: the chance of a verdict within the rounds of this run was {chance}"

@@ -158,7 +158,7 @@ def passed_over(runs: Iterable[RunSides], match: Match) -> Iterator[PassedOver]:
             continue
         lacking = grouped((_why_none(side), side.environment) for side in sides if not side.measured)
         reasons = [f"it has no result of {' and '.join(names)}{why}" for why, names in lacking.items()]
-        yield PassedOver(run=run.run, reason="; ".join(reasons) or "its sides have no measured cell in common")
+        yield PassedOver(run=run.run, reason="; ".join(reasons) or "its sides have no measured test in common")
 
 
 def _why_none(side: Side) -> str:

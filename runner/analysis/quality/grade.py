@@ -184,15 +184,15 @@ def _controls(figures: Figures) -> Iterator[Reason]:
     pairs, differing, middle = figures.aa_pairs, figures.aa_differing, figures.aa_median
     if middle is None:
         if figures.comparisons:
-            yield Reason("fair", "no-controls", "no A/A pair shows how far an environment differs from itself")
+            yield Reason("fair", "no-controls", "no A/A control shows how far an environment differs from itself")
         return
     if middle > FAIR_AA_MEDIAN:
-        which = f"in the median of {pairs} A/A pairs" if pairs > 1 else "in the only A/A pair"
+        which = f"in the median of {pairs} A/A controls" if pairs > 1 else "in the only A/A control"
         text = f"environments differ from themselves by {middle:.0%}, {which}"
         yield Reason("poor" if middle > POOR_AA_MEDIAN else "fair", "a-a-median", text)
     if differing:
         verb = "differ" if differing > 1 else "differs"
-        text = f"{differing} of {pairs} A/A pairs {verb} beyond chance, or by more than {FAR_AA_PAIR:.0%}"
+        text = f"{differing} of {pairs} A/A controls {verb} beyond chance, or by more than {FAR_AA_PAIR:.0%}"
         poor = differing > max(1.0, POOR_AA_SHARE * pairs)
         yield Reason("poor" if poor else "fair", "a-a-differs", text)
 
@@ -206,7 +206,7 @@ def _canary(figures: Figures) -> Iterator[Reason]:
 def _serious_cells(figures: Figures) -> Iterator[Reason]:
     share = figures.serious_cells / figures.cells
     if share > FAIR_SERIOUS_CELLS:
-        text = f"{figures.serious_cells} of {figures.cells} cells have a serious quality issue"
+        text = f"{figures.serious_cells} of {figures.cells} tests have a serious warning"
         yield Reason("poor" if share > POOR_SERIOUS_CELLS else "fair", "serious-cells", text)
 
 

@@ -48,7 +48,7 @@ def busy_issues(dataset: Dataset) -> Iterator[QualityIssue]:
     cpus, value = online_cpus(dataset), others_busy(dataset)
     if value is None or not knows_cpus(dataset) or value <= busy.allowed(cpus):
         return
-    text = f"other programs kept {value:.1f} of {cpus} CPUs busy while the median cell was measured"
+    text = f"other programs kept {value:.1f} of {cpus} CPUs busy while the median test was measured"
     yield QualityIssue(code="busy", sentence=text, serious=value > busy.serious(cpus), extent=value / cpus)
 
 
@@ -79,7 +79,7 @@ def short_budget(cells: Sequence[CellSamples]) -> Iterator[QualityIssue]:
         return
     needs = sorted(MIN_WARMUP_SAMPLES / WARMUP_SHARE * max(cell.medians) for cell in slow)
     for_all, for_half = (_rounded_up(needs[index]) for index in (-1, (len(needs) - 1) // 2))
-    text = f"{len(slow)} of {len(checked)} cells {'were' if len(slow) > 1 else 'was'} too slow for a warm-up check, "
+    text = f"{len(slow)} of {len(checked)} tests {'were' if len(slow) > 1 else 'was'} too slow for a warm-up check, "
     text += f"which takes {MIN_WARMUP_SAMPLES} calls in half of the time: "
     text += f"--seconds {for_all:g} is enough for {'all of them' if len(slow) > 1 else 'it'}"
     text += f", --seconds {for_half:g} for half of them" if for_half < for_all else ""

@@ -129,8 +129,8 @@ _ID = re.compile("/".join([f"({_PART})"] * 6))
 def _parse(cell_id: str) -> Cell:
     match = _ID.fullmatch(cell_id)
     if match is None:
-        hint = "a cell is environment/implementation/workload/case/phase/precision"
-        raise RecordError(Problem(f"{cell_id!r} is not the id of a cell", hint=hint))
+        hint = "a test is environment/implementation/workload/case/phase/precision"
+        raise RecordError(Problem(f"{cell_id!r} is not the id of a test", hint=hint))
     names = ("environment", "implementation", "workload", "case", "phase", "precision")
     return Cell(**dict(zip(names, match.groups(), strict=True)))
 

@@ -127,7 +127,7 @@ class Axes:
         network = self.matrix.networks.get(question.cell.split("/")[1])
         if network is not None and len(network.classes) == 1:
             return next(iter(network.classes))
-        hint = "name an environment of the matrix for at least one end, or a cell with its environment"
+        hint = "name an environment of the matrix for at least one end, or a test with its environment"
         raise UsageError(Problem(f"neither {question.good!r} nor {question.bad!r} is in the matrix", hint=hint))
 
     def _end(self, name: str, known: Sequence[ReleaseCandidate]) -> ReleaseCandidate:

@@ -113,7 +113,7 @@ class Measuring:
             cell = planned.get(candidate.name)
             if cell is not None and cell.skip is not None and cell.skip.passing:
                 raise outage(candidate.name, cell.skip.reason)
-            reason = "it has no such cell" if cell is None else cell.skip.reason if cell.skip else ""
+            reason = "it has no such test" if cell is None else cell.skip.reason if cell.skip else ""
             if reason:
                 raise failure(candidate, base, reason)
 
@@ -149,7 +149,7 @@ class Measuring:
                 raise outage(record.cell.environment, failed[record.cell.environment])
         reason = next((why for name, why in failed.items() if not is_control(name)), "neither release has a record")
         if other.name in failed:
-            raise UnmeasurableError(f"the cell fails: {failed[other.name]}")
+            raise UnmeasurableError(f"the test fails: {failed[other.name]}")
         raise RunnerError(Problem(f"nothing can be compared in run {measured.run.path}: {reason}"))
 
     def remove(self, candidates: Mapping[str, ReleaseCandidate], kept: set[str]) -> None:

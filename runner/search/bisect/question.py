@@ -48,7 +48,7 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
     """Return the context and the question of what the user typed."""
     if len(options.selectors or ()) != 1:
         raise UsageError(
-            Problem("bisect takes one cell", hint="runner bisect CELL --good ENVIRONMENT --bad ENVIRONMENT")
+            Problem("bisect takes one test", hint="runner bisect CELL --good ENVIRONMENT --bad ENVIRONMENT")
         )
     if options.backend == "host":
         raise UsageError(
@@ -62,7 +62,7 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
     _check_named(good=ends.good, bad=bad)
     if ends.axis in LABELS and not environment:
         raise UsageError(
-            Problem(f"the axis {ends.axis} needs the environment of the cell", hint="write ENVIRONMENT/CELL")
+            Problem(f"the axis {ends.axis} needs the environment of the test", hint="write ENVIRONMENT/CELL")
         )
     if len(typed_threads(options)) > 1:
         hint = "search with each count by itself: --threads 1, then --threads 4"
@@ -91,7 +91,7 @@ def refuse_unmeasured(metric: Metric, device: str, cell: str) -> None:
         raise UsageError(Problem(f"{metric.title} is not measured on {device}: {metric.absent}", hint=hint))
     phase = Cell.parse(f"any/{cell}").phase
     if reason := metric.why_absent_in(phase):
-        hint = "choose another --metric, or a cell of another phase, as `runner list cells` lists it"
+        hint = "choose another --metric, or a test of another phase, as `runner list tests` lists it"
         raise UsageError(Problem(f"{metric.title} is not measured in the phase {phase}: {reason}", hint=hint))
 
 
@@ -149,6 +149,6 @@ def split_cell(text: str) -> tuple[str, str]:
     try:
         cell = Cell.parse("/".join([parts[0] or "any", *parts[1:]]))
     except RunnerError as error:
-        hint = "write implementation/workload/case/phase/precision, as `runner list cells` lists it"
-        raise UsageError(Problem(f"{text!r} is not a cell", hint=hint)) from error
+        hint = "write implementation/workload/case/phase/precision, as `runner list tests` lists it"
+        raise UsageError(Problem(f"{text!r} is not a test", hint=hint)) from error
     return parts[0], without_environment(cell.id)

@@ -158,7 +158,7 @@ class Bisection:
         grades = Counter(step.grade for step in steps if step.grade)
         if grades:
             text = ", ".join(f"{count} {grade}" for grade, count in grades.most_common())
-            yield f"the grades of the {formatting.counted(len(steps), 'run')} that this rests on: {text}"
+            yield f"trust in the {formatting.counted(len(steps), 'run')} that this rests on: {text}"
         for issue in dict.fromkeys(issue for step in steps for issue in step.issues):
             yield f"serious in a run that this rests on: {issue}"
 
@@ -167,7 +167,7 @@ class Bisection:
         steps = [step for step in self.steps if step.other == candidate.name and step.reason]
         if not steps:
             return f"{candidate.release} was not measured"
-        verb = "cannot be measured" if steps[-1].outcome == "missing" else "stays undecided"
+        verb = "cannot be measured" if steps[-1].outcome == "missing" else "stays open"
         return f"{candidate.release} {verb}: {steps[-1].reason}"
 
     def _deciding(self, change: LocatedChange) -> SearchStep:

@@ -112,7 +112,7 @@ def _measure(prepared: Prepared, context: Context, progress: Progress) -> flow.R
     measured = flow.measure_planned(work, progress, without=(flow.remember, flow.answer, flow.propose))
     if not measured.totals.good:
         hint = f"`runner check {measured.run.path}` shows why"
-        raise RunnerError(Problem("no cell could be measured again", hint=hint))
+        raise RunnerError(Problem("no test could be measured again", hint=hint))
     return measured
 
 
@@ -139,7 +139,7 @@ def _in_turns(
     """Measure the stored environment and one of the matrix in turns."""
     (name,) = stored.environments if len(stored.environments) == 1 else ("",)
     if not name:
-        raise UsageError(Problem("--against takes cells of one environment", hint="name RUN/ENVIRONMENT/..."))
+        raise UsageError(Problem("--against takes tests of one environment", hint="name RUN/ENVIRONMENT/..."))
     if against not in context.matrix.environments:
         hint = "`runner list environments` lists them"
         raise UsageError(Problem(f"the environment {against!r} is not in the matrix", hint=hint))
@@ -163,7 +163,7 @@ def _in_turns(
         (each for each in measured.analysis.comparisons if each.others == (against,)), None
     )
     if comparison is None:
-        raise RunnerError(Problem(f"{earlier} and {against} have no cell in common that both can compute"))
+        raise RunnerError(Problem(f"{earlier} and {against} have no test in common that both can compute"))
     return Reproduction(
         run=stored.run.id,
         folder=measured.run.path,

@@ -94,7 +94,7 @@ def build(
         NothingSelectedError: nothing of the plan can run.
     """
     if not prepared.plan.blocks:
-        hint = "`runner plan` shows the reason for each cell"
+        hint = "`runner plan` shows the reason for each test"
         raise NothingSelectedError(Problem("nothing of this can run here", hint=hint))
     for note in skip_notes(prepared.plan, prepared.named):
         progress.note(note)

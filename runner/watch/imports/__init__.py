@@ -41,7 +41,7 @@ class Imported:
     def text(self) -> str:
         """Return a line for each run, and one for each note."""
         lines = [
-            f"{path}: run {entry.run} of {entry.device_name}, {counted(len(entry.cells), 'cell')}"
+            f"{path}: run {entry.run} of {entry.device_name}, {counted(len(entry.cells), 'test')}"
             f"{'' if is_new else ', already in the history'}"
             for path, entry, is_new in self.runs
         ]

@@ -157,7 +157,7 @@ def run_of(cells: Iterable[CellEntry], origin: Origin) -> RunEntry:
 
 def _check_cells(cells: Sequence[CellEntry]) -> None:
     if len(cells) > MAX_CELLS:
-        message = f"it has {len(cells):,} cells, and at most {MAX_CELLS:,} are read"
+        message = f"it has {len(cells):,} tests, and at most {MAX_CELLS:,} are read"
         raise ValueError(message)
     seen: set[str] = set()
     for cell in cells:

@@ -191,5 +191,5 @@ def _stored(path: Path) -> RunEntry:
     """Return a stored entry; raises RecordError if its file is damaged, or of a newer program."""
     entry = read_value(path, FIGURES, FIGURES_FILE, MAX_BYTES).run
     if len(entry.cells) > MAX_CELLS:
-        raise RecordError(Problem(f"{path} has too many cells"))
+        raise RecordError(Problem(f"{path} has too many tests"))
     return entry

@@ -87,7 +87,7 @@ def _pinned(
     gone = [name for name, pin in anchors.pins.items() if pin.run not in stored]
     if gone:
         names = ", ".join(sorted({anchors.pins.pop(name).run for name in gone}))
-        count = f"{len(gone)} cell{'s' * (len(gone) > 1)}"
+        count = f"{len(gone)} test{'s' * (len(gone) > 1)}"
         anchors.notes.append(f"run {names}, the anchor of {count}, is gone: the first good run since is the new anchor")
     for cell in cells:
         faster = _faster_night(anchors.pins.get(cell.id), cell, nights)

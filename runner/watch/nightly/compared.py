@@ -174,11 +174,11 @@ def _notes(cells: Collection[Cell], baselines: Baselines) -> Iterator[str]:
     known = {*baselines.by_cell, *baselines.refused}
     new = Counter(cell.environment for cell in cells if cell not in known)
     for environment, count in new.items():
-        verb = "1 cell has" if count == 1 else f"{count} cells have"
+        verb = "1 test has" if count == 1 else f"{count} tests have"
         yield f"{environment}: {verb} no good earlier run on this device: nothing to compare with"
     refused = Counter((cell.environment, why) for cell, why in baselines.refused.items())
     for (environment, why), count in refused.items():
-        yield f"{environment}: {count} cell{'s' * (count > 1)} not compared: {why}"
+        yield f"{environment}: {count} test{'s' * (count > 1)} not compared: {why}"
     for name, run in sorted(baselines.newly_failed.items()):
         yield f"{name} failed, and succeeded in run {run}"
 

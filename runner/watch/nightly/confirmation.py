@@ -153,7 +153,7 @@ class Confirmation:
         """Measure an environment as it was and as it is, in turns, for the cells of a group."""
         environment, first = group[0].cell.environment, self.first
         plan = confirmation_plan(first.plan, [candidate.cell for candidate in group], earlier.environment, seconds)
-        self.progress.note(f"{environment}: measuring {len(group)} cells in turns with {earlier.environment}")
+        self.progress.note(f"{environment}: measuring {len(group)} tests alternately with {earlier.environment}")
         specs = tuple(spec for spec in first.specs if spec.environment == environment)
         built = Survey(cached=frozenset({environment}))  # the first run of the night has built it
         prepared = Prepared(plan=plan, specs=specs, survey=built, also={earlier.environment: earlier})

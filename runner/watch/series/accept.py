@@ -90,7 +90,7 @@ def _accepted_cells(reports: Path, run: Run, patterns: Sequence[str]) -> tuple[s
     accepted = tuple(cell for cell in cells if any(_matches(cell, pattern) for pattern in patterns))
     if not accepted:
         example = f"as in {cells[0]}" if cells else "the run has no good record"
-        hint = f"write an environment or a glob over ids of cells: {example}"
+        hint = f"write an environment or a glob over ids of tests: {example}"
         raise NothingSelectedError(Problem(f"run {run.id} has no good record of {' '.join(patterns)}", hint=hint))
     return accepted
 

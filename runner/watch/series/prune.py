@@ -79,7 +79,7 @@ def remove_folders(reports: Path, removed: Collection[RunRow]) -> Removed:
 
 def pruned_text(pruned: Pruned, name: str, folders: int, *, dry_run: bool) -> str:
     """Return the runs that were removed, one a line, and a summary."""
-    lines = [f"{run.run}  {run.at[:10]}  {run.kind}  {run.cells} cells" for run in pruned.removed]
+    lines = [f"{run.run}  {run.at[:10]}  {run.kind}  {run.cells} tests" for run in pruned.removed]
     verb = "would be removed" if dry_run else "removed"
     summary = f"{name}: {counted(len(pruned.removed), 'run')} {verb}, {pruned.kept} kept"
     return "\n".join([*lines, f"{summary}; {counted(folders, 'folder')} removed" if folders else summary])

@@ -134,8 +134,8 @@ def _nothing(history: History, pattern: str, device: str, metric: str) -> Proble
     if device and device not in devices:
         return Problem(f"the history has no device {device!r}", hint=f"it has {', '.join(devices)}")
     similar = get_close_matches(pattern, names, n=3, cutoff=0.3) or names[:3]
-    hint = f"write the id of a cell, an environment, or a glob: the history has {', '.join(similar)}"
-    return Problem(f"the history {history.name} has no cell {pattern!r}", hint=hint)
+    hint = f"write the id of a test, an environment, or a glob: the history has {', '.join(similar)}"
+    return Problem(f"the history {history.name} has no test {pattern!r}", hint=hint)
 
 
 def _csv_value(value: object) -> object:

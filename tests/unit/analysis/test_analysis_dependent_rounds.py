@@ -122,7 +122,7 @@ def test_a_a_pairs_that_differ_too_much_widen_intervals(tmp_path: Path) -> None:
             records += rounds(of, np.exp(draw.normal(offset, 0.005, 3)).tolist())
     comparison = compared(dataset.load_dataset(make(tmp_path, records)))
     (widening,) = comparison.widenings
-    assert widening.reason == "12 A/A pairs differ by more than their intervals allow"
+    assert widening.reason == "12 A/A controls differ by more than their intervals allow"
     assert widening.largest > 3
 
 

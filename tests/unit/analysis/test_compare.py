@@ -20,7 +20,7 @@ from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Row
 from runner.analysis.model import Dataset
 from runner.core.errors import RunnerError, UsageError
 from runner.core.model import Cell, Record, Skip
-from runner.report import data, terminal
+from runner.report import data, terminal, wording
 from runner.session.results import comparison
 from runner.stats import intervals
 from runner.store.run import runs
@@ -111,7 +111,7 @@ def test_an_open_verdict_says_in_how_many_rounds_it_should_be_decided(tmp_path: 
     make(tmp_path, rounds(BASE, [1.0, 1.0, 1.0]) + rounds(OTHER, [1.05, 1.12, 1.16]))
     row = only_row(tmp_path)
     assert 0 < row.more_rounds_low < row.more_rounds <= MAX_MORE_ROUNDS
-    assert row.reason == f"undecided with 3 rounds; {row.more_rounds_low} to {row.more_rounds} more should decide"
+    assert row.reason == f"can't tell with 3 rounds; {row.more_rounds_low} to {row.more_rounds} more should decide"
     assert row.round_sd == pytest.approx(np.log([1.05, 1.12, 1.16]).std(ddof=1))
     (columns,) = json.loads(data.to_json(compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])))["rows"]
     assert (columns["more_rounds_low"], columns["more_rounds"]) == (row.more_rounds_low, row.more_rounds)
@@ -121,14 +121,14 @@ def test_only_the_early_end_may_be_known(tmp_path: Path) -> None:
     make(tmp_path, rounds(BASE, [1.0, 1.0, 1.0]) + rounds(OTHER, [0.8, 1.02, 1.3]))
     row = only_row(tmp_path)
     assert row.more_rounds_low <= MAX_MORE_ROUNDS < row.more_rounds
-    assert row.reason == f"undecided with 3 rounds; {row.more_rounds_low} to more than 30 more would be needed"
+    assert row.reason == f"can't tell with 3 rounds; {row.more_rounds_low} to more than 30 more would be needed"
 
 
 def test_what_no_number_of_rounds_decides_says_so_and_is_null_for_programs(tmp_path: Path) -> None:
     make(tmp_path, rounds(BASE, [1.0] * 21) + rounds(OTHER, [0.93, 1.02, 1.11] * 7))
     row = only_row(tmp_path)
     assert row.more_rounds_low > MAX_MORE_ROUNDS
-    assert row.reason == "undecided with 21 rounds; more than 30 more rounds would be needed"
+    assert row.reason == "can't tell with 21 rounds; more than 30 more rounds would be needed"
     (columns,) = json.loads(data.to_json(compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])))["rows"]
     assert (columns["more_rounds_low"], columns["more_rounds"]) == (None, None)
 
@@ -175,17 +175,15 @@ def test_a_table_says_which_change_it_could_call(tmp_path: Path) -> None:
     assert comparison.detectable_rounds == (3,)
     document = json.loads(data.to_json(comparison))
     assert document["detectable_change"] == comparison.detectable_change
-    percent = f"{100 * expected:.0f}"
-    assert f"\nwith 3 rounds and this noise, changes above about {percent} % can be called" in terminal.text(
-        comparison, width=200, colour=False
-    )
+    shown = terminal.text(comparison, width=200, colour=False)
+    assert f"\nchanges of {wording.amount(1 + expected)} or more show; " in shown
 
 
 def test_a_table_without_known_noise_says_nothing_about_what_it_could_call(tmp_path: Path) -> None:
     make(tmp_path, rounds(BASE, [1.0]) + rounds(OTHER, [2.0]))
     comparison = compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])
     assert comparison.detectable_change is None
-    assert "can be called" not in terminal.text(comparison, width=200, colour=False)
+    assert "or more show" not in terminal.text(comparison, width=200, colour=False)
 
 
 def test_one_round_has_a_ratio_and_no_interval(tmp_path: Path) -> None:
@@ -445,7 +443,7 @@ def test_other_work_is_never_paired_and_the_error_says_what_each_side_has(
 ) -> None:
     make(tmp_path, rounds(BASE, [1.0]) + rounds(cell("torch-2.x", **change), [1.0]))
     with pytest.raises(
-        RunnerError, match=r"have no measured cell in common: torch-1\.0 has nn-lstm on asr-lstm"
+        RunnerError, match=r"have no measured test in common: torch-1\.0 has nn-lstm on asr-lstm"
     ) as caught:
         compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])
     assert caught.value.exit_code == 1

@@ -54,7 +54,7 @@ def test_the_larger_factor_counts_and_both_reasons_are_given() -> None:
     assert Inflation(ALIKE, 50.0, 15).factor(12) == 50.0
     assert Inflation(ALIKE, 2.0, 15).reason == (
         "the rounds are not independent: neighbours are alike in 90 rows of up to 12 rounds, lag-1 correlation 0.43; "
-        "15 A/A pairs differ by more than their intervals allow"
+        "15 A/A controls differ by more than their intervals allow"
     )
 
 

@@ -190,14 +190,14 @@ def test_steps_too_slow_for_a_look_at_their_warm_up_are_told_once_for_the_run(tm
     records += [record for number in range(3) for record in quiet(number, **STEADY)[1:]]
     (issue,) = quality_issues(results(tmp_path, records))
     assert (issue.code, issue.serious, issue.environment, issue.cell) == ("short-budget", False, "", "")
-    assert issue.sentence.startswith("4 of 5 cells were too slow")
+    assert issue.sentence.startswith("4 of 5 tests were too slow")
     assert issue.sentence.endswith("--seconds 38 is enough for all of them, --seconds 3.1 for half of them")
 
 
 def test_one_step_that_is_too_slow_is_told_with_the_time_it_needs(tmp_path: Path) -> None:
     slow = [good(cell(), number, samples(number, middle=0.1), **bound(0.2)) for number in range(3)]
     (issue,) = quality_issues(results(tmp_path, [*slow, *(quiet(number, **STEADY)[1] for number in range(3))]))
-    assert issue.sentence.startswith("1 of 2 cells was too slow")
+    assert issue.sentence.startswith("1 of 2 tests was too slow")
     assert issue.sentence.endswith("half of the time: --seconds 3.1 is enough for it")
 
 
@@ -309,7 +309,7 @@ def test_other_programs_keep_the_cpus_busy(cpus: int, busy: float, serious: obje
     issues = quality_issues(results(tmp_path, records, online_cpus=cpus))
     assert [(issue.code, issue.serious) for issue in issues] == ([] if serious is None else [("busy", serious)])
     for issue in issues:
-        expected = f"other programs kept {busy:.1f} of {cpus} CPUs busy while the median cell was measured"
+        expected = f"other programs kept {busy:.1f} of {cpus} CPUs busy while the median test was measured"
         assert (issue.sentence, issue.cell, issue.environment) == (expected, "", "")
 
 

@@ -51,7 +51,7 @@ TWO_OPEN = [comparison(row(COSTLY, 2), row(DECIDED, 0), row(CHEAP, 3))]
 def test_open_pairs_get_another_round_and_the_reason_counts_them() -> None:
     decision = RULE.decide(TWO_OPEN, 3)
     assert decision.cells == {*CHEAP, *COSTLY}
-    assert decision.reason == "after 3 rounds 2 verdicts are open: a further round for 4 cells"
+    assert decision.reason == "after 3 rounds 2 verdicts are open: a further round for 4 tests"
 
 
 def test_a_pair_that_is_compared_in_plain_processes_gets_further_rounds_of_these() -> None:
@@ -130,7 +130,7 @@ def test_pairs_that_are_given_up_get_no_further_round_and_are_counted() -> None:
     gone = replace(row(COSTLY, 31), abandoned=True, rounds=5)
     decision = RULE.decide([comparison(row(CHEAP, 2), gone)], 5)
     assert decision.cells == {*CHEAP}
-    assert decision.reason == "after 5 rounds 2 verdicts are open, 1 of them given up: a further round for 2 cells"
+    assert decision.reason == "after 5 rounds 2 verdicts are open, 1 of them given up: a further round for 2 tests"
     assert RULE.decide([comparison(gone)], 5) == (
         frozenset(),
         "after 5 rounds 1 verdict is open, 1 of them given up: no further round",

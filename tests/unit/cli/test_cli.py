@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from runner import __version__, cli
 from runner.cli import completion, console, results
+from runner.cli.groups import EXAMPLES, GROUPS
 from runner.report import FORMATS
 from tests.support.fake_runs import cell, make, rounds
 
@@ -43,12 +45,22 @@ def context(tmp_path: Path) -> typer.Context:
     return click_like
 
 
-def test_no_command_prints_the_help_and_succeeds() -> None:
+def test_no_command_prints_three_commands_to_start_with_and_succeeds() -> None:
     shown = invoke()
     assert shown.exit_code == 0
     assert not shown.return_value
-    assert "Usage:" in shown.stdout
-    assert all(name in shown.stdout for name in vars(get_command(cli.app))["commands"])
+    commands = [line.split("  ")[1].split() for line in shown.stdout.splitlines() if line.startswith("  runner ")]
+    assert [words[1] for words in commands] == ["run", "new", "open"]
+
+
+def test_the_help_has_every_command_once_in_a_group_and_each_command_an_example() -> None:
+    names = list(vars(get_command(cli.app))["commands"])
+    assert sorted(name for group in GROUPS.values() for name in group) == sorted(names)
+    shown = invoke("--help").stdout
+    assert all(re.search(rf"^  {name} ", shown, re.MULTILINE) for name in names)
+    for name in names:
+        assert EXAMPLES[name].split()[:2] == ["runner", name]
+        assert f"Example:\n  {EXAMPLES[name]}\n" in invoke(name, "--help").stdout
 
 
 def test_version_is_printed() -> None:

@@ -87,7 +87,7 @@ def test_a_history_is_rebuilt_and_shown(command: Command, runs: list[Run]) -> No
 def test_what_is_not_in_the_history_is_a_sentence(command: Command) -> None:
     assert command("history", "rebuild").code == 0
     unknown = command("history", "torch-9.x")
-    assert (unknown.code, "has no cell 'torch-9.x'" in unknown.err, NEW.id in unknown.err) == (3, True, True)
+    assert (unknown.code, "has no test 'torch-9.x'" in unknown.err, NEW.id in unknown.err) == (3, True, True)
     device = command("history", "torch-2.x", "--device", "docker H200")
     assert (device.code, "no device 'docker H200'" in device.err) == (3, True)
 
@@ -109,7 +109,7 @@ def test_pruning_keeps_anchors_and_removes_folders_where_it_is_told_to(command: 
     command("history", "accept", "torch-2.x", "--run", runs[0].id, "--reason", "the reference")
     planned = command("history", "prune", "--days", "0", "--dry-run", "--folders")
     assert planned.out.splitlines() == [
-        f"{runs[1].id}  2026-11-21  run  2 cells",
+        f"{runs[1].id}  2026-11-21  run  2 tests",
         "reports/history.db: 1 run would be removed, 2 kept",
     ]
     pruned = command("history", "prune", "--days", "0")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from runner.core.progress import QUIET_SECONDS, WIDTH, LiveProgress, Progress
+from runner.core.progress import MAX_QUIET_SECONDS, QUIET_SECONDS, WIDTH, LiveProgress, Progress
 
 
 class _Clock:
@@ -55,21 +55,25 @@ def test_notes_are_never_dropped(clock: _Clock) -> None:
     assert lines == ["one", "one"]
 
 
-def test_a_status_is_written_at_once_and_then_every_ten_seconds(clock: _Clock) -> None:
+def test_a_status_is_written_at_once_and_then_less_and_less_often(clock: _Clock) -> None:
     progress, lines = plain(clock)
-    for number in range(25):
+    for number in range(200):
         progress.status("torch-1.0", f"{number} MB")
         clock.now += 1.0
-    assert lines == ["torch-1.0: 0 MB", "torch-1.0: 10 MB", "torch-1.0: 20 MB"]
-    assert QUIET_SECONDS == 10.0
+    assert lines == [f"torch-1.0: {number} MB" for number in (0, 10, 30, 70, 130, 190)]
+    assert (QUIET_SECONDS, MAX_QUIET_SECONDS) == (10.0, 60.0)
 
 
-def test_each_row_has_its_own_interval(clock: _Clock) -> None:
+def test_all_rows_share_the_interval_and_the_estimate(clock: _Clock) -> None:
     progress, lines = plain(clock)
     progress.status("a", "starts")
     progress.status("b", "starts")
-    progress.status("a", "continues")
-    assert lines == ["a: starts", "b: starts"]
+    progress.begin(4, 40.0)
+    progress.status("now", "round 1")
+    progress.advance(10.0, "cell")
+    clock.now += 10.0
+    progress.status("now", "round 2")
+    assert lines == ["a: starts", "measured 0/4, 40 s left; now: round 1", "measured 1/4, 10 s left; now: round 2"]
 
 
 def test_a_note_does_not_silence_a_status(clock: _Clock) -> None:
@@ -100,7 +104,7 @@ def test_remaining_time_is_scaled_by_the_error_of_the_estimate(clock: _Clock) ->
     clock.now += 30.0
     progress.advance(10.0, "torch-1.0/nn-lstm")
     assert progress.remaining_seconds() == 60.0
-    assert lines == ["measured: 1/4, 1 min 00 s left; last: torch-1.0/nn-lstm"]
+    assert lines == ["measured 1/4, 1 min 00 s left; last: torch-1.0/nn-lstm"]
     clock.now += 5.0
     progress.advance(25.0, "b")
     assert progress.remaining_seconds() == pytest.approx(5.0)
@@ -149,7 +153,7 @@ def test_begin_resets_the_count_and_the_clock(clock: _Clock) -> None:
     progress.begin(2, 8.0)
     clock.now += 4.0
     progress.advance(4.0, "b")
-    assert lines[-1] == "measured: 1/2, 4 s left; last: b"
+    assert lines[-1] == "measured 1/2, 4 s left; last: b"
 
 
 def test_the_table_has_one_row_for_each_name(clock: _Clock) -> None:
@@ -190,8 +194,8 @@ def test_the_table_has_a_bar_with_the_count_and_the_remaining_time(clock: _Clock
     clock.now += 5.0
     progress.advance(10.0, "cell")
     rows = drawn(progress)
-    assert rows[0].endswith("1/4, 22 s left; last: cell")
-    assert rows[-1].startswith("1/4, 22 s left ")
+    assert rows[0].split() == ["last", "cell"]
+    assert rows[-1].startswith("measured 1/4, 22 s left ")
     assert "━" in rows[-1]
 
 

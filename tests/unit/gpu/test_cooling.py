@@ -82,7 +82,7 @@ def test_a_device_that_stays_held_back_is_not_waited_for_again() -> None:
     outcome = fake.guard.measure_unthrottled(fake.ask)
     assert (fake.measured, tuple(fake.waited)) == (4, PAUSES)
     assert outcome.device == {**HOT, "discarded": 3}
-    assert fake.messages[-1] == "the GPU stays throttled after every pause: cells are no longer repeated"
+    assert fake.messages[-1] == "the GPU stays throttled after every pause: tests are no longer repeated"
     assert fake.guard.measure_unthrottled(fake.ask).device == HOT
     assert (fake.measured, len(fake.messages)) == (5, 4)
 

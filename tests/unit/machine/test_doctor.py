@@ -242,7 +242,7 @@ def test_environments_without_a_running_cell_are_named() -> None:
     assert finding_of("with docker", (outlook(),)).state == "ok"
     some = finding_of("with venv", (outlook("venv", ("torch-1.0",)),))
     assert some.state == "warning"
-    assert some.detail.endswith("in 1 of 2 environments; none in torch-1.0")
+    assert some.detail == "1 of 2 environments run here; not torch-1.0"
     assert finding_of("with venv", (outlook("venv", BOTH),)).state == "missing"
 
 
@@ -277,11 +277,11 @@ def test_machine_is_ready_if_one_backend_is(outlooks: tuple[Outlook, ...], ready
 
 def test_the_verdict_says_how_long_it_takes() -> None:
     first = outlook()
-    assert examined(first).verdict.startswith("`runner run` takes docker and measures 9 cells in about ")
+    assert examined(first).verdict.startswith("`runner run` takes docker and measures 9 tests in about ")
     quick = replace(first, quick=replace(first.plan, cells=first.plan.cells[:3]))
     assert re.fullmatch(
-        r"`runner run` takes docker and measures 3 cells in about \d+ s, the quick ones; "
-        r"`runner run --all` measures 9 cells in about [^;]+",
+        r"`runner run` takes docker and measures 3 tests in about \d+ s, the quick ones; "
+        r"`runner run --all` takes about [^;]+",
         examined(quick).verdict,
     )
 

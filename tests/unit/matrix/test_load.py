@@ -350,7 +350,7 @@ hint: did you mean 'lstm-b32-h512'?""",
     "an exclusion without a * that is shorter than a cell id": (
         f"{GOOD}exclude: [{{select: torch-1.0, reason: x}}]\n",
         """\
-m.yaml:8:20: error: 'torch-1.0' has 1 of the 6 parts of a cell id
+m.yaml:8:20: error: 'torch-1.0' has 1 of the 6 parts of a test id
     8 | exclude: [{select: torch-1.0, reason: x}]
       |                    ^^^^^^^^^
 hint: write environment/implementation/workload/case/phase/precision; a * also matches several parts""",
@@ -358,7 +358,7 @@ hint: write environment/implementation/workload/case/phase/precision; a * also m
     "an unknown word behind a * of an exclusion": (
         f"{GOOD}exclude: [{{select: '*/trian/fp32', reason: x}}]\n",
         """\
-m.yaml:8:20: error: no part of a cell id matches 'trian'
+m.yaml:8:20: error: no part of a test id matches 'trian'
     8 | exclude: [{select: '*/trian/fp32', reason: x}]
       |                    ^^^^^^^^^^^^^^
 hint: did you mean 'train'?""",

@@ -260,7 +260,7 @@ def test_the_place_of_a_value_is_known_after_loading(tmp_path: Path) -> None:
 )
 def test_a_preset_that_selects_nothing_of_the_matrix_is_refused(select: str) -> None:
     message = refusal(matrix("lock: a") + f"presets: {{p: {{select: {select}}}}}\n")
-    assert message == "the preset p selects no cell"
+    assert message == "the preset p selects no test"
 
 
 @pytest.mark.parametrize(

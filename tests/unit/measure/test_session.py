@@ -179,7 +179,7 @@ def test_what_comes_before_a_request_is_dropped_and_ids_cannot_be_guessed() -> N
 def test_a_good_result_without_what_its_verification_found_is_a_crash(missing: str) -> None:
     session, reply = measured({name: value for name, value in OK.items() if name != missing}, turns=False)
     assert (reply["status"], reply["class"]) == ("failed", "crash")
-    assert reply["reason"] == f"the harness server sent that a cell is good, without {missing}"
+    assert reply["reason"] == f"the harness server sent that a test is good, without {missing}"
     assert not session.alive
 
 

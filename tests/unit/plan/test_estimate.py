@@ -195,7 +195,7 @@ def test_a_budget_defers_and_the_table_says_so() -> None:
     assert result.seconds <= 60.0
     table = plan_table(result)
     assert "measured last (--why lists them):" in table
-    assert "of measuring without those measured last" in " ".join(table.split())
+    assert "in 3 rounds without those measured last" in " ".join(table.split())
     assert deferred[0].cell.case_id in plan_table(result, why=True)
     assert math.isfinite(result.seconds)
 

@@ -18,7 +18,7 @@ from runner.matrix import Matrix, load, parse
 from runner.plan.document import plan_document, read_plan
 from runner.plan.pairs import with_controls
 from runner.plan.planner import plan
-from runner.report.plan import plan_table
+from runner.report.plan import extent, plan_table
 
 H200 = Gpu(uuid="GPU-1", name="H200", capability=(9, 0), driver="580.65.06")
 HEAD = "version: 1\nworkloads: {rnn-step: {cases: [lstm-b32-h128], phases: [train]}}\n"
@@ -279,7 +279,7 @@ def test_phases_that_are_requested_take_the_place_of_those_that_the_matrix_lists
     assert phases() == ["train"]
     assert phases("compile", "train") == phases("compile", "train", preset="all") == ["compile", "train"]
     assert phases("compile", "train", preset="trained") == ["train"]
-    hint = r"no cell matches the selection \(preset trained; phase compile"
+    hint = r"no test matches the selection \(preset trained; phase compile"
     with pytest.raises(NothingSelectedError, match=hint):
         phases("compile", preset="trained")
 
@@ -377,9 +377,9 @@ def test_nothing_selected_names_the_selection() -> None:
     with pytest.raises(NothingSelectedError) as error:
         planned(small(), environments=("np",), chosen=lambda _: False, cell_selectors=("np/nn-lstmm",))
     (problem,) = error.value.problems
-    assert problem.message == "no cell matches the selection (selector np/nn-lstmm)"
+    assert problem.message == "no test matches the selection (selector np/nn-lstmm)"
     assert problem.hint == (
-        "a cell is environment/implementation/workload/case/phase/precision: `runner list cells np` lists them"
+        "a test is environment/implementation/workload/case/phase/precision: `runner list tests np` lists them"
     )
 
 
@@ -466,11 +466,9 @@ def test_the_table_fits_its_width(width: int, *, why: bool, colour: bool) -> Non
 def test_the_time_of_a_plan_contains_its_controls() -> None:
     pair = planned(small(), environments=("torch-1.0", "torch-2.x"))
     with_them, without = (plan_table(pair, 400, controls=controls) for controls in (True, False))
-    assert "of it for controls, which repeat cells" in with_them
-    assert f"about {duration(with_controls(pair).seconds)} of measuring, " in with_them
-    assert f"about {duration(pair.seconds)} of measuring" in without
-    assert "controls" not in without
-    assert "controls" not in plan_table(planned(small(), environments=("np",)), 400)
+    assert f"about {duration(with_controls(pair).seconds)} in 3 rounds, at most " in with_them
+    assert f"about {duration(pair.seconds)} in 3 rounds, at most " in without
+    assert extent(with_controls(pair), controls=True) == with_them.splitlines()[-1]
 
 
 def test_environments_of_which_nothing_runs_are_named_below_the_grid() -> None:

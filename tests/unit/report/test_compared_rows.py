@@ -9,7 +9,7 @@ from runner.analysis import dataset
 from runner.analysis.analyse import analyse
 from runner.analysis.compare import compare
 from runner.analysis.comparison_model import Row
-from runner.report import render, report
+from runner.report import render, report, terminal
 from runner.report.compared_rows import compared_rows, unlike_times
 from tests.support.fake_runs import cell, good, make, rounds
 
@@ -58,7 +58,7 @@ def test_every_output_has_the_measured_times_and_the_note(tmp_path: Path) -> Non
     note = "by these medians it would be 4.0x slower"
     files = report(analyse(run))
     for text in (
-        render(comparison, "table", width=120),
+        terminal.text(comparison, width=120, colour=False, why=True),
         render(comparison, "md"),
         render(comparison, "html"),
         str(files["index.html"]),

@@ -8,7 +8,7 @@ import pytest
 from runner.analysis.compare import compare
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.dataset import load_dataset
-from runner.report import render
+from runner.report import render, terminal
 from tests.support.fake_runs import cell, good, make
 
 BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
@@ -23,8 +23,10 @@ def comparison(tmp_path: Path) -> Comparison:
 
 def test_time_comes_first_and_then_what_else_changed(comparison: Comparison) -> None:
     text = render(comparison, "table")
+    assert "also changed: 1.30x more memory: --metric all" in text
+    text = terminal.text(comparison, width=100, colour=False, why=True)
     changed = text.index("1.30x more memory")
-    assert text.index("asr-lstm/1x320-ce-short\n") < changed
+    assert text.index("asr-lstm/1x320-ce-short train") < changed
     assert "100 MiB → 130 MiB" in text[changed:]
     assert "installed size" not in text
 
@@ -42,7 +44,7 @@ def test_a_page_lists_what_changed(comparison: Comparison) -> None:
 
 def test_a_metric_alone_is_shown_with_all_of_its_rows(comparison: Comparison) -> None:
     text = render(comparison, "table", metrics=("size", "energy"))
-    assert "installed size  1.00 GB → 1.00 GB  1.00x  same" in text
+    assert "installed size  1.00 GB → 1.00 GB  0.0 %  same" in text
     assert "note: no test has energy of a step: CPUs and some GPUs do not report it" in text
     assert "faster" not in text
 

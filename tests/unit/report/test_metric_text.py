@@ -22,12 +22,14 @@ def row(metric: str = "memory", ratio: float | None = 1.3, verdict: Any = "more"
     [
         ("memory", 1.3, "1.30x more memory"),
         ("memory", 0.5, "2.00x less memory"),
-        ("memory", 1.001, "1.00x"),
+        ("memory", 1.001, "0.1 % more memory"),
+        ("memory", 0.95, "5.0 % less memory"),
+        ("memory", 1.0, "0.0 %"),
         ("memory", None, DASH),
         ("import", 0.43, "2.33x faster to import"),
         ("first-call", 1.2, "1.20x slower in the first call"),
-        ("size", 1.1, "1.10x more on disk"),
-        ("energy", 1.1, "1.10x more energy"),
+        ("size", 1.1, "10 % more on disk"),
+        ("energy", 1.1, "10 % more energy"),
     ],
 )
 def test_a_change_has_its_direction_and_its_noun(metric: str, ratio: float | None, text: str) -> None:
@@ -39,7 +41,7 @@ def test_a_change_has_its_direction_and_its_noun(metric: str, ratio: float | Non
     [
         (1.25, 1.35, "1.25x to 1.35x"),
         (0.5, 0.8, "1.25x to 2.00x"),
-        (0.8, 1.1, "1.25x less to 1.10x more"),
+        (0.8, 1.1, "10 % more to 1.25x less"),
         (None, None, ""),
     ],
 )

@@ -121,9 +121,8 @@ def test_the_terminal_has_a_part_for_each_kind(comparison: Comparison) -> None:
     text = render(comparison, "table", width=120)
     lines = text.splitlines()
     assert lines.index(H100) < lines.index(RTX)
-    assert lines.index(f"on {H100}") < lines.index(f"on {RTX}")
-    assert f"on {RTX} of desk-3 GPU-e49b6c17, 5 rounds" in text
-    assert f"on {H100} of gpu-2 GPU-51d07e3b, 5 rounds" in text
+    assert "2 boards of 2 hosts: gpu-1 GPU-8c1f2a90, gpu-2 GPU-51d07e3b" in lines[lines.index(H100) + 1]
+    assert "one board of this kind: desk-3 GPU-e49b6c17" in lines[lines.index(RTX) + 1]
     narrow = render(comparison, "table", width=60)
     assert max(map(len, narrow.splitlines())) <= 60
 

@@ -16,7 +16,7 @@ from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model import Dataset
 from runner.core.errors import UsageError
 from runner.core.model import Cell, Skip
-from runner.report import FORMATS, comparison_notes, formatting, render, report, rich_text
+from runner.report import FORMATS, comparison_notes, formatting, render, report, rich_text, terminal, wording
 from runner.report.accuracy import Worst, accuracy
 from runner.report.accuracy import text as accuracy_text
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
@@ -75,6 +75,11 @@ def comparison(results: Dataset) -> Comparison:
     return compare([results], "torch-1.0", ["torch-2.x", "torch-1.12", "tf-2.x"])
 
 
+def with_reasons(comparison: Comparison, width: int, *, colour: bool = False) -> str:
+    """Return what a terminal shows with ``--why``."""
+    return terminal.text(comparison, width=width, colour=colour, why=True)
+
+
 def test_a_report_is_four_files(results: Dataset) -> None:
     files = report(analyse(results))
     assert list(files) == ["index.html", "report.md", "samples.csv", "summary.json"]
@@ -118,8 +123,9 @@ def test_what_a_comparison_can_call_is_in_every_format_except_csv(comparison: Co
     assert change is not None
     document = json.loads(render(comparison, "json"))
     assert (document["detectable_change"], document["detectable_rounds"]) == (change, [*comparison.detectable_rounds])
-    for form in ("table", "md", "html"):
-        assert "changes above about" in re.sub(r"\s+", " ", render(comparison, form, width=60))
+    for form in ("md", "html"):
+        assert "changes above about" in re.sub(r"\s+", " ", render(comparison, form))
+    assert f"changes of {wording.amount(1 + change)} or more show" in render(comparison, "table", width=60)
     assert "detectable" not in render(comparison, "csv")
 
 
@@ -147,8 +153,8 @@ def test_differences_are_in_every_format_except_csv(comparison: Comparison) -> N
     assert list(by_environment) == ["torch-2.x", "torch-1.12", "tf-2.x"]
     assert by_environment["torch-2.x"] == [{"name": "torch", "base": "1.0", "other": "2.x", "kind": "framework"}]
     sentence = "between torch-1.0 and torch-2.x only torch differs: 1.0, 2.x"
-    for form in ("table", "md", "html"):
-        assert sentence in re.sub(r"\s+", " ", render(comparison, form, width=60))
+    for text in (render(comparison, "md"), render(comparison, "html"), with_reasons(comparison, 60)):
+        assert sentence in re.sub(r"\s+", " ", text)
     page = render(comparison, "html")
     assert page.partition("What else differs")[2].count("<details>") == 3
     assert "<td>framework</td><td>torch 1.0</td><td>tensorflow 2.x</td>" in page
@@ -170,10 +176,10 @@ def test_csv_has_the_same_rows(comparison: Comparison) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_names_every_environment_implementation_and_verdict(comparison: Comparison, form: str) -> None:
-    text = render(comparison, form, width=120)
+    text = with_reasons(comparison, 120) if form == "table" else render(comparison, form)
     for row in comparison.rows:
         verdict = {"not-measured": "measured", "inconclusive": "tell"}.get(row.verdict, row.verdict)
-        verdict = row.verdict if form not in ("html", "md") else verdict
+        verdict = row.verdict if form in ("json", "csv") else verdict
         assert {row.environment, row.implementation, verdict} <= set(
             re.split(r'[\s|,"<>:]+', text.replace("\\", "").replace("*", ""))
         )
@@ -182,10 +188,10 @@ def test_every_format_names_every_environment_implementation_and_verdict(compari
 @pytest.mark.parametrize("width", [44, 60, 80, 120])
 @pytest.mark.parametrize("colour", [True, False])
 def test_a_table_fits_its_terminal_without_cutting_words(comparison: Comparison, width: int, *, colour: bool) -> None:
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", render(comparison, "table", width=width, colour=colour)).splitlines()
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", with_reasons(comparison, width, colour=colour)).splitlines()
     assert max(map(len, lines)) <= width
-    assert any("not-measured" in line for line in lines)
-    assert any("inconclusive" in line for line in lines)
+    assert any("not measured" in line for line in lines)
+    assert any("can't tell" in line for line in lines)
     assert ("\x1b[" in render(comparison, "table", width=width, colour=colour)) is colour
 
 
@@ -193,10 +199,25 @@ def test_a_wide_table_has_times_in_one_unit_and_names_the_device(tmp_path: Path)
     make_rounds = rounds(cell("torch-1.0"), [0.010, 0.010, 0.010]) + rounds(cell(), [0.005, 0.005, 0.005])
     run = make(tmp_path, make_rounds)
     text = render(compare([dataset.load_dataset(run)], "torch-1.0", ["torch-2.x"]), "table", width=100)
-    row = next(line for line in text.splitlines() if line.startswith("nn-lstm"))
-    assert row.split() == ["nn-lstm", "train", "10.0", "5.00", *["2.00x", "faster", "1.98x", "to", "2.02x", "faster"]]
-    assert f"on AMD EPYC 7B13, 3 rounds, run {run.id}" in text
-    assert "torch-2.x against torch-1.0  2.00x faster  (1.98x to 2.02x)  1 test: 1 faster" in text
+    first, _, row, *rest = text.splitlines()
+    assert first == "torch-1.0 → torch-2.x: 2.00x faster (1.98x to 2.02x); 1 test: 1 faster"
+    times = ["10.0 ms", "5.00 ms"]
+    assert re.split(r"\s{2,}", row.strip()) == [
+        *("asr-lstm/1x320-ce-short train, nn-lstm", *times, "2.00x faster", "1.98x to 2.02x")
+    ]
+    assert f"run {run.id}, AMD EPYC 7B13, 3 rounds" in rest
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 160])
+def test_ten_tests_take_at_most_sixteen_lines_a_line_each(results: Dataset, width: int) -> None:
+    of_pair = compare([results], "torch-1.0", ["torch-2.x"])
+    ten = replace(of_pair, rows=of_pair.rows[:10], metrics=of_pair.metrics[:1])
+    lines = render(ten, "table", width=width).splitlines()
+    assert len(lines) <= 16
+    assert lines[0].startswith("torch-1.0 → torch-2.x: ")
+    of_tests = [line for line in lines if line.startswith("  ")]
+    ratios = [row.ratio or 0.0 for row in sorted(ten.rows, key=lambda row: -(row.ratio or 0.0))]
+    assert [wording.speedup(ratio) in line for ratio, line in zip(ratios, of_tests, strict=True)] == [True] * 10
 
 
 def test_accuracy_is_the_largest_error_with_its_case(tmp_path: Path) -> None:
@@ -277,7 +298,8 @@ def with_published(results: Dataset) -> Comparison:
 
 @pytest.mark.parametrize("form", ["table", "md", "html"])
 def test_a_published_figure_has_its_spread_device_and_citation(with_published: Comparison, form: str) -> None:
-    text = re.sub(r"\s+", " ", render(with_published, form, width=120))
+    text = with_reasons(with_published, 120) if form == "table" else render(with_published, form)
+    text = re.sub(r"\s+", " ", text)
     for word in (
         "11.0 ± 0.15",
         "677 ± 18",

@@ -88,7 +88,7 @@ def test_the_share_is_of_the_peak_at_the_clock_that_was_held(
     result = throughput_of(make(tmp_path, [good(CELL, 1, [1.0], **{**H200, **facts})]), STEP / 33.4e12)
     assert result.rates[CELL.id] == f"33.4 TFLOP/s, {share}"
     (sentence,) = result.peaks
-    assert ("in proportion to the clock that each cell held" in sentence) is (" at " in share)
+    assert ("in proportion to the clock that each test held" in sentence) is (" at " in share)
 
 
 def test_a_host_bound_cell_has_no_share_and_is_marked(tmp_path: Path) -> None:

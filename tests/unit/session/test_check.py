@@ -84,7 +84,7 @@ AT_THE_MARGIN = (0.96, 1.0, 0.97, 1.01, 0.99)
 
 def test_a_terminal_shows_the_grade_in_its_colour(tmp_path: Path) -> None:
     result = judged(tmp_path, pairs(DECIDED))
-    assert "\x1b[1;33mgrade fair" in result.text(colour=True)
+    assert "\x1b[1;33mtrust: fair" in result.text(colour=True)
     assert re.sub(r"\x1b\[[0-9;]*m", "", result.text(colour=True)) == result.text()
 
 
@@ -94,13 +94,13 @@ def test_a_run_without_doubts_is_compared(tmp_path: Path) -> None:
     assert command(result) == ["runner", "compare", "torch-1.0", "torch-2.x"]
     assert result.text().splitlines() == [
         f"run {result.run} of 2026-11-20 10:45 UTC, finished",
-        "AMD EPYC 7B13, backend docker, 2 threads, 3 rounds of 0.5 s for each cell",
+        "AMD EPYC 7B13, backend docker, 2 threads, 3 rounds of 0.5 s for each test",
         "10 good records, 2 environments",
         "",
-        "grade fair: large differences hold; look twice at small ones",
-        "  fair  no A/A pair shows how far an environment differs from itself",
+        "trust: fair: large differences hold; look twice at small ones",
+        "  fair  no A/A control shows how far an environment differs from itself",
         "",
-        "no quality issues",
+        "no warnings",
         "",
         "comparisons: 1 faster",
         "",
@@ -234,7 +234,7 @@ def test_a_run_in_which_nothing_was_measured_sends_to_the_doctor(tmp_path: Path)
     result = judged(tmp_path, [bad(BASE, 1, "image-build", "no wheel"), bad(BASE, 2, "image-build", "no wheel")])
     assert command(result) == ["runner", "doctor"]
     assert [failure.reason for failure in result.failures] == ["no wheel"]
-    assert "1 cell failed" in result.text()
+    assert "1 test failed" in result.text()
 
 
 @pytest.mark.parametrize("noise", [{}, {"swapped_bytes": 1 << 30}])
@@ -245,7 +245,7 @@ def test_a_wrong_result_is_looked_at_first_and_its_case_is_measured_again(
     records = [*(good(BASE, number, samples(number), **noise) for number in range(3)), good(another, 0, samples(9))]
     result = judged(tmp_path, [*records, bad(OTHER, 1, "wrong-result", "step 2 differs")])
     assert command(result) == ["runner", "accuracy", result.run]
-    assert result.advice.startswith("1 cell computed something else than the reference, and the next command shows ")
+    assert result.advice.startswith("1 test computed something else than the reference, and the next command shows ")
     again = f"; once this is fixed, measure again: runner run {BASE.id} {OTHER.id} --reports {tmp_path} "
     assert again in result.advice
     assert result.text().endswith(f"next: runner accuracy {result.run} --reports {tmp_path}")
@@ -338,7 +338,7 @@ def test_failures_are_grouped_by_class_and_reason(tmp_path: Path) -> None:
     result = judged(tmp_path, [*records, bad(cell("tf-2.x"), 1, "oom", "too much")])
     assert result.counts.failed == 5
     assert f"oom    {cell('tf-2.x').id}: too much" in result.text()
-    assert "crash  4 cells of tf-1.15: exit 1" in result.text()
+    assert "crash  4 tests of tf-1.15: exit 1" in result.text()
 
 
 def test_repeated_doubts_are_counted_and_the_worst_is_shown(tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_repeated_doubts_are_counted_and_the_worst_is_shown(tmp_path: Path) -> N
         for number in range(3)
     ]
     result = judged(tmp_path, records)
-    assert "minor quality issues\n  spread  3 cells of torch-1.0; at worst: its rounds differ by 24%" in result.text()
+    assert "minor warnings\n  spread  3 tests of torch-1.0; at worst: its rounds differ by 24%" in result.text()
     assert len(result.text().splitlines()) < 15
 
 

@@ -1,4 +1,4 @@
-"""``runner list cells``: what selectors name, one cell in a line, and what a mistake in a selector gets."""
+"""``runner list tests``: what selectors name, one cell in a line, and what a mistake in a selector gets."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_variants_are_selected_by_what_was_typed() -> None:
         ),
         (CELL.replace("forward", "foward"), "no phase of lstm-b32-h128 matches 'foward'", "did you mean 'forward'?"),
         (CELL.replace("fp32", "fp23"), "no precision matches 'fp23'", "did you mean 'fp32'?"),
-        ("torch-2.x/*/rnn-stp/*", "no part of a cell id matches 'rnn-stp'", "did you mean 'rnn-step'?"),
+        ("torch-2.x/*/rnn-stp/*", "no part of a test id matches 'rnn-stp'", "did you mean 'rnn-step'?"),
         ("torch-2.x/zzzz/*", "no implementation of torch-2.x matches 'zzzz'", "there are "),
     ],
 )
@@ -51,12 +51,12 @@ def test_each_part_of_a_selector_has_its_nearest_name(selector: str, message: st
 
 
 def test_cells_that_could_be_and_that_the_matrix_does_not_list() -> None:
-    with pytest.raises(NothingSelectedError, match=r"`runner list cells torch-2\.x` lists them"):
+    with pytest.raises(NothingSelectedError, match=r"`runner list tests torch-2\.x` lists them"):
         list(cell_ids(MATRIX, [CELL.replace("forward", "compile")]))
 
 
 def test_the_command_prints_a_cell_in_a_line() -> None:
-    done = CliRunner().invoke(cli.app, ["list", "cells", "torch-2.x/nn-lstm/rnn-step/*", "--matrix", str(MATRIX)])
+    done = CliRunner().invoke(cli.app, ["list", "tests", "torch-2.x/nn-lstm/rnn-step/*", "--matrix", str(MATRIX)])
     assert (done.exit_code, CELL in done.stdout.splitlines()) == (0, True)
     refused = CliRunner().invoke(cli.app, ["list", "presets", "torch-2.x", "--matrix", str(MATRIX)])
-    assert "`runner list cells torch-2.x`" in str(refused.exception)
+    assert "`runner list tests torch-2.x`" in str(refused.exception)

@@ -77,7 +77,7 @@ def test_an_environment_without_quick_cells_has_all_of_its_own() -> None:
     request = Request(environments=("torch-1.0", "tf-2.x"))
     extended, mixed, notes = quick_cells(matrix, request, Options())
     cells = {cell.id for cell in selected_cells(extended, mixed)}
-    assert notes == (NOTE, "the preset quick has no cell of tf-2.x: all of their cells are taken")
+    assert notes == (NOTE, "the preset quick has no test of tf-2.x: all of their tests are taken")
     assert {each for each in cells if each.startswith("torch")} == of_preset(["torch-1.0"], "quick", matrix)
     assert {each for each in cells if each.startswith("tf")} == of_preset(["tf-2.x"], None, matrix)
 
@@ -87,7 +87,7 @@ def test_without_any_quick_cell_everything_is_taken() -> None:
     request = Request(environments=("tf-2.x",))
     assert quick_cells(matrix, request, Options())[1:] == (
         request,
-        ("the preset quick has no cell of tf-2.x: all of their cells are taken",),
+        ("the preset quick has no test of tf-2.x: all of their tests are taken",),
     )
     no_presets = matrix.model_copy(update={"presets": {}})
     assert quick_cells(no_presets, request, Options()) == (no_presets, request, ())

@@ -184,11 +184,11 @@ def test_what_changed_this_week_is_on_the_index() -> None:
     slower, other = trend(nights()), trend(released, levels=(level(28),))
     index = html_text(written(slower, other)["index.html"])
     assert "What changed this week" in index
-    assert re.search(r"\+[78]\.\d %", index)
+    assert re.search(r"[78]\.\d % slower", index)
     assert "2.9.0 → 2.9.1" in index
     assert "a new check" in index
     later = html_text(written(slower, newest=40)["index.html"])
-    assert "No level, release or accepted level changed" in later
+    assert "Nothing changed this week" in later
     assert "2.9.0 → 2.9.1" not in later
 
 
@@ -199,7 +199,7 @@ def test_a_confirmed_regression_comes_first() -> None:
     files = written(suspected, confirmed)
     page = files[f"trends/{confirmed.device_page}"]
     assert page.index(confirmed.page) < page.index(suspected.page)
-    assert "+3.1 %" in html_text(files["index.html"])
+    assert "3.1 % slower" in html_text(files["index.html"])
     assert "Confirmed regression" in html_text(files[f"trends/{confirmed.page}"])
 
 
@@ -209,7 +209,7 @@ def test_the_page_of_a_cell_has_its_charts_changes_levels_and_releases() -> None
     of_cell = trend(points, levels=(level(15),))
     text = html_text(written(of_cell)[f"trends/{of_cell.page}"])
     for words in (
-        "time of a step over that of torch-1.13",
+        "Time of a step as a share of that of torch-1.13",
         "Median time of a step",
         "Changes of level",
         "a new check",
@@ -378,14 +378,14 @@ def test_a_regression_of_another_metric_has_its_line_and_its_trend(tmp_path: Pat
     index = write_site(tmp_path, tmp_path / "site", 0.02, lambda _: None, now=datetime(2026, 1, 5, tzinfo=UTC))
     page, text = index.read_text(), html_text(index.read_text())
     regressions = text.partition("Regressions")[2].partition("What changed")[0]
-    for words in ("peak memory of the steps", "+31 % more memory", "import of the framework", "+15 % slower to import"):
+    for words in ("peak memory of the steps", "1.31x more memory", "import of the framework", "15 % slower to import"):
         assert words in regressions, words
-    assert "1 cell" in text.partition("Trends by device")[2]
+    assert "1 test" in text.partition("Trends by device")[2]
     links = re.findall(r'href="(trends/torch[^"]*)"', page.partition('id="regressions"')[2].partition("</section>")[0])
     imports, memory = (html_text((tmp_path / "site" / link).read_text()) for link in links)
     assert "300 MiB" in memory
     assert "Median peak memory of the steps" in memory
-    assert "+31 % more memory against run" in memory
+    assert "1.31x more memory than in run" in memory
     assert "2.50 s" in imports
     assert len(list((tmp_path / "site/trends").glob("torch*.html"))) == 3, "others have no trend"
 

@@ -20,7 +20,7 @@ from runner.analysis.compare.comparison import summarise
 from runner.analysis.comparison_model import Comparison, GeometricMean
 from runner.core.files import write_whole
 from runner.core.model import Cell, Record
-from runner.report import render, report, wording
+from runner.report import render, report, terminal, wording
 from runner.store.documents import PLAN, text
 from runner.store.run import runs
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
@@ -92,7 +92,7 @@ def test_one_round_has_a_mean_and_no_interval(tmp_path: Path) -> None:
     mean = only(comparison)
     assert mean.ratio == pytest.approx(1.0)
     assert (mean.ratio_low, mean.ratio_high, mean.rounds) == (None, None, 1)
-    scope = "1.00x on average, no interval from one round, over 2 cells in 2 workloads; median 1.00x"
+    scope = "0.0 % on average, no interval from one round, over 2 tests in 2 workloads; median 0.0 %"
     assert wording.mean_sentences(comparison) == [f"torch-2.x against torch-1.0: {scope}"]
     assert json.loads(render(comparison, "json"))["overall"][0]["ratio_low"] is None
 
@@ -192,15 +192,17 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 @pytest.mark.parametrize("form", ["table", "md", "html"])
 def test_people_are_told_the_mean_its_interval_and_what_it_is_of(laptop: Comparison, form: str) -> None:
-    shown = re.sub(r"<[^>]+>|\|", " ", render(laptop, form, width=70).replace("\\", ""))
+    text = terminal.text(laptop, width=70, colour=False, why=True) if form == "table" else render(laptop, form)
+    shown = re.sub(r"<[^>]+>|\|", " ", text.replace("\\", ""))
     shown = re.sub(r"\s+", " ", shown)
     assert len(laptop.overall) == 2
     for mean in laptop.overall:
         ends = wording.speedup_range(mean.ratio_low, mean.ratio_high)
         if form == "table":
-            assert f"{wording.speedup(mean.ratio)} 12 tests: " in shown
+            bare = wording.speedup_range(mean.ratio_low, mean.ratio_high, direction=False)
+            assert f"{wording.speedup(mean.ratio)} ({bare}) 12 tests: " in shown
         else:
-            assert f"{wording.speedup(mean.ratio)} on average, {ends}, over 12 cells in 2 workloads" in shown
+            assert f"{wording.speedup(mean.ratio)} on average, {ends}, over 12 tests in 2 workloads" in shown
     assert "every workload counted once" in shown or form == "md"
 
 
@@ -221,7 +223,9 @@ def test_json_has_it_by_environment_and_csv_has_rows_alone(laptop: Comparison) -
         "rounds": 5,
         "noise": "",
         "device_name": "AMD EPYC 7B13",
+        "cell_ids": list(first.cell_ids),
     }
+    assert len(first.cell_ids) == 12
     assert len(list(csv.DictReader(io.StringIO(render(laptop, "csv"))))) == len(laptop.rows)
 
 

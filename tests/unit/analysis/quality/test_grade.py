@@ -124,10 +124,10 @@ def test_each_threshold(changes: dict[str, Any], expected: tuple[str, str] | Non
 def test_the_sentences() -> None:
     figures = replace(GOOD, aa_median=0.121, aa_differing=1, canary=0.31, serious_cells=30, rounds=2, half_width=0.124)
     assert [reason.sentence for check in CHECKS for reason in check(figures)] == [
-        "environments differ from themselves by 12%, in the median of 20 A/A pairs",
-        "1 of 20 A/A pairs differs beyond chance, or by more than 25%",
+        "environments differ from themselves by 12%, in the median of 20 A/A controls",
+        "1 of 20 A/A controls differs beyond chance, or by more than 25%",
         "a fixed product took 31% longer in the slowest part of the run than in the quickest",
-        "30 of 40 cells have a serious quality issue",
+        "30 of 40 tests have a serious warning",
         "the median comparison has 2 rounds; 5 or more show the noise well",
         "with 2 rounds, the 95 % interval of the median comparison would reach 12% to either side",
     ]
@@ -137,7 +137,7 @@ def test_a_busy_machine_is_poor_whatever_else_is_good(tmp_path: Path) -> None:
     value = graded(run(tmp_path, others_busy=0.9))
     assert (value.level, codes(value)) == ("poor", ["busy"])
     assert value.sentence == (
-        "poor: do not use these numbers: other programs kept 0.9 of 2 CPUs busy while the median cell was measured"
+        "poor: do not use these numbers: other programs kept 0.9 of 2 CPUs busy while the median test was measured"
     )
 
 
@@ -271,7 +271,7 @@ def test_programs_and_people_read_the_grade_of_a_comparison(tmp_path: Path) -> N
     (comparison, _) = summarise(run(tmp_path / "again"))
     comparison = replace(comparison, grades={"run-1": value})
     assert json.loads(render(comparison, "json"))["grades"] == {"run-1": json.loads(json.dumps(grade_values(value)))}
-    assert "grade: poor: do not use these numbers: other" in " ".join(render(comparison, "table").split())
+    assert "trust: poor: do not use these numbers: other" in " ".join(render(comparison, "table").split())
 
 
 def test_a_grade_as_json_values(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_records_of_older_versions_have_no_such_issue(tmp_path: Path) -> None:
 def test_a_comparison_says_it_whether_it_is_serious_or_not(tmp_path: Path, seconds: float) -> None:
     of_run = dataset.load_dataset(make(tmp_path, records({OLD: [1000.0] * 3, NEW: [0.0] * 3}, seconds), **QUIET))
     compared = annotate(compare([of_run], OLD, [NEW]), {of_run.run: quality_issues(of_run)})
-    text = terminal.text(compared, width=200, colour=False)
+    text = terminal.text(compared, width=200, colour=False, why=True)
     sentence = "1,000 page faults a call in torch-1.0, none in torch-1.12"
     assert sentence in text
     assert minor_page_faults(compared.rows) == ([sentence] if seconds > 0.01 else [])

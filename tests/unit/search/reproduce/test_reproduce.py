@@ -163,7 +163,7 @@ def test_two_runs_are_reproduced_differ_or_stay_undecided(verdict: Any, word: st
     assert result.exit_code == code
     assert result.json()["cells"][0]["state"] == word
     assert not result.json()["in_turns"]
-    assert "not in turns" in result.text()
+    assert "did not alternate" in result.text()
 
 
 def test_what_differs_between_the_runs_is_listed(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_a_case_is_refused_by_what_was_measured_and_the_reason_has_the_numbers(t
     for each in first.cells:  # 10 times as slow as estimated
         choose.costs.add(each, 20.0)
     clock.now = 40.0
-    # 60 s remain; the first case needs 80 s of them: 2 cells, 2 rounds, 20 s each
+    # 60 s remain; the first case needs 80 s of them: 2 tests, 2 rounds, 20 s each
     reason = choose.over_budget(second)
     assert reason.startswith("3 rounds would take about 2 min 00 s, by what was measured until now; 0")
     assert "of the budget of 1 min 40 s remain" in reason
@@ -179,14 +179,13 @@ def outcome(of: Cell, seconds: float) -> Outcome:
 
 def test_after_the_first_round_the_remaining_time_is_that_of_measured_cells(tmp_path: Path) -> None:
     plan = planned(("one",), None)
-    recorder, _, lines, clock = recorded(tmp_path, plan)
+    recorder, _, _, clock = recorded(tmp_path, plan)
     assert recorder.progress.remaining_seconds() == 12.0
     for each in plan.blocks[0].cells:
         recorder.record(outcome(each, 25.0), 1.0, CPU)
     clock.now = 50.0
     recorder.record(RoundTimes(1, {"samples": 50.0}), 50.0, CPU)
     assert recorder.progress.remaining_seconds() == pytest.approx(100.0)
-    assert "after round 1, about 1 min 40 s remain by what was measured; the plan's estimate was 8 s" in lines
     clock.now = 75.0
     recorder.record(replace(outcome(plan.blocks[0].cells[0], 25.0), round=2), 75.0, CPU)
     assert recorder.progress.remaining_seconds() == pytest.approx(75.0)
@@ -229,7 +228,7 @@ def test_a_case_without_time_is_said_kept_and_expected_no_more(tmp_path: Path) -
     recorder, run, lines, _ = recorded(tmp_path, plan)
     recorder.record(CaseSkipped("rnn-step/two", plan.blocks[1].cells, "3 rounds would take long"), 1.0, CPU)
     assert (recorder.progress.total, recorder.progress.remaining_seconds()) == (6, 12.0)
-    assert lines == ["rnn-step/two: 2 cells are skipped: over-budget: 3 rounds would take long"]
+    assert lines == ["rnn-step/two: 2 tests skipped: over-budget: 3 rounds would take long"]
     assert run.journal().skipped == {"rnn-step/two": "3 rounds would take long"}
     assert json.loads((run.path / "journal.jsonl").read_text().splitlines()[-1])["event"] == "skipped"
 

@@ -77,7 +77,7 @@ def test_the_first_rounds_are_everybodys_and_further_ones_for_open_pairs(tmp_pat
     next_cells = scheduler_of_two_pairs(tmp_path, Clock(), messages, SLOWER)
     assert set(next_cells(1)) == set(next_cells(2)) == {*NOISY, *CLEAR}
     assert set(next_cells(3)) == set(NOISY)
-    assert messages == ["after 3 rounds 1 verdict is open: a further round for 2 cells"]
+    assert messages == ["after 3 rounds 1 verdict is open: a further round for 2 tests"]
 
 
 def test_nothing_more_is_wanted_where_all_is_settled(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_earlier_rounds_of_a_resumed_run_are_as_they_were(tmp_path: Path) -> Non
     assert set(next_cells(3)) == {*NOISY, *CLEAR}  # the fourth round had them all, though one pair is settled by now
     assert messages == []
     assert set(next_cells(4)) == set(NOISY)  # the fifth round is the one that was at work
-    assert messages == ["after 4 rounds 1 verdict is open: a further round for 2 cells"]
+    assert messages == ["after 4 rounds 1 verdict is open: a further round for 2 tests"]
 
 
 def test_the_first_rounds_of_a_resumed_run_are_everybodys_whoever_has_records(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Nights of 200 cells of an environment, as several tests of alerts need them."""
+"""Nights of 200 tests of an environment, as several tests of alerts need them."""
 
 import json
 from pathlib import Path
@@ -9,8 +9,8 @@ from tests.support.nights import change, many, night, run_of
 
 CELLS = many(200)
 KEY = f"torch-2.x-{run_of(1)}"
-OPENED = "torch-2.x up to 10.0 % slower: 200 cells, on NVIDIA H200"
-CLOSED = "torch-2.x: no longer slower: 200 cells on NVIDIA H200"
+OPENED = "torch-2.x up to 10 % slower: 200 tests, on NVIDIA H200"
+CLOSED = "torch-2.x: no longer slower: 200 tests on NVIDIA H200"
 
 
 def slower(day: int, cells: list[Any] = CELLS, **options: Any) -> Night:

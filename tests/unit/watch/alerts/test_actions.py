@@ -48,8 +48,8 @@ def test_an_alert_ends_with_a_message_when_its_cells_are_the_same_again(tmp_path
     again = [change(of, run_of(3), 1.003, stands=False) for of in CELLS[:50]]
     ended(tmp_path, night(3, again, CELLS), receivers)
     (_, message), _ = receivers.messages
-    assert message.title == CLOSED.replace("200 cells", "50 cells")
-    assert "recovered: 1.003 (0.993 \N{EN DASH} 1.013) in turns" in message.body
+    assert message.title == CLOSED.replace("200 tests", "50 tests")
+    assert "recovered: 0.3 % slower (1.3 % slower to 0.7 % faster), measured alternately" in message.body
     assert overview.overview(tmp_path).alerts == ()
     ended(tmp_path, night(4, [change(of, run_of(4)) for of in CELLS], CELLS), receivers)
     assert OPENED in receivers.titles()[-1], "what recovered and is slower again is news"
@@ -164,7 +164,7 @@ def test_a_reported_cell_that_gets_worse_is_reported_again(tmp_path: Path) -> No
     worse = [change(CELLS[0], run_of(1), 1.3), change(CELLS[1], run_of(1), 1.1)]
     ended(tmp_path, night(3, worse, CELLS), receivers)
     assert [entry["action"] for entry in stored(tmp_path, 3)] == ["left", "opened"]
-    assert "30.0 % slower" in receivers.titles()[0]
+    assert "1.30x slower" in receivers.titles()[0]
     assert {alert.alert.key: len(alert.alert.cells) for alert in overview.overview(tmp_path).alerts} == {
         KEY: 1,
         f"torch-2.x-{run_of(3)}": 1,

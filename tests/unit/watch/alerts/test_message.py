@@ -29,12 +29,12 @@ def known(reports: Path, changes: Sequence[NightChange] = (), facts: Mapping[str
 
 def test_a_message_says_what_where_since_when_and_what_to_do(tmp_path: Path) -> None:
     message = opened_message(known(tmp_path, facts={"cuDNN": "9.2"}))
-    assert message.title == "torch-2.x up to 17.0 % slower: 8 cells, on NVIDIA H200"
+    assert message.title == "torch-2.x up to 17 % slower: 8 tests, on NVIDIA H200"
     lines = message.body.splitlines()
     assert lines[0].endswith("slower on NVIDIA H200, docker: confirmed by the night of 2026-12-01 02:30 UTC.")
     assert lines[2] == f"Against the last good run, {BEFORE} of 2026-11-20 02:30 UTC:"
-    assert lines[3] == "  nn-lstm/asr-lstm/7x320/train/fp32: 1.170 (1.160 \N{EN DASH} 1.180) in turns, 9 rounds"
-    assert lines[8] == f"  and 3 more cells: `runner alerts --issue {KEY}` prints them"
+    assert lines[3] == "  nn-lstm/asr-lstm/7x320/train/fp32: 17 % slower (16 % to 18 %), alternating, 9 rounds"
+    assert lines[8] == f"  and 3 more tests: `runner alerts --issue {KEY}` prints them"
     assert lines[9] == "  differs: torch 2.9.0 → 2.9.1, cuDNN 1 → 9.2"
     assert lines[10] == "  1 package in other versions: triton"
     assert len(message.body) < 2000, "more is cut off by some services"
@@ -63,7 +63,7 @@ def test_a_version_of_development_is_searched_among_the_builds_of_nights(tmp_pat
 
 def test_a_single_cell_is_named(tmp_path: Path) -> None:
     single = known(tmp_path, [change(CELLS[0], run_of(1), against="anchor")])
-    title = "torch-2.x 10.0 % slower: nn-lstm/asr-lstm/0x320/train/fp32, on NVIDIA H200"
+    title = "torch-2.x 10 % slower: nn-lstm/asr-lstm/0x320/train/fp32, on NVIDIA H200"
     message = opened_message(single)
     assert message.title == title
     assert "Against the anchor," in message.body
@@ -81,7 +81,7 @@ def test_a_change_of_a_series_says_since_when(tmp_path: Path) -> None:
 def test_an_issue_has_all_cells_in_a_table(tmp_path: Path) -> None:
     known(tmp_path)
     body = overview.issue_body(tmp_path, KEY)
-    assert body.startswith("# torch-2.x up to 17.0 % slower: 8 cells, on NVIDIA H200\n")
+    assert body.startswith("# torch-2.x up to 17 % slower: 8 tests, on NVIDIA H200\n")
     assert sum(line.startswith("| nn-lstm/") for line in body.splitlines()) == 8
     assert f"```sh\nrunner bisect {LARGEST} --good 2.9.0 --bad 2.9.1 --reports {tmp_path}\n```" in body
     with pytest.raises(UsageError, match="there is no open alert 'torch'") as refused:
@@ -121,7 +121,7 @@ def test_a_regression_that_another_night_confirmed_has_its_interval_in_turns(tmp
     )
     ended(tmp_path, later, Receivers())
     (alert,) = overview.overview(tmp_path).alerts
-    assert "1.250 (1.240 \N{EN DASH} 1.260) in turns, 9 rounds" in overview.overview(tmp_path).text()
+    assert "1.25x slower (1.24x to 1.26x), alternating, 9 rounds" in overview.overview(tmp_path).text()
     assert alert.json()["largest"] == {"cell": CELLS[0].id, "ratio": 1.25}
 
 

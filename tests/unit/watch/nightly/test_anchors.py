@@ -83,7 +83,7 @@ def test_a_pinned_run_that_is_gone_is_replaced_with_a_note(tmp_path: Path) -> No
     write_anchors(tmp_path, device_of(tonight.journal().header), {FUSED.id: CellAnchor("run-x", accepted=True)})
     anchors = anchors_of(tmp_path, tonight)
     assert anchors.pins[FUSED.id] == CellAnchor(first.id)
-    assert anchors.notes == ["run run-x, the anchor of 1 cell, is gone: the first good run since is the new anchor"]
+    assert anchors.notes == ["run run-x, the anchor of 1 test, is gone: the first good run since is the new anchor"]
 
 
 def test_a_cell_that_a_night_found_faster_has_its_anchor_there(tmp_path: Path) -> None:

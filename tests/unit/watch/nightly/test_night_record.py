@@ -69,7 +69,7 @@ def test_a_night_that_ends_half_way_keeps_its_half_and_says_so(
     night = stored(tmp_path, run)
     assert (night["state"], night["stage"]) == (state, "measure")
     assert word in night["notes"][-1]
-    assert f"3 records of 2 cells are kept in run {run}; `runner run --resume" in lines[-1]
+    assert f"3 records of 2 tests are kept in run {run}; `runner run --resume" in lines[-1]
 
 
 def test_an_interrupt_while_alerts_are_sent_keeps_what_was_sent(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_killed_night_is_named_once_with_what_it_left(tmp_path: Path) -> None:
     the_file(tmp_path, TONIGHT).write(the_file(tmp_path, TONIGHT).night)
     ((killed, note),) = killed_nights(tmp_path, TONIGHT)
     assert killed == run
-    assert f"night {run} was killed while it measured; 3 records of 2 cells are kept in run {run}" in note
+    assert f"night {run} was killed while it measured; 3 records of 2 tests are kept in run {run}" in note
     assert stored(tmp_path, run)["state"] == "killed"
     assert stored(tmp_path, run)["notes"] == [note]
     assert stored(tmp_path, TONIGHT)["state"] == "running"

@@ -311,11 +311,11 @@ def test_the_text_names_confirmed_and_unconfirmed_changes() -> None:
     text = night_text(night)
     assert "night of 2026-11-21 02:30 UTC, run 20261121-023000-ab12, on EPYC, docker" in text
     assert "torch-2.x against run run-a" in text
-    assert "  slower: nn-lstm asr-lstm/1x320-ce-short train fp32: 1.100 (1.080 " in text
-    assert "in turns, 5 rounds" in text
+    assert "  slower: nn-lstm asr-lstm/1x320-ce-short train fp32: 10 % slower (8.0 % to " in text
+    assert "alternating, 5 rounds" in text
     assert "  looks slower: nn-lstm" in text
-    assert "  1 cell: why not" in text
-    assert "measured in turns in there" in text
+    assert "  1 test: why not" in text
+    assert "measured alternately in there" in text
     assert "note: so" in text
     assert text.endswith("1 regression confirmed; 1 of 2 candidates were not re-measured")
     assert night_text(the_night()).endswith("no regression confirmed")
@@ -338,13 +338,13 @@ def test_a_creep_is_named_with_the_date_of_its_anchor() -> None:
     night = the_night(change)
     assert night.exit_code == 1
     assert "torch-2.x against anchor 20260104-023000-ab12, 2026-01-04 02:30 UTC" in night_text(night)
-    assert "train fp32: 5.2 % slower than the anchor of 2026-01-04: 1.052 (1.032 " in night_text(night)
+    assert "train fp32: 5.2 % slower (3.2 % to 7.2 %) than the anchor of 2026-01-04, " in night_text(night)
     assert night.json()["changes"][0]["against"] == "anchor"
 
 
 def test_undecided_cells_without_time_are_counted_not_listed() -> None:
     text = night_text(the_night(of("inconclusive", state="no-time"), of("inconclusive", state="no-time")))
-    assert "2 cells: why not" in text
+    assert "2 tests: why not" in text
     assert "nn-lstm" not in text
 
 

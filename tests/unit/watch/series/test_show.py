@@ -41,9 +41,10 @@ def test_a_metric_has_trends_of_its_own_with_its_unit(with_metrics: History) -> 
     trend = shown(with_metrics, CELL, metrics=("memory",))
     text = trend.text(120, colour=False)
     assert text.startswith(f"{CELL}, peak memory of the steps\n")
-    assert "peak memory of the steps over that of torch-1.0, in turns in the same run" in text
+    assert "peak memory of the steps as a share of that of torch-1.0, measured alternately in the same run" in text
     assert text.splitlines()[-1].split() == [
-        *("2026-01-03", "2.9.1", "1.30", "0.990", DASH, "1.01", "1.300", "1.290", DASH, "1.310", "more")
+        *("2026-01-03", "2.9.1", "1.30", "0.990", DASH, "1.01", "1.30x", "more", "memory"),
+        *("1.29x", "to", "1.31x", "more"),
     ]
     assert "GiB" in text
     assert [trend.metric for trend in shown(with_metrics, "*").trends] == ["time"]
@@ -55,7 +56,7 @@ def test_the_metrics_of_an_environment_are_found_by_its_cells(with_metrics: Hist
     assert "median installed size in GB" in shown(with_metrics, CELL, metrics=("size",)).text(100, colour=False)
     every = shown(with_metrics, "torch-2.x", metrics=("time", "memory", "size")).text(120, colour=False)
     assert every.index("time of a call\n") < every.index("peak memory of the steps\n") < every.index("installed size\n")
-    assert "+ is more. Values are ratios to a base in turns, or values of installed size." in every
+    assert every.count("change: from the first run to the last") == 3
 
 
 def test_metrics_are_values_with_a_unit_in_json_and_in_a_spreadsheet(with_metrics: History) -> None:

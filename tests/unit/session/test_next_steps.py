@@ -1,0 +1,64 @@
+"""What a run ends with: the page first, and commands that the shell of the person who started it can run."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.report.check import Check, Counts
+from runner.session.next_steps import lines, next_commands, started_as
+
+CHECK = Check(
+    run="20261120-104500-ab12",
+    state="finished",
+    settings=(),
+    counts=Counts(cells=2, skipped=0, rounds=3, good=6, failed=0, environments=2),
+    grade=None,
+    quality_issues=(),
+    failures=(),
+    comparisons=(),
+    notes=(),
+    command="runner compare torch-1.0 torch-2.x",
+)
+
+
+def shown(check: Check, *, has_own_network: bool = False, folder: tuple[str, ...] = ()) -> list[str]:
+    return lines(next_commands(check, folder, has_own_network=has_own_network), ["runner"])
+
+
+def test_a_newcomer_opens_the_page_and_then_measures_a_network() -> None:
+    assert shown(CHECK) == ["next: runner open", "your own network: runner new my_network.py"]
+    assert shown(CHECK, has_own_network=True) == ["next: runner open"]
+    assert shown(CHECK, has_own_network=True, folder=("--reports", "there")) == ["next: runner open --reports there"]
+
+
+def test_what_would_decide_open_results_comes_after_the_page() -> None:
+    again = replace(CHECK, command="runner run 'torch-1.0/*' --rounds 9")
+    assert shown(again, has_own_network=True) == [
+        "next: runner open",
+        "to measure again: runner run 'torch-1.0/*' --rounds 9",
+    ]
+
+
+@pytest.mark.parametrize("command", ["runner tune", "runner accuracy 20261120-104500-ab12"])
+def test_numbers_that_cannot_be_used_are_looked_into_first(command: str) -> None:
+    assert shown(replace(CHECK, command=command)) == [f"next: {command}", "the page: runner open"]
+
+
+def test_an_unfinished_run_is_continued() -> None:
+    resume = f"runner run --resume {CHECK.run}"
+    assert shown(replace(CHECK, state="unfinished", command=resume))[0] == f"next: {resume}"
+
+
+def test_the_program_is_called_as_the_shell_of_the_person_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / ".nox" / "matrix" / "bin" / "runner"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    on_path = {"PATH": str(program.parent)}
+    assert started_as(str(program), on_path) == ["runner"]
+    assert started_as(str(program), {**on_path, "NOX_CURRENT_SESSION": "matrix"}) == [".nox/matrix/bin/runner"]
+    assert started_as(str(program), {"PATH": ""}) == [".nox/matrix/bin/runner"]
+    assert started_as("/elsewhere/runner/__main__.py", {}) == [Path(sys.executable).name, "-m", "runner"]
