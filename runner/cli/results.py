@@ -192,7 +192,7 @@ def open_page(
 def list_what_there_is(
     topic: Annotated[
         Literal["runs", "environments", "cases", "tests", "presets", "cells"],
-        typer.Argument(help="what to list; cells is the former name of tests"),
+        typer.Argument(help="what to list"),
     ] = "runs",
     selectors: Annotated[
         list[str] | None,

@@ -22,7 +22,7 @@ from runner.core.model import Cell
 from runner.nights.anchors_file import CellAnchor, device_of, read_anchors
 from runner.nights.looks import OPEN_STATES, EarlierNights, Look, last_in_turns
 from runner.nights.night import NightChange
-from runner.report import formatting
+from runner.report import formatting, wording
 from runner.stats.slower_level import slower_level
 from runner.store.run import Run, is_ahead, runs
 from runner.watch.nightly.baseline import Baseline, good_cells, same_circumstances, side_of_run
@@ -193,6 +193,6 @@ def drift_notes(
             since = nights[slower.since][0] if slower.since < len(nights) else ""
             date = formatting.date(since)[:10] or "tonight"
             yield (
-                f"{name}: the medians of {len(nights) + 1} nights are {slower.ratio - 1:.1%} slower since {date} "
-                f"(p = {slower.p_value:.1g}); they did not take turns, so the machine may be the cause"
+                f"{name}: the medians of {len(nights) + 1} nights are {wording.speedup(slower.ratio)} since {date} "
+                f"(p = {slower.p_value:.1g}); they did not alternate, so the machine may be the cause"
             )
