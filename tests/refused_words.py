@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 REFUSED = {
-    r"(?<!LSTM )(?<!RNN )(?<!GRU )\bcells?\b": "test",
+    r"(?<!LSTM )(?<!RNN )(?<!GRU )(?<!Select a )\bcells?\b": "test",
     r"\bquality issues?\b": "warning",
     r"\bin turns\b": "alternately",
     r"\bA/A pairs?\b": "A/A control",
