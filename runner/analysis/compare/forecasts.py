@@ -164,7 +164,7 @@ def _with_promise(row: Row, low: int, high: int) -> Row:
     if len(row.boards) > 1:
         low = high = MAX_MORE_ROUNDS + 1
         sentence = (
-            f"can't tell on {len(row.boards)} boards of this kind; more boards would decide, more rounds would not"
+            f"open on {len(row.boards)} boards of this kind; more boards would decide, more rounds would not"
         )
         row = replace(row, abandoned=True)
     elif row.rounds == 1:
@@ -172,11 +172,11 @@ def _with_promise(row: Row, low: int, high: int) -> Row:
     elif row.independent_rounds == 1:
         sentence = f"rounds on a single pair of servers cannot show the noise; {_rounds_text(low, high)} are needed"
     else:
-        state = "not yet significant" if row.code == LEANING else "can't tell"
+        state = "not yet significant" if row.code == LEANING else "open"
         more = "should decide" if high <= MAX_MORE_ROUNDS and not row.abandoned else "would be needed"
         chance = f"below 1 in {1 / open_rows.LEAST_CHANCE:.0f}"
         ending = f", and given up: the chance of a verdict within the rounds of this run was {chance}"
-        sentence = f"{state} with {row.rounds} rounds{ending * row.abandoned}; {_rounds_text(low, high)} {more}"
+        sentence = f"{state} after {row.rounds} rounds{ending * row.abandoned}; {_rounds_text(low, high)} {more}"
     reason = "; ".join(filter(None, (row.reason, sentence)))
     return replace(row, more_rounds=high, more_rounds_low=low, reason=reason)
 

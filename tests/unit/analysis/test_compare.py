@@ -93,7 +93,7 @@ def test_an_open_verdict_whose_interval_excludes_1_leans(tmp_path: Path) -> None
     assert row.ratio_low is not None
     assert row.ratio_low > 1
     assert (row.verdict, row.code) == ("inconclusive", "leaning")
-    assert row.reason.startswith("not yet significant with 3 rounds; ")
+    assert row.reason.startswith("not yet significant after 3 rounds; ")
     assert row.reason.endswith(" more should decide")
 
 
@@ -111,7 +111,7 @@ def test_an_open_verdict_says_in_how_many_rounds_it_should_be_decided(tmp_path: 
     make(tmp_path, rounds(BASE, [1.0, 1.0, 1.0]) + rounds(OTHER, [1.05, 1.12, 1.16]))
     row = only_row(tmp_path)
     assert 0 < row.more_rounds_low < row.more_rounds <= MAX_MORE_ROUNDS
-    assert row.reason == f"can't tell with 3 rounds; {row.more_rounds_low} to {row.more_rounds} more should decide"
+    assert row.reason == f"open after 3 rounds; {row.more_rounds_low} to {row.more_rounds} more should decide"
     assert row.round_sd == pytest.approx(np.log([1.05, 1.12, 1.16]).std(ddof=1))
     (columns,) = json.loads(data.to_json(compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])))["rows"]
     assert (columns["more_rounds_low"], columns["more_rounds"]) == (row.more_rounds_low, row.more_rounds)
@@ -121,14 +121,14 @@ def test_only_the_early_end_may_be_known(tmp_path: Path) -> None:
     make(tmp_path, rounds(BASE, [1.0, 1.0, 1.0]) + rounds(OTHER, [0.8, 1.02, 1.3]))
     row = only_row(tmp_path)
     assert row.more_rounds_low <= MAX_MORE_ROUNDS < row.more_rounds
-    assert row.reason == f"can't tell with 3 rounds; {row.more_rounds_low} to more than 30 more would be needed"
+    assert row.reason == f"open after 3 rounds; {row.more_rounds_low} to more than 30 more would be needed"
 
 
 def test_what_no_number_of_rounds_decides_says_so_and_is_null_for_programs(tmp_path: Path) -> None:
     make(tmp_path, rounds(BASE, [1.0] * 21) + rounds(OTHER, [0.93, 1.02, 1.11] * 7))
     row = only_row(tmp_path)
     assert row.more_rounds_low > MAX_MORE_ROUNDS
-    assert row.reason == "can't tell with 21 rounds; more than 30 more rounds would be needed"
+    assert row.reason == "open after 21 rounds; more than 30 more rounds would be needed"
     (columns,) = json.loads(data.to_json(compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])))["rows"]
     assert (columns["more_rounds_low"], columns["more_rounds"]) == (None, None)
 
