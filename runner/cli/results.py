@@ -148,6 +148,8 @@ def report(
 ) -> int:
     """Write the report of a run (index.html, report.md, samples.csv) and print its path."""
     from runner.analysis.analyse import analyse_run
+    from runner.session.last_run import last_run
+    from runner.session.remember import history_url
     from runner.session.results import find_run, matrix_margin, write_report
 
     if site is not None:
@@ -162,7 +164,8 @@ def report(
 
         console.emit(report_summary(analysis), None)
         return 0
-    console.emit_path(write_report(analysis, stored, published))
+    last = last_run(analysis, stored, history_url(reports, history))
+    console.emit_path(write_report(analysis, stored, published, last))
     return 0
 
 

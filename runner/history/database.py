@@ -137,6 +137,13 @@ class History:
                 if cell in wanted_names:
                     yield of, cell, tuple(point for _, point in group)
 
+    def points(self, run: str) -> dict[str, SeriesPoint]:
+        """Return cell -> its point in a run, by the id of the run; only of times."""
+        query = _points().where(RunTable.run == run, CellTable.metric == TIME)
+        with self._reading() as connection:
+            stored = connection.execute(query).all()
+        return {cell_of(series): point for series, point in self._checked(map(_point, stored), rows.POINTS)}
+
     def cells(self, pattern: str = "*", metric: str = TIME) -> tuple[str, ...]:
         """Return the ids of the cells that have been measured, sorted.
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from runner.analysis.comparison_model import Comparison
     from runner.analysis.gate import GateResult
     from runner.core.model.profiles import StepProfile
+    from runner.report.last_run import LastRun
 
 __all__ = ["FORMATS", "render", "report"]
 
@@ -30,6 +31,7 @@ def report(
     published: str | None = None,
     profiles: Mapping[str, "StepProfile"] = MappingProxyType({}),
     damaged_profiles: Sequence[str] = (),
+    last: "LastRun | None" = None,
 ) -> dict[str, bytes | str]:
     """Return the files of a run's report: ``index.html``, ``report.md``, ``samples.csv`` and ``summary.json``.
 
@@ -38,6 +40,7 @@ def report(
         published: a source of ``runner.catalog.published``, whose figures are shown next to those of the run.
         profiles: cell id -> its profile.
         damaged_profiles: a sentence for each that cannot be read.
+        last: the run before on the same machine; None if that is not known.
 
     Raises:
         UsageError: there is no such source, or the run has measured none of its cases.
@@ -48,7 +51,7 @@ def report(
     from runner.report.page import arrange
     from runner.store import samples
 
-    page = arrange(analysis, profiles, damaged_profiles)
+    page = arrange(analysis, profiles, damaged_profiles, last)
     reference = published_tables.arrange(published, page.cases, analysis.dataset) if published else None
     return {
         "index.html": html.page_text(page, reference),

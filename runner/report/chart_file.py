@@ -7,13 +7,16 @@ from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.errors import Problem, UsageError
 from runner.core.grouping import grouped
-from runner.report import pictures, wording
+from runner.report import pictures, speedup_axis, wording
 from runner.report.answer import base_name, name
-from runner.report.compared_rows import ComparedRow, compared_rows, in_order
-from runner.report.formatting import escape
+from runner.report.compared_rows import ComparedRow, compared_rows
+from runner.report.comparison_notes import devices
+from runner.report.formatting import date, escape, few
 
 SUFFIXES = (".svg", ".png")
 """Endings of the files that a chart can be written to."""
+WIDTH = 300
+"""Width of the axis of speed-ups in pixels."""
 LINE = 24
 """Height of a row in pixels, for text of 12 pixels."""
 PADDING = 16
@@ -28,6 +31,7 @@ STYLE = """text { font: 12px "DejaVu Sans", Verdana, Arial, sans-serif; fill: #1
 .side { font-weight: 700 }
 .soft { fill: #5b6570 }
 .head text { font-size: 10px; fill: #5b6570; text-anchor: middle }
+.cut { fill: none; stroke: currentColor; stroke-width: 2 }
 .band { fill: #dfe3e8 }
 .grid { stroke: #dfe3e8; fill: none }
 .one { stroke: #5b6570 }
@@ -99,15 +103,17 @@ def svg(comparisons: Sequence[Comparison], names: Mapping[str, EnvironmentReleas
     groups = _groups(compared_rows(comparisons, names), names)
     rows = [row for group in groups.values() for row in group]
     margin = max((comparison.margin for comparison in comparisons), default=0.0)
-    axis_scale = pictures.scale(row.row for row in rows)
+    axis_scale = speedup_axis.scale(row.row for row in rows)
     columns = _columns([_texts(row) for row in rows])
     chart_id = f"chart-{hashlib.sha256(repr((rows, margin)).encode()).hexdigest()[:8]}"
     axis_id = f"{chart_id}-{pictures.AXIS}"
     parts = [*_head(columns[1], axis_scale, margin, axis_id), *_body(groups, columns, axis_scale, axis_id)]
-    height = 4 * PADDING + 2 * LINE + LINE * (len(rows) + len(groups))
+    height = 4 * PADDING + 3 * LINE + LINE * (len(rows) + len(groups))
     note = f"Grey band: within {margin:.0%} is the same. Filled dot: decided. Thick line: 95 % interval."
-    parts.append(_text(PADDING, height - PADDING, note, "soft"))
-    width = max(columns[-1], round(PADDING * 2 + len(note) * LETTER))
+    origin = _origin(comparisons)
+    parts.append(_text(PADDING, height - PADDING - LINE, note, "soft"))
+    parts.append(_text(PADDING, height - PADDING, origin, "soft"))
+    width = max(columns[-1], round(PADDING * 2 + max(len(note), len(origin)) * LETTER))
     style = "".join(f"#{chart_id} {rule}\n" for rule in STYLE.splitlines())
     return (
         f'<svg id="{chart_id}" xmlns="http://www.w3.org/2000/svg" '
@@ -117,15 +123,26 @@ def svg(comparisons: Sequence[Comparison], names: Mapping[str, EnvironmentReleas
     )
 
 
-def _head(left: int, axis_scale: pictures.Scale, margin: float, axis_id: str) -> Iterator[str]:
+def _origin(comparisons: Sequence[Comparison]) -> str:
+    """Return where the numbers are from: the device, and the runs with their dates and grades."""
+    runs = dict.fromkeys(run for each in comparisons for row in each.rows for run in row.runs)
+    grades = {run: grade.level for each in comparisons for run, grade in each.grades.items()}
+    texts = [
+        ", ".join(filter(None, (f"run {run}", date(run), f"trust: {grades[run]}" if run in grades else "")))
+        for run in runs
+    ]
+    return "; ".join(filter(None, [*dict.fromkeys(map(devices, comparisons)), few(texts, 2)]))
+
+
+def _head(left: int, axis_scale: speedup_axis.Scale, margin: float, axis_id: str) -> Iterator[str]:
     """Yield the symbol of the axis, the title and the labels of the axis."""
     yield f"<defs>{pictures.axis(axis_scale, margin, axis_id)}</defs>"
-    yield _text(PADDING, PADDING + 15, "Speed-up, faster on the right", "title")
+    yield _text(PADDING, PADDING + 15, "Change of speed, faster on the right", "title")
     yield _placed(pictures.axis_labels(axis_scale), left, PADDING + LINE, 14)
 
 
 def _body(
-    groups: Mapping[str, Sequence[ComparedRow]], columns: Sequence[int], axis_scale: pictures.Scale, axis_id: str
+    groups: Mapping[str, Sequence[ComparedRow]], columns: Sequence[int], axis_scale: speedup_axis.Scale, axis_id: str
 ) -> Iterator[str]:
     """Yield the heading of each group and its rows."""
     y = 2 * PADDING + LINE + 14
@@ -153,23 +170,24 @@ def _row(forest: str, row: ComparedRow, columns: Sequence[int], y: int) -> str:
 
 def _placed(picture: str, x: int, y: int, height: int) -> str:
     """Return a picture of the page at a position, in pixels, in the chart."""
-    box = f'<svg x="{x}" y="{y}" width="{pictures.WIDTH}" height="{height}" '
+    box = f'<svg x="{x}" y="{y}" width="{WIDTH}" height="{height}" '
     return picture.replace("<svg ", box, 1)
 
 
 def _groups(rows: Sequence[ComparedRow], names: Mapping[str, EnvironmentRelease]) -> dict[str, list[ComparedRow]]:
-    """Return the rows of each pair of releases, under both names, by case."""
+    """Return the rows of each pair of releases, under both names, the slower first."""
 
     def heading(row: Row) -> str:
         other, base = row.environment, row.base.environment
         return f"{name(other, names)} against {base_name(base, other, names)}"
 
-    return grouped((heading(each.row), each) for each in in_order(rows))
+    slower_first = sorted(rows, key=lambda each: -(each.row.ratio or 0.0))
+    return grouped((heading(each.row), each) for each in slower_first)
 
 
 def _texts(row: ComparedRow) -> Texts:
-    change = f"{row.change} ({row.ends})" if row.ends else row.change
-    return f"{row.test}, {row.api}", change, row.word
+    change = f"{row.change} ({row.bare_ends})" if row.bare_ends else row.change
+    return row.label, change, row.word
 
 
 def _columns(texts: Sequence[Texts]) -> tuple[int, int, int, int, int]:
@@ -178,7 +196,7 @@ def _columns(texts: Sequence[Texts]) -> tuple[int, int, int, int, int]:
         round(max((len(row[index]) for row in texts), default=0) * LETTER) + PADDING for index in range(3)
     )
     edges = [PADDING, PADDING + test]
-    edges.append(edges[-1] + pictures.WIDTH + PADDING)
+    edges.append(edges[-1] + WIDTH + PADDING)
     edges.append(edges[-1] + change)
     return edges[0], edges[1], edges[2], edges[3], edges[3] + word
 

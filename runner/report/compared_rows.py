@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 from runner.analysis.comparison_model import LEANING, MAX_MORE_ROUNDS, Comparison, Row
 from runner.analysis.releases import EnvironmentRelease
+from runner.catalog.api_names import api_name
 from runner.catalog.cases import CASES, is_network_of_user
-from runner.catalog.cases.description import NETWORK, describe
+from runner.catalog.cases.description import NETWORK, case_names, describe
 from runner.core import units
 from runner.core.grouping import grouped
 from runner.core.metrics import BY_NAME, TIME
 from runner.report import comparison_notes, formatting, panels, wording
-from runner.report.answer import base_name, name
-from runner.report.quality import IssueMark, marks
+from runner.report.answer import PROBABLY, base_name, name
+from runner.report.quality import SHORT, IssueMark, marks
 from runner.report.wording import Word
 
 
@@ -25,6 +26,8 @@ class ComparedRow:
     Attributes:
         row: the comparison.
         anchor: its id on the page.
+        name: the case in plain words, which no other case of the comparisons has; ``api_name`` likewise, and empty for
+            a user's network without variants.
         test: case, phase and precision; ``api`` is the implementation, and that of the base if they differ.
         description: what the case computes; empty for an own corpus.
         base: name of the base's release; ``other`` the other's.
@@ -44,6 +47,8 @@ class ComparedRow:
 
     row: Row
     anchor: str
+    name: str
+    api_name: str
     test: str
     api: str
     description: str
@@ -69,6 +74,43 @@ class ComparedRow:
         return abs(math.log(self.row.ratio)) if self.row.ratio else 0.0
 
     @property
+    def phase(self) -> str:
+        """The phase, with its precision unless that is fp32."""
+        return test_phase(self.row)
+
+    @property
+    def label(self) -> str:
+        """What was measured, in plain words: ``LSTM, 1 layer of 128 · nn.LSTM · forward``."""
+        return " · ".join(filter(None, (self.name, self.api_name, self.phase)))
+
+    @property
+    def verdict(self) -> str:
+        """What is said of the test, with the size of a change that has a direction."""
+        if self.word in ("faster", "slower"):
+            return self.change
+        return f"probably {self.change}" if self.word in PROBABLY else self.word
+
+    @property
+    def bare_ends(self) -> str:
+        """The 95 % interval of the change, without a direction where the verdict has it."""
+        direction = self.word not in ("faster", "slower", *PROBABLY)
+        return wording.speedup_range(self.row.ratio_low, self.row.ratio_high, direction=direction)
+
+    @property
+    def doubts(self) -> list[str]:
+        """Its serious warnings in a few words, those of the base with its name."""
+        of_base = self.row.base.environment
+        issues = [issue for issue in self.row.quality_issues if issue.serious]
+        return list(
+            dict.fromkeys(
+                f"{self.base if issue.environment == of_base else self.other} {SHORT.get(issue.code, issue.code)}"
+                if issue.cell
+                else SHORT.get(issue.code, issue.code)
+                for issue in issues
+            )
+        )
+
+    @property
     def serious(self) -> tuple[IssueMark, ...]:
         """Its serious quality issues."""
         return tuple(mark for mark in self.marks if mark.serious)
@@ -92,9 +134,11 @@ def compared_rows(
     """
     of_releases = [each for each in comparisons if not each.is_control]
     kinds, boards = panels.has_several_kinds(of_releases), panels.has_several_boards(of_releases)
+    plain_names = case_names(row.case_id for each in of_releases for row in each.rows)
     rows = [
         replace(
             _compared(comparison, row, names),
+            name=plain_names[row.case_id],
             device_name=comparison.device_name if kinds else "",
             measured_on=panels.measured_on(row) if boards else "",
             options=options,
@@ -115,6 +159,8 @@ def _compared(comparison: Comparison, row: Row, names: Mapping[str, EnvironmentR
     return ComparedRow(
         row=row,
         anchor=anchor(row),
+        name=row.case_id,
+        api_name=_api_name(row),
         test=f"{row.case_id} {test_phase(row)}",
         api=comparison_notes.implementations(row),
         description=description(row.case_id),
@@ -131,6 +177,11 @@ def _compared(comparison: Comparison, row: Row, names: Mapping[str, EnvironmentR
         marks=marks(row.quality_issues, comparison.base),
         unlike=unlike_times(row, comparison.margin),
     )
+
+
+def _api_name(row: Row) -> str:
+    """Return the name of a row's API, and that of its base if they differ."""
+    return " / ".join(filter(None, dict.fromkeys(map(api_name, (row.implementation, row.base_implementation)))))
 
 
 def test_phase(row: Row) -> str:

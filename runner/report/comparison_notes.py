@@ -7,7 +7,7 @@ from runner.analysis.comparison_model import Comparison, GeometricMean, Row
 from runner.analysis.releases import framework_name
 from runner.catalog.published import SOURCES
 from runner.core.grouping import grouped
-from runner.report.formatting import counted, phase_label, sentence
+from runner.report.formatting import counted, percent, phase_label, sentence
 
 SELF_EXPLANATORY = ("within-margin", "beyond-margin", "beyond-one")
 """Codes whose reason only repeats what the verdict means; tables explain it once, in their legend."""
@@ -59,6 +59,18 @@ def detectable_sentence(comparison: Comparison) -> str:
     if percent >= 100:
         size = f"above about a factor of {1 + comparison.detectable_change:.2g}"
     return f"with {rounds} and this noise, changes {size} can be called in 8 of 10 runs"
+
+
+def detectable_sizes(comparisons: Iterable[Comparison]) -> list[tuple[str, str]]:
+    """Return (framework, smallest change that 8 of 10 such runs call) of each comparison, that with most rows first."""
+    of_kinds = [each for comparison in comparisons if not comparison.is_control for each in by_kind(comparison)]
+    of_kinds.sort(key=lambda each: -len(each.rows))
+    several = len({each.device_name for each in of_kinds}) > 1
+    return [
+        (f"{_base_name(each)}{f' on {each.device_name}' if several else ''}", percent(each.detectable_change))
+        for each in of_kinds
+        if each.detectable_change is not None
+    ]
 
 
 def detectable_sentences(comparisons: Iterable[Comparison]) -> list[str]:

@@ -78,6 +78,17 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
 
 
+def percent(share: float) -> str:
+    """Return a share in per cent with two digits, and one of 1 or more as a factor.
+
+    >>> percent(0.0123), percent(0.24), percent(1623.0)
+    ('1.2 %', '24 %', '1624x')
+    """
+    if share >= 1:
+        return f"{1 + share:.{1 if share < 9 else 0}f}x"
+    return f"{100 * share:.{1 if share < 0.0995 else 0}f} %"
+
+
 def sentence(text: str) -> str:
     """Return text as a sentence, with a capital letter and a full stop."""
     return f"{text[:1].upper()}{text[1:]}."
@@ -135,6 +146,8 @@ def _text(name: str, value: object) -> str:
         return units.memory(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_text('', item)}" for key, item in sorted(value.items()))
     if isinstance(value, (list, tuple)):

@@ -1,29 +1,36 @@
 """A run, or a comparison, as one self-contained HTML page."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from runner.analysis.comparison_model import Comparison
+from runner.analysis.releases import EnvironmentRelease
+from runner.core.grouping import grouped
 from runner.core.model import SKIP_MEANINGS
-from runner.report import formatting, pictures
-from runner.report.answer import changed_metrics
-from runner.report.compared_rows import ComparedRow, by_kind, compared_rows
+from runner.report import formatting, key_numbers, pictures, speedup_axis, wording
+from runner.report.answer import Answer, answer, changed_metrics
+from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.controls_table import controls_summary
-from runner.report.heat_map import heat_maps
+from runner.report.fastest import alone_by_release, races, uncompared
+from runner.report.heat_map import HeatMap, heat_maps
 from runner.report.page import Page
 from runner.report.page_templates import template
+from runner.report.pairs import pairs
 from runner.report.pivots import pivots
 from runner.report.profile_section import INTRODUCTION, SHOWN_PAIRS
 from runner.report.published import PublishedComparison
 from runner.report.timeline import timelines
 from runner.report.times import Line
 
-MAX_TABLE_ROWS = 150
-"""Rows of the table of all comparisons. A larger run has its slower and undecided rows there, as many of the others as
-fit, and the rest in a table for each workload."""
+MAX_ROWS = 150
+"""Comparisons that are drawn. A larger run draws its slower ones, as many of the others as fit, the largest changes
+first, and has the rest in a table for each workload."""
+SLOWER = ("slower", "probably slower")
+MIN_MAPPED = 2
+"""Releases against one base from which there is a map: with one, the comparisons themselves are that list."""
 
 
 class Skips(NamedTuple):
@@ -31,6 +38,16 @@ class Skips(NamedTuple):
 
     tests: int
     title: str
+
+
+class NotRun(NamedTuple):
+    """The tests that were not run for one reason, in all of its environments; one of them is the example."""
+
+    environments: list[str]
+    code: str
+    reason: str
+    tests: int
+    example: str
 
 
 def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
@@ -41,91 +58,113 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
         reference: published figures of the same cases, to show next to them.
     """
     of_releases = [each for each in page.comparisons if not each.is_control]
-    maps = heat_maps(page.rows, page.releases)
-    skips = _skips(page)
-    lines_over_time = timelines(page.cases, page.releases)
-    table = _table(page.rows, page.comparisons)
-    return template("page.html.j2", page.releases, table["axis_scale"], page.samples, _lines(page)).render(
-        page=page,
-        reference=reference,
-        notes=page.notes,
-        maps=maps,
-        sections=list(
-            _sections(page, reference, has_map=bool(maps), has_skips=bool(skips), has_timeline=bool(lines_over_time))
-        ),
-        skips=skips,
-        timelines=lines_over_time,
-        releases_compared=of_releases,
-        profiles={"content": page.profiles, "introduction": INTRODUCTION, "shown": SHOWN_PAIRS},
-        accuracy_summary=_accuracy_summary(page),
-        controls_summary=controls_summary(page.controls),
-        **table,
-    )
+    known = {cell for each in page.rows for cell in each.row.cell_ids}
+    numbers = key_numbers.key_numbers(page.rows, of_releases, page.last)
+    has_numbers = len(page.rows) >= key_numbers.MIN_ROWS
+    alone = uncompared(page.cases, known, page.releases) if page.rows else []
+    content: dict[str, Any] = {
+        "page": page,
+        "reference": reference,
+        "notes": page.notes,
+        "counts": _counts(page.rows),
+        "numbers": numbers if has_numbers else [],
+        "sentence": key_numbers.visible_sentence(numbers) if page.rows and not has_numbers else "",
+        "marks": page.marks,
+        "alone": alone,
+        "alone_counts": alone_by_release(alone),
+        "races": races(page.cases, page.releases),
+        "maps": _maps(page),
+        "skips": _skips(page),
+        "not_run": _not_run(page),
+        "timelines": timelines(page.cases, page.releases),
+        "releases_compared": of_releases,
+        "profiles": {"content": page.profiles, "introduction": INTRODUCTION, "shown": SHOWN_PAIRS},
+        "accuracy_summary": _accuracy_summary(page),
+        "controls_summary": controls_summary(page.controls),
+        **_drawn(page.rows, page.comparisons, page.answer, page.releases),
+    }
+    made = template("page.html.j2", page.releases, content["axis_scale"], page.samples, _lines(page))
+    return made.render(**content, sections=list(_sections(page, content)))
 
 
 def comparison_text(comparison: Comparison) -> str:
     """Return the page of a comparison."""
     rows = compared_rows([comparison], comparison.releases)
-    table = _table(rows, [comparison])
-    return template("comparison.html.j2", comparison.releases, table["axis_scale"], {}, {}).render(
+    title = f"{', '.join(comparison.others)} against {comparison.base}"
+    of_comparison = answer([comparison], comparison.releases, None, title)
+    drawn = _drawn(rows, [comparison], of_comparison, comparison.releases)
+    return template("comparison.html.j2", comparison.releases, drawn["axis_scale"], {}, {}).render(
         comparison=comparison,
-        title=f"{', '.join(comparison.others)} against {comparison.base}",
+        title=of_comparison.headline,
+        counts=_counts(rows),
         changed=changed_metrics([comparison], comparison.releases),
-        **table,
+        **drawn,
     )
 
 
-def _table(rows: Sequence[ComparedRow], comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """Return what the table of all comparisons shows."""
+def _drawn(
+    rows: Sequence[ComparedRow],
+    comparisons: Sequence[Comparison],
+    of_rows: Answer,
+    names: Mapping[str, EnvironmentRelease],
+) -> dict[str, Any]:
+    """Return what the plots of all pairs show, and the tables of the comparisons that are not drawn."""
     margin = comparisons[0].margin if comparisons else 0.02
     shown = rows
-    if len(rows) > MAX_TABLE_ROWS:
-        by_need = sorted(rows, key=lambda each: each.word not in ("slower", "probably slower"))
-        needed = sum(each.word in ("slower", "probably slower") for each in rows)
-        kept = set(map(id, by_need[: max(needed, MAX_TABLE_ROWS)]))
+    if len(rows) > MAX_ROWS:
+        by_need = sorted(rows, key=lambda each: each.word not in SLOWER)
+        needed = sum(each.word in SLOWER for each in rows)
+        kept = set(map(id, by_need[: max(needed, MAX_ROWS)]))
         shown = [each for each in rows if id(each) in kept]
     anchors = {each.anchor for each in shown}
-    axis_scale = pictures.scale(each.row for each in shown)
+    axis_scale = speedup_axis.scale(each.row for each in shown)
     return {
-        "tables": by_kind(shown),
+        "pairs": pairs(shown, of_rows, names),
         "shown_anchors": anchors,
-        "pivots": pivots(rows, anchors, [other for each in comparisons for other in each.others]),
-        "margin": margin,
+        "pivots_of_rest": pivots(rows, anchors, [other for each in comparisons for other in each.others]),
         "axis_scale": axis_scale if rows else None,
         "axis": Markup(pictures.axis(axis_scale, margin)),  # noqa: S704  numbers only
         "axis_labels": Markup(pictures.axis_labels(axis_scale)),  # noqa: S704  numbers only
     }
 
 
+def _counts(rows: Sequence[ComparedRow]) -> str:
+    """Return how many comparisons have each word, ``23 faster, 3 slower of 28 comparisons``."""
+    words = [each.word for each in rows]
+    counted = [f"{words.count(word)} {word}" for word in wording.WORDS if word in words]
+    return f"{', '.join(counted)} of {formatting.counted(len(rows), 'comparison')}" if rows else ""
+
+
+def _maps(page: Page) -> list[HeatMap]:
+    """Return the maps of the bases that several releases are compared with."""
+    return [each for each in heat_maps(page.rows, page.releases) if len(each.columns) >= MIN_MAPPED]
+
+
 def _lines(page: Page) -> dict[str, Line]:
     """Return cell id -> its line."""
-    return {
-        f"{line.environment}/{line.implementation}/{case.name}/{line.phase}/{line.precision}": line
-        for case in page.cases
-        for line in case.lines
-    }
+    return {line.cell_id(case.name): line for case in page.cases for line in case.lines}
 
 
-def _sections(
-    page: Page, reference: PublishedComparison | None, *, has_map: bool, has_skips: bool, has_timeline: bool
-) -> Iterable[tuple[str, str]]:
+def _sections(page: Page, content: dict[str, Any]) -> Iterable[tuple[str, str]]:
     """Yield anchor and title of each section that the page has."""
     candidates = (
+        ("answer", "Answer", True),
         *((panel.anchor, panel.device_name, True) for panel in page.panels),
-        ("answer", "Trust" if page.panels else "Answer", True),
+        ("alone", "Not compared", bool(content["alone"])),
+        ("changed", "Also changed", bool(page.answer.changed)),
         ("failures", "Failed", any(each.outcome == "failed" for each in page.missing)),
-        ("map", "Map", has_map and not page.panels),
-        ("comparisons", "All comparisons", bool(page.rows)),
-        ("published", "Published", reference is not None),
-        ("timeline", "Over time", has_timeline),
+        ("fastest", "Fastest", bool(content["races"])),
+        ("published", "Published", content["reference"] is not None),
         ("profiles", "Profiles", page.profiles is not None),
+        ("map", "Map", bool(content["maps"])),
+        ("timeline", "Over time", bool(content["timelines"])),
         ("times", "Times", True),
         ("controls", "Controls", bool(page.controls)),
         ("warnings", "Warnings", page.quality_issues is not None),
-        ("skipped", "Not run", has_skips),
+        ("skipped", "Not run", bool(content["skips"])),
         ("correctness", "Correctness", bool(page.accuracy)),
-        ("environments", "Environments", bool(page.environments or page.machine)),
-        ("provenance", "Repeat", bool(page.provenance)),
+        ("environments", "Environments", bool(page.comparisons or page.environments or page.machine)),
+        ("provenance", "Method", True),
     )
     yield from ((name, title) for name, title, exists in candidates if exists)
 
@@ -139,9 +178,25 @@ def _skips(page: Page) -> list[Skips]:
     return [Skips(count, title) for title, count in tests.most_common()]
 
 
+def _not_run(page: Page) -> list[NotRun]:
+    """Return the tests that were not run, each reason once."""
+    skipped = (each for each in page.missing if each.outcome == "skipped")
+    groups = grouped(((each.code, each.reason), each) for each in skipped)
+    return [
+        NotRun(
+            [each.environment for each in group],
+            code,
+            reason,
+            sum(len(each.cells) for each in group),
+            group[0].cells[0],
+        )
+        for (code, reason), group in groups.items()
+    ]
+
+
 def _accuracy_summary(page: Page) -> str:
     failed = sum(row.failed for row in page.accuracy)
-    total = formatting.counted(len(page.accuracy), "implementation")
+    total = formatting.counted(len(page.accuracy), "API")
     if failed:
         return f"{failed} of {total} disagree with the reference"
     if unchecked := sum(row.unchecked for row in page.accuracy):

@@ -27,6 +27,7 @@ from runner.report.answer import Answer, answer
 from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.controls_table import ControlLine, control_lines
 from runner.report.headline import uncompared
+from runner.report.last_run import LastRun
 from runner.report.panels import Panel, panels
 from runner.report.pictures import Samples
 from runner.report.profile_section import Profiles, arrange_profiles
@@ -34,7 +35,7 @@ from runner.report.provenance import provenance, repeated_options
 from runner.report.quality import Section, marks_by_cell, section
 from runner.report.throughput import throughput
 from runner.report.times import Case, CaseArranger
-from runner.report.trust import trust_lines
+from runner.report.trust import TrustMark, trust_lines, trust_marks
 
 DRAWN_ROWS = 200
 """Comparisons of a page whose samples are all drawn; a larger page has those of slower and of questioned rows."""
@@ -72,7 +73,8 @@ class Page:
         facts: of the run as a whole; ``peaks`` are what shares of a peak refer to, as sentences.
         comparisons: with the quality issues of their rows, those of A/A controls last.
         answer: the headline, the cards and the rows that are slower.
-        trust: topic and sentence of how far to trust the numbers.
+        trust: topic and sentence of how far to trust the numbers; ``marks`` say it in a few words each.
+        last: the run before on the same machine; None if that is not known.
         rows: all comparisons of releases, the largest change first.
         releases: environment -> its release.
         quality_issues: None without a good record.
@@ -106,6 +108,8 @@ class Page:
     notes: tuple[str, ...]
     profiles: Profiles | None = None
     panels: tuple[Panel, ...] = ()
+    marks: tuple[TrustMark, ...] = ()
+    last: LastRun | None = None
     machine_title: str = "This machine"
 
 
@@ -113,6 +117,7 @@ def arrange(
     analysis: Analysis,
     profiles: Mapping[str, StepProfile] = MappingProxyType({}),
     damaged: Sequence[str] = (),
+    last: LastRun | None = None,
 ) -> Page:
     """Return the content of the report of a run.
 
@@ -120,6 +125,7 @@ def arrange(
         analysis: the run; the verdict of a cell is from the first comparison that has it.
         profiles: cell id -> its profile.
         damaged: a sentence for each profile that cannot be read.
+        last: the run before on the same machine; None if that is not known.
     """
     dataset, issues, comparisons = analysis.dataset, analysis.issues, analysis.comparisons
     medians = _medians(dataset)
@@ -155,6 +161,8 @@ def arrange(
         notes=dataset.warnings,
         profiles=arrange_profiles(profiles, rows, names, damaged),
         panels=tuple(panels(comparisons)),
+        marks=tuple(trust_marks(run_answer, rows, failed=failed, cells=len(medians))),
+        last=last,
         machine_title="The machine that handed out the tests" if measured_elsewhere(dataset) else "This machine",
     )
 

@@ -15,23 +15,30 @@ from markupsafe import Markup
 from runner.analysis.model import ADVICE
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.grouping import grouped
-from runner.core.model.cells import is_control
+from runner.core.model.cells import is_control, without_control
 from runner.core.text import printable
 from runner.report import comparison_notes, differences, formatting, metric_text, pictures, published_bars, wording
+from runner.report import trust as trust_text
 from runner.report.accuracy import ERRORS, NETWORKS
-from runner.report.compared_rows import ComparedRow, anchor, description, test_phase
+from runner.report.compared_rows import ComparedRow, description
 from runner.report.published_bars import Bar
-from runner.report.release_change import ReleaseChange
+from runner.report.speedup_axis import Scale
 from runner.report.timeline import picture
 from runner.report.times import Case, Line
 
 TEMPLATES = Path(__file__).parent / "templates"
 SHOWN_TIMELINES, MAX_TIMELINES = 6, 60
 """Tests whose releases over time are shown at once, and at most; those with the most releases come first."""
-SHOWN_CHANGED = 20
-"""Changes of other metrics than time that a page lists; the others are counted."""
-SHOWN_SLOWER = 10
-"""Slower tests that the answer lists; more are folded below them."""
+SHOWN_CHANGED, MAX_CHANGED = 5, 20
+"""Changes of other metrics than time that a page shows at once, and at most; the others are counted."""
+SHOWN_RACES = 24
+"""Tests of several frameworks that are drawn; the others are counted."""
+FILTERED_FROM = 8
+"""Comparisons from which a page can be filtered and sorted."""
+SHOWN_FACTS = ("Device", "Hosts", "Threads", "Backend", "Measured", "Run")
+"""Facts of a run that stand below its headline; the others are folded."""
+NAMED_FACTS = frozenset({"Hosts", "Threads", "Backend", "Measured", "Run"})
+"""Those of them that need their name."""
 SHOWN_FAILURES = 3
 """Tests that are named for each failure; the others are counted."""
 
@@ -90,7 +97,7 @@ def script_of_pages() -> tuple[str, str]:
 def template(
     name: str,
     releases: Mapping[str, EnvironmentRelease],
-    axis_scale: pictures.Scale | None,
+    axis_scale: Scale | None,
     samples: Mapping[str, pictures.Samples],
     lines: Mapping[str, Line],
 ) -> jinja2.Template:
@@ -110,15 +117,16 @@ def template(
         "colours": of_releases,
         "lines": lines,
         "script": Markup(script),  # noqa: S704  a file of ours
-        "shown_slower": SHOWN_SLOWER,
         "shown_changed": SHOWN_CHANGED,
+        "max_changed": MAX_CHANGED,
+        "shown_races": SHOWN_RACES,
         "metric_text": metric_text,
         "shown_timelines": SHOWN_TIMELINES,
         "max_timelines": MAX_TIMELINES,
         "timeline_picture": lambda line: Markup(picture(line)),  # noqa: S704  it escapes its names
         "script_hash": script_hash if axis_scale else "",
         "swatch": lambda environment: _swatch(positions.get(environment)),
-        "release_name": lambda environment: releases[environment].name if environment in releases else environment,
+        "release_name": lambda environment: _release_name(environment, releases),
         "shown_failures": SHOWN_FAILURES,
         "log_name": lambda environment, cell: f"{environment}/{cell}.log".replace("/", "~"),
         "longest_bar": published_bars.longest,
@@ -151,30 +159,29 @@ def environment() -> jinja2.Environment:
         few=formatting.few,
         groupby_phase=_by_phase,
         groupby_release=_by_release,
-        implementations=comparison_notes.implementations,
-        of_kind=lambda entries, kind: [entry for entry in entries if entry[0].device_name == kind],
         sentence=formatting.sentence,
         sources=comparison_notes.sources,
-        speedup=wording.speedup,
+        without_control=without_control,
         without_workload=lambda test: test.partition("/")[2],
     )
     environment.globals.update(
         advice=ADVICE,
-        anchor=anchor,
+        believed=trust_text.BELIEVED,
         css_class=pictures.css_class,
         dash=formatting.DASH,
+        date=formatting.date,
         description=description,
         difference_groups=differences.groups,
         difference_sentence=differences.sentence,
         end_in_folder=Markup(END_IN_FOLDER),  # noqa: S704  a constant
         errors=ERRORS + NETWORKS,
+        filtered_from=FILTERED_FROM,
         in_folder=Markup(IN_FOLDER),  # noqa: S704  a constant
         policy=Markup(POLICY),  # noqa: S704  a constant
         mean_note=formatting.sentence(comparison_notes.MEAN),
-        mean_sentences=wording.mean_sentences,
+        named_facts=NAMED_FACTS,
+        shown_facts=SHOWN_FACTS,
         speedup_range=wording.speedup_range,
-        strip=_strip,
-        test_phase=test_phase,
         widening_sentences=comparison_notes.widening_sentences,
     )
     return environment
@@ -189,8 +196,10 @@ def _swatch(position: int | None) -> Markup:
     return Markup("") if position is None else Markup(f'<i class="sw r{position}"></i>')  # noqa: S704  a number
 
 
-def _strip(change: ReleaseChange) -> Markup:
-    return Markup(pictures.strip(change)) if change.rows else Markup("")  # noqa: S704  it escapes its names
+def _release_name(environment: str, releases: Mapping[str, EnvironmentRelease]) -> str:
+    """Return the name of an environment's release; of an A/A control, that it is one."""
+    name = releases[environment].name if environment in releases else without_control(environment)
+    return f"{name}, A/A control" if is_control(environment) else name
 
 
 def _samples_picture(samples: Mapping[str, pictures.Samples]) -> Callable[[ComparedRow], Markup]:

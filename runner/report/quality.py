@@ -17,6 +17,23 @@ SHOWN_ISSUES = 3
 """Issues of a code that are shown as sentences, the worst ones."""
 SHOWN_ENVIRONMENTS = 2
 """Environments that are named in a line."""
+SHORT: Mapping[str, str] = {
+    "unchecked": "was not checked",
+    "no-update": "did not train",
+    "differs-from-plain": "differs from a plain process",
+    "two-states": "has two speeds",
+    "few-rounds": "has too few rounds",
+    "calls-differ": "slows down in each process",
+    "two-modes": "has two speeds",
+    "page-faults": "spends its time on memory",
+    "trend": "did not settle",
+    "throttled": "was throttled",
+    "clock-moved": "ran at several clocks",
+    "swapping": "was swapped out",
+    "set-too-late": "was set up too late",
+    "conduct": "changes its process",
+}
+"""Code of an issue that can be serious -> what it says of a test, in a few words after the name of the release."""
 DECIDED = frozenset({"faster", "slower", "same", "same-median"})
 
 

@@ -60,6 +60,8 @@ def throughput(dataset: Dataset, seconds: Mapping[str, float]) -> Throughput:
         limit = on_cpu if device == "cpu" else _board_peak(board, precision, clocks.get(cell))
         if cell in host_bound:  # a share of the device's peak would be about the host
             limit = None
+        if limit and flops > limit.operations:  # then it is no peak
+            limit = None
         share = f", {_share(flops / limit.operations)}{limit.clock}" if limit else ""
         rates[cell] = f"{_operation_rate(flops, precision)}{share}" + (f"; {extra}" if extra else "")
         peaks.update({limit.sentence: None} if limit else {})

@@ -16,8 +16,8 @@ from runner.report.compared_rows import description
 from runner.report.formatting import escape
 from runner.report.times import Case, Line
 
-MIN_RELEASES = 2
-"""Releases of an API, measured or published, from which there is a line."""
+MIN_RELEASES = 3
+"""Releases of an API, measured or published, from which there is a line: two are a comparison."""
 WIDTH, HEIGHT = 300, 120
 LEFT, RIGHT, TOP, BOTTOM = 52, 288, 12, 92
 """Ends of the axes."""
@@ -61,7 +61,7 @@ class Timeline:
 
 
 def timelines(cases: Iterable[Case], releases: Mapping[str, EnvironmentRelease]) -> list[Timeline]:
-    """Return a timeline for each test and API with two releases or more that have a date; the longest first.
+    """Return a timeline for each test and API with three releases or more that have a date; the longest first.
 
     Args:
         cases: the measured times of a run.

@@ -70,6 +70,10 @@ class Line:
         """In how many rounds it was measured."""
         return len(self.medians)
 
+    def cell_id(self, case_id: str) -> str:
+        """Return the id of its cell, given that of its case."""
+        return f"{self.environment}/{self.implementation}/{case_id}/{self.phase}/{self.precision}"
+
 
 @dataclass(frozen=True, slots=True)
 class Case:

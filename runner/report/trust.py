@@ -1,10 +1,25 @@
 """How far to trust the numbers of a run, in sentences: its grade, its controls, its machine."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from runner.analysis.model import ADVICE
+from runner.analysis.model import ADVICE, Figures, Grade, Level
+from runner.analysis.quality.grade import FAIR_AA_MEDIAN
 from runner.report.answer import Answer
-from runner.report.formatting import counted
+from runner.report.compared_rows import ComparedRow
+from runner.report.formatting import counted, percent
+
+BELIEVED: Mapping[Level, str] = {"good": "Yes", "fair": "Mostly", "poor": "No"}
+"""Grade -> the answer to whether a reader can believe the numbers."""
+SHOWN_APART = frozenset({"a-a-median", "a-a-differs", "no-controls", "busy", "load"})
+"""Codes of reasons of a grade that have a mark of their own."""
+
+
+class TrustMark(NamedTuple):
+    """One of the reasons to believe the numbers, or not to."""
+
+    good: bool
+    text: str
 
 
 def trust_lines(answer: Answer, *, failed: int, cells: int) -> Iterator[tuple[str, str]]:
@@ -41,3 +56,58 @@ def trust_lines(answer: Answer, *, failed: int, cells: int) -> Iterator[tuple[st
         f"no disagreement with the reference in any of the {cells} measured tests"
         + (f"; {failed} more failed, see below" if failed else ""),
     )
+
+
+def _good(text: str) -> TrustMark:
+    return TrustMark(good=True, text=text)
+
+
+def _bad(text: str) -> TrustMark:
+    return TrustMark(good=False, text=text)
+
+
+def trust_marks(answer: Answer, rows: Sequence[ComparedRow], *, failed: int, cells: int) -> Iterator[TrustMark]:
+    """Yield in a few words each what speaks for the numbers of a run and what against, for one line of its page.
+
+    Args:
+        answer: of the run.
+        rows: its comparisons of releases.
+        failed: how many of its cells have no good record.
+        cells: how many cells have one.
+    """
+    grade = answer.grade
+    if grade is None:
+        return
+    yield _good(f"{counted(cells, 'test')} agree with the reference")
+    if failed:
+        yield _bad(f"{counted(failed, 'test')} failed")
+    yield from _machine_marks(grade)
+    yield from _control_marks(grade.figures)
+    yield from (_bad(reason.sentence) for reason in grade.reasons if reason.code not in SHOWN_APART)
+    questioned = sum(bool(each.serious) for each in rows)
+    if questioned:
+        yield _bad(f"{counted(questioned, 'comparison')} with a serious warning, marked below")
+    if answer.undecided:
+        yield _bad(f"{answer.undecided} of {answer.compared} comparisons undecided")
+    if answer.disturbed:
+        yield _bad(answer.disturbed)
+
+
+def _machine_marks(grade: Grade) -> Iterator[TrustMark]:
+    figures, busy = grade.figures, [each.sentence for each in grade.reasons if each.code in ("busy", "load")]
+    if busy:
+        yield from (_bad(text) for text in busy)
+    elif figures.others_busy is not None:
+        yield _good(f"machine quiet: other programs used {figures.others_busy:.2g} of {figures.cpus} CPUs")
+
+
+def _control_marks(figures: Figures) -> Iterator[TrustMark]:
+    if figures.aa_median is None:
+        if figures.comparisons:
+            yield _bad("no A/A control")
+        return
+    text = f"A/A control: the same release twice differs by {percent(figures.aa_median)}"
+    differ = (
+        f", {figures.aa_differing} of {figures.aa_pairs} pairs differ beyond chance" if figures.aa_differing else ""
+    )
+    yield TrustMark(figures.aa_median <= FAIR_AA_MEDIAN and not differ, text + differ)

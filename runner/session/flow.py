@@ -19,6 +19,7 @@ from runner.session.context import PlannedRun, prepared
 from runner.session.execution import run
 from runner.session.execution.recorder import Totals
 from runner.session.execution.resume import resumed
+from runner.session.last_run import last_run
 from runner.session.options import Options
 from runner.session.quick_cells import refuse_long
 from runner.session.remember import history_url, remember_run
@@ -120,7 +121,8 @@ def finish(measured: RunSession, without: "Collection[Step]" = ()) -> RunSession
 def report(measured: RunSession) -> None:
     """Write the report into the folder of the run."""
     measured.note("writing the report")
-    measured.page = write_report(measured.analysis, measured.run)
+    last = last_run(measured.analysis, measured.run, history_url(measured.reports, measured.history))
+    measured.page = write_report(measured.analysis, measured.run, last=last)
 
 
 def remember(measured: RunSession) -> None:

@@ -30,6 +30,7 @@ from runner.releases.named import with_id
 from runner.report import report
 from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer
+from runner.report.last_run import LastRun
 from runner.report.markdown import summary
 from runner.report.page import arrange
 from runner.stats.intervals import MARGIN
@@ -88,13 +89,14 @@ def warn_unreadable(run: Run, error: RunnerError) -> None:
 
 
 @collector_paused()
-def write_report(analysis: Analysis, run: Run, source: str | None = None) -> Path:
+def write_report(analysis: Analysis, run: Run, source: str | None = None, last: LastRun | None = None) -> Path:
     """Write a run's report into its folder; return the path of the page.
 
     Args:
         analysis: the run to report on.
         run: its folder.
         source: a publication whose figures are shown next to the run's.
+        last: the run before on the same machine; None if that is not known.
 
     Raises:
         RecordError: the report cannot be written.
@@ -102,7 +104,7 @@ def write_report(analysis: Analysis, run: Run, source: str | None = None) -> Pat
     damaged: list[str] = []
     cells = (planned.cell.id for planned in analysis.dataset.plan)
     profiles = dict(read_profiles(run.path, cells, damaged.append))
-    for name, content in report(analysis, source, profiles, damaged).items():
+    for name, content in report(analysis, source, profiles, damaged, last).items():
         save(run.path / name, content)
     return run.path / "index.html"
 

@@ -47,7 +47,7 @@ def run_entry(analysis: Analysis, run: Run) -> RunEntry:
         run=run.id,
         at=_started(run, header),
         kind=kind,
-        **(_devices(boards.values()) if measured_elsewhere(results) else _device(results)),
+        **device_of(results),
         backend=_text(header, "backend"),
         harness=_text(header, "harness"),
         source=path_text(run.path),
@@ -57,6 +57,11 @@ def run_entry(analysis: Analysis, run: Run) -> RunEntry:
         ),
         changes=tuple(map(change_entry, read_night(night_of(run)).changes)) if kind == "night" else (),
     )
+
+
+def device_of(results: Dataset) -> dict[str, str]:
+    """Return ``device``, ``device_name``, ``host`` and ``driver`` of a run as the history has them."""
+    return _devices(_boards(results).values()) if measured_elsewhere(results) else _device(results)
 
 
 def _device(results: Dataset) -> dict[str, str]:

@@ -19,6 +19,7 @@ from runner.report.run_summary import NAME, RunSummary, read_summary
 from runner.report.site import FOLDER as TRENDS
 from runner.report.site import site
 from runner.report.trends import Trend, changes_together, instant, trends_of
+from runner.session.last_run import last_run
 from runner.session.remember import history_url
 from runner.session.results import has_records, write_report
 from runner.store.documents import MAX_BYTES, save, unreadable
@@ -72,7 +73,7 @@ def write_site(
     for run in stored:
         sweep(folder / "runs" / run.id)
         try:
-            summaries.append(_summary(run, margin))
+            summaries.append(_summary(run, margin, url))
         except RunnerError as error:
             note(f"run {run.id} is left out: {error.problems[0].message}")
             continue
@@ -127,15 +128,20 @@ def _is_night(row: RunRow) -> bool:
     return row.kind == "night" or row.changes > 0
 
 
-def _summary(run: Run, margin: float) -> RunSummary:
+def _summary(run: Run, margin: float, url: str) -> RunSummary:
     """Return the summary of a run; its report is written first if it has none, or one of another program."""
     if not ((run.path / NAME).exists() and _has_harmless_page(run)):
-        write_report(analyse_run(run, margin), run)
+        _write_page(run, margin, url)
     try:
         return read_summary(run.path)
     except RecordError:
-        write_report(analyse_run(run, margin), run)
+        _write_page(run, margin, url)
         return read_summary(run.path)
+
+
+def _write_page(run: Run, margin: float, url: str) -> None:
+    analysis = analyse_run(run, margin)
+    write_report(analysis, run, last=last_run(analysis, run, url))
 
 
 def _has_harmless_page(run: Run) -> bool:

@@ -37,6 +37,8 @@ MAX_STOLEN_SHARE = 0.02
 """The largest share of its processors' time that a hypervisor may take: the margin that counts as no change."""
 MAX_SLOW_SHARE = 0.05
 """The largest share of slow outliers among a round's samples."""
+UNSETTLED = 2.0
+"""Factor between the first and the last samples of a round from which cells that took turns did not settle, either."""
 MAX_SPREAD = 0.05
 """The largest standard deviation of the logarithms of a cell's rounds."""
 MIN_WARMUP_SAMPLES = WINDOWS * WINDOW
@@ -172,7 +174,8 @@ def _trend(cell: CellSamples) -> Iterator[QualityIssue]:
         worst = max(changes, key=abs)
         direction = "fall" if worst < 0 else "rise"
         text = f"the samples still {direction}, by {abs(worst):.0%} from first to last, {cell.in_rounds(len(changes))}"
-        serious = cell.is_majority(len(changes)) and not cell.took_turns
+        unsettled = sum(abs(math.log1p(change)) > math.log(UNSETTLED) for change in changes)
+        serious = cell.is_majority(unsettled if cell.took_turns else len(changes))
         yield cell.issue("trend", text, serious=serious, extent=abs(worst))
 
 

@@ -1,8 +1,10 @@
-"""One line of plain words for each case: what it computes and its sizes."""
+"""Plain words for each case: a short name, and one line with what it computes and its sizes."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from runner.catalog.cases import CASES, is_network_of_user
 from runner.core.text import printable
 
 Case = Mapping[str, Any]
@@ -29,6 +31,65 @@ def describe(case: Case) -> str:
     if case.get("family") == "model":
         return ", ".join([NETWORK, *(f"{name} {_size(value)}" for name, value in case["sizes"].items())])
     return KINDS.get(case["workload"], _network)(case)
+
+
+def case_names(case_ids: Iterable[str]) -> dict[str, str]:
+    """Return case id -> its name for people, which no other of these cases has.
+
+    Where two share a short name, both have their description; where that is the same, too, both have their id.
+
+    >>> case_names(["rnn-step/lstm-b32-h128", "rnn-step/gru-b32-h128"])["rnn-step/lstm-b32-h128"]
+    'LSTM, 1 layer of 128'
+    >>> case_names(["rnn-step/lstm-b32-h128", "rnn-step/lstm-b128-h128"])["rnn-step/lstm-b32-h128"]
+    'LSTM, 1 layer of 128, 30 steps, batch 32'
+    """
+    ids = list(dict.fromkeys(case_ids))
+    names = {case_id: _short_name(case_id) for case_id in ids}
+    for longer in (_long_name, lambda case_id: f"{_long_name(case_id)} ({case_id})"):
+        uses = Counter(names.values())
+        names = {case_id: name if uses[name] == 1 else longer(case_id) for case_id, name in names.items()}
+    return names
+
+
+def _short_name(case_id: str) -> str:
+    if is_network_of_user(case_id):
+        workload, _, case = case_id.partition("/")
+        return workload if case == "default" else f"{workload}, {case}"
+    if case_id not in CASES:
+        return case_id
+    case = CASES[case_id]
+    return SHORT_NAMES.get(case["workload"], _network_name)(case)
+
+
+def _long_name(case_id: str) -> str:
+    text = describe(CASES[case_id]) if case_id in CASES else case_id
+    return text[:1].upper() + text[1:]
+
+
+def _network_name(case: Case) -> str:
+    cell, layers = CELLS.get(case["cell"], case["cell"].upper()), "layer" if case["layers"] == 1 else "layers"
+    both = "bidirectional " if case["bidirectional"] else ""
+    model = "Language model" if case["vocabulary"] else "Speech model" if case["workload"] == "asr-lstm" else ""
+    if model:
+        return f"{model}, {case['layers']} {both}{cell} {layers} of {case['hidden']}"
+    return f"{cell}, {case['layers']} {both}{layers} of {case['hidden']}"
+
+
+def _product_name(case: Case) -> str:
+    return f"Matrix product, {case['m']}x{case['k']} by {case['k']}x{case['n']}"
+
+
+def _sparse_product_name(case: Case) -> str:
+    return f"Sparse product, {case['m']}x{case['k']} by {case['k']}x{case['n']}"
+
+
+def _convolution_name(case: Case) -> str:
+    filters = f"{case['k']} filters of {case['filter_w']}x{case['filter_h']}"
+    return f"Convolution, {case['w']}x{case['h']}x{case['c']}, {filters}"
+
+
+def _sum_name(case: Case) -> str:
+    return f"Sum of {case['floats']:,} numbers, {case['chips']} processes"
 
 
 def _size(value: object) -> str:
@@ -78,3 +139,11 @@ KINDS: Mapping[str, Callable[[Case], str]] = {
     "deepbench-allreduce": _allreduce,
 }
 """Workload -> its description; the others are recurrent networks."""
+
+SHORT_NAMES: Mapping[str, Callable[[Case], str]] = {
+    "deepbench-gemm": _product_name,
+    "deepbench-sparse": _sparse_product_name,
+    "deepbench-conv": _convolution_name,
+    "deepbench-allreduce": _sum_name,
+}
+"""Workload -> the short name of its cases; the others are recurrent networks."""

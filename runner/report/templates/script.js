@@ -1,15 +1,15 @@
 "use strict";
 (() => {
-  const tables = [...document.querySelectorAll("table.compared")];
-  const rows = tables.flatMap((table) => [...table.tBodies]);
+  const groups = [...document.querySelectorAll(".pair")];
+  const rows = [...document.querySelectorAll("details.row")];
   const filter = document.getElementById("filter");
   const sort = document.getElementById("sort");
-  const buttons = [...document.querySelectorAll("[data-word]")].filter((each) => each.tagName === "BUTTON");
+  const buttons = [...document.querySelectorAll("button[data-word]")];
   const count = document.getElementById("count");
   document.body.classList.add("scripted");
 
   const orders = {
-    change: (a, b) => b.dataset.size - a.dataset.size,
+    change: (a, b) => b.dataset.ratio - a.dataset.ratio,
     test: (a, b) => a.id.localeCompare(b.id),
     time: (a, b) => b.dataset.time - a.dataset.time,
   };
@@ -20,16 +20,20 @@
     const verdicts = chosen();
     let shown = 0;
     for (const row of rows) {
-      const text = row.textContent.toLowerCase();
+      const text = `${row.textContent} ${row.dataset.sides} ${row.dataset.cell}`.toLowerCase();
       const verdict = row.dataset.word.replace("probably ", "").replace(/^same median.*/, "same");
       row.hidden = !(words.every((word) => text.includes(word)) && (!verdicts.length || verdicts.includes(verdict)));
       shown += !row.hidden;
     }
+    for (const group of groups) group.hidden = !group.querySelector("details.row:not([hidden])");
     count.textContent = `${shown} of ${rows.length}`;
   }
 
   function order() {
-    for (const table of tables) table.append(...[...table.tBodies].sort(orders[sort.value]));
+    for (const group of groups) {
+      const list = group.querySelector(".rows");
+      list.append(...[...list.children].sort(orders[sort.value]));
+    }
   }
 
   function save() {
@@ -41,7 +45,7 @@
   }
 
   function restore() {
-    if (location.hash.startsWith("#?")) {
+    if (filter && location.hash.startsWith("#?")) {
       const state = new URLSearchParams(location.hash.slice(2));
       const verdicts = (state.get("verdict") || "").split(",");
       filter.value = state.get("q") || "";
@@ -49,41 +53,57 @@
       sort.value = state.get("sort") in orders ? state.get("sort") : "change";
       order();
     }
-    show();
+    if (filter) show();
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     target.hidden = false;
-    target.closest("details")?.setAttribute("open", "");
-    if (rows.includes(target)) target.querySelector("details").open = true;
+    for (let each = target; each; each = each.parentElement) if (each.tagName === "DETAILS") each.open = true;
+    if (target.closest(".pair")) target.closest(".pair").hidden = false;
     target.scrollIntoView();
   }
 
+  const text = (row, part) => row.querySelector(part).innerText.replace(/\s+/g, " ").trim();
+  const parts = (row) => [
+    text(row, ".name"), row.dataset.cell, row.dataset.sides, text(row, ".times"), text(row, ".change b"),
+    text(row, ".ends"), [...row.querySelectorAll(".change .mark, .change .advice")].map((each) => each.innerText).join(", "),
+  ];
+
   function markdown() {
-    const lines = ["| test | from → to | time | change | verdict |", "|---|---|---|---|---|"];
-    for (const row of tables.flatMap((table) => [...table.tBodies]).filter((each) => !each.hidden)) {
-      const cells = [...row.rows[0].cells].map((cell) => cell.innerText.replace(/^# /, "").replace(/\s+/g, " ").trim());
-      lines.push(`| ${[cells[0], cells[1], cells[2], cells[4], cells[5]].map((text) => text.replace(/\|/g, "\\|")).join(" | ")} |`);
-    }
-    return lines.join("\n");
+    const heads = ["test", "id", "from → to", "time", "change", "95 % interval", "notes"];
+    const lines = [heads, heads.map(() => "---"), ...rows.filter((each) => !each.hidden).map(parts)];
+    return lines.map((line) => `| ${line.map((cell) => cell.replace(/\|/g, "\\|")).join(" | ")} |`).join("\n");
   }
 
-  filter.addEventListener("input", () => { show(); save(); });
-  sort.addEventListener("change", () => { order(); save(); });
-  for (const button of buttons) {
-    button.addEventListener("click", () => {
-      button.ariaPressed = String(button.ariaPressed !== "true");
-      show();
-      save();
-    });
+  function sentence(row) {
+    const [name, id, sides, times, change, ends, notes] = parts(row);
+    const more = [ends && `95 % interval ${ends}`, times, notes].filter(Boolean).join("; ");
+    return `${sides}: ${name}: ${change} (${more}) [${id}]`;
   }
-  document.getElementById("copy").addEventListener("click", async () => {
+
+  async function copy(content, say) {
     try {
-      await navigator.clipboard.writeText(markdown());
-      count.textContent = "copied";
+      await navigator.clipboard.writeText(content);
+      say("copied");
     } catch (error) {
-      count.textContent = `not copied: ${error.message}`;
+      say(`not copied: ${error.message}`);
     }
-  });
+  }
+
+  if (filter) {
+    filter.addEventListener("input", () => { show(); save(); });
+    sort.addEventListener("change", () => { order(); save(); });
+    for (const button of buttons) {
+      button.addEventListener("click", () => {
+        button.ariaPressed = String(button.ariaPressed !== "true");
+        show();
+        save();
+      });
+    }
+    document.getElementById("copy").addEventListener("click", () => copy(markdown(), (said) => { count.textContent = said; }));
+  }
+  for (const button of document.querySelectorAll(".copy-row")) {
+    button.addEventListener("click", () => copy(sentence(button.closest("details")), (said) => { button.textContent = said; }));
+  }
   addEventListener("hashchange", restore);
   restore();
 })();

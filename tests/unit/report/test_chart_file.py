@@ -15,7 +15,7 @@ from runner.analysis.compare import compare
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.releases import releases
 from runner.core.errors import UsageError
-from runner.report import chart_file, pictures
+from runner.report import chart_file
 from runner.report.compared_rows import compared_rows
 from tests.support.fake_runs import realistic
 
@@ -42,11 +42,13 @@ def test_the_svg_has_the_texts_of_every_row_and_a_picture_of_each_interval(compa
     rows = compared_rows([comparison], comparison.releases)
     assert rows
     for row in rows:
-        assert f"{row.test}, {row.api}" in texts
-        assert f"{row.change} ({row.ends})" in texts
+        assert row.label in texts
+        assert f"{row.change} ({row.bare_ends})" in texts
     forests = [each for each in root.iter(f"{SVG}svg") if each.find(f"{SVG}circle") is not None]
     assert len(forests) == sum(row.row.ratio is not None for row in rows)
     assert len(list(root.iter(f"{SVG}symbol"))) == 1
+    (run,) = {run for row in rows for run in row.row.runs}
+    assert f"AMD EPYC 7B13; run {run}, 2026-11-20 10:45 UTC" in texts
     assert f"within {comparison.margin:.0%} is the same" in " ".join(filter(None, texts))
 
 
@@ -78,7 +80,7 @@ def test_the_command_writes_the_chart_that_the_ending_names(reports: Path, tmp_p
         return
     assert written.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = struct.unpack(">II", written[16:24])
-    assert width > 2 * pictures.WIDTH
+    assert width > 2 * chart_file.WIDTH
     assert height > 2 * chart_file.LINE
 
 
