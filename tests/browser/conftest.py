@@ -19,6 +19,7 @@ from runner.history.database import History
 from runner.history.entries import Acceptance, CellEntry, ChangeEntry, RunEntry
 from tests.support import needs
 from tests.support.fake_runs import bad, cell, good, make, realistic
+from tests.support.quick_run import quick
 
 EVIL = "<script>document.title='owned'</script>\"'&" + "x" * 200 + "\u202eabc"
 """A name with an element, quotes, 200 letters, and a mark that turns the rest of a line from right to left."""
@@ -47,6 +48,27 @@ def report_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     reports = tmp_path_factory.mktemp("reports")
     run = realistic(reports)
     return write_page(reports, run.id)
+
+
+@pytest.fixture(scope="session")
+def quick_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a run of the size of the preset ``quick``."""
+    reports = tmp_path_factory.mktemp("quick")
+    return write_page(reports, quick(reports).id)
+
+
+@pytest.fixture(scope="session")
+def own_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a user's network in two releases, in two phases."""
+    reports = tmp_path_factory.mktemp("own")
+    records = [
+        good(cell(environment, "model", workload="nanogpt", case="default", phase=phase), number, [seconds, seconds])
+        for phase, times in (("forward", (0.02, 0.03)), ("train", (0.06, 0.04)))
+        for environment, center in zip(("torch-1.0", "torch-2.x"), times, strict=True)
+        for number in range(4)
+        for seconds in [center * (1 + 0.01 * number)]
+    ]
+    return write_page(reports, make(reports, records).id)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,14 @@ from runner.core.model import Cell, PlannedCell, Record, Skip
 from runner.store.run import Run
 
 NOW = datetime(2026, 11, 20, 10, 45, tzinfo=UTC)
-FRAMEWORKS = {"torch": "torch", "tf": "tensorflow", "keras": "keras", "theano": "theano", "numpy": "numpy"}
+FRAMEWORKS = {
+    "torch": "torch",
+    "tf": "tensorflow",
+    "keras": "keras",
+    "theano": "theano",
+    "numpy": "numpy",
+    "jax": "jax",
+}
 KINDS = {
     "lstm-cell-basic": "flexible",
     "lstm-cell-fused": "fused",

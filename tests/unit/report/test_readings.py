@@ -35,7 +35,7 @@ def test_the_details_of_a_row_have_the_readings_of_both_sides(tmp_path: Path) ->
         for number in range(3)
     ]
     results = dataset.load_dataset(make(tmp_path, records))
-    details = html_text(str(report(analyse(results))["index.html"]).partition('<tr class="more">')[2])
+    details = html_text(str(report(analyse(results))["index.html"]).partition('<div class="more">')[2])
     assert "1,410 MHz" in details
     assert "1,380 MHz" in details
     assert "throttled in" not in details
@@ -50,5 +50,5 @@ def test_what_torch_compile_did_is_in_the_details_of_a_row(tmp_path: Path) -> No
         OLD.id: "3 compiled graphs, 1 graph break (Dynamic control flow)",
         NEW.id: "3 compiled graphs, 1 graph break, 2 recompilations (Dynamic control flow)",
     }
-    details = html_text(str(report(analyse(results))["index.html"]).partition('<tr class="more">')[2])
+    details = html_text(str(report(analyse(results))["index.html"]).partition('<div class="more">')[2])
     assert "2 recompilations (Dynamic control flow)" in details
