@@ -18,6 +18,11 @@ from runner.report.answer import PROBABLY, base_name, name
 from runner.report.quality import SHORT, IssueMark, marks
 from runner.report.wording import Word
 
+NOISE_FLOOR = "noise-floor"
+"""The code of an open row whose A/A control differs as much."""
+LONGEST_ADVICE = 32
+"""Letters of an advice that stands beside its row."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedRow:
@@ -97,18 +102,24 @@ class ComparedRow:
         return wording.speedup_range(self.row.ratio_low, self.row.ratio_high, direction=direction)
 
     @property
-    def doubts(self) -> list[str]:
-        """Its serious warnings in a few words, those of the base with its name."""
-        of_base = self.row.base.environment
+    def doubt(self) -> str:
+        """Its most important serious warning in a few words, with the release, and how many more there are."""
         issues = [issue for issue in self.row.quality_issues if issue.serious]
-        return list(
-            dict.fromkeys(
-                f"{self.base if issue.environment == of_base else self.other} {SHORT.get(issue.code, issue.code)}"
-                if issue.cell
-                else SHORT.get(issue.code, issue.code)
-                for issue in issues
-            )
-        )
+        if not issues:
+            return ""
+        first, words = issues[0], SHORT.get(issues[0].code, issues[0].code)
+        of_base = first.environment == self.row.base.environment
+        text = f"{self.base if of_base else self.other} {words}" if first.cell else words
+        return f"{text}, and {len(issues) - 1} more" if len(issues) > 1 else text
+
+    @property
+    def short_advice(self) -> str:
+        """What it would take to decide it, or why that is hard, in a few words; a longer reason is in the details."""
+        if self.row.code == NOISE_FLOOR:
+            return "no farther than its A/A control"
+        if self.row.more_rounds > MAX_MORE_ROUNDS and not self.row.abandoned:
+            return f"{MAX_MORE_ROUNDS}+ more rounds"
+        return self.advice if len(self.advice) <= LONGEST_ADVICE else ""
 
     @property
     def serious(self) -> tuple[IssueMark, ...]:

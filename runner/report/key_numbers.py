@@ -51,11 +51,11 @@ def key_numbers(
 
 
 def _largest(title: str, word: Word, rows: Sequence[ComparedRow]) -> KeyNumber:
-    """Return the largest change of one direction among the decided rows."""
+    """Return the largest change of one direction of the decided rows, if possible without a serious warning."""
     decided = [each for each in rows if each.word == word]
     if not decided:
         return KeyNumber(title=title, value="none", text=f"no test is clearly {word}")
-    row = max(decided, key=lambda each: each.size)
+    row = max(decided, key=lambda each: (not each.serious, each.size))
     return KeyNumber(
         title=title,
         value=row.change,
@@ -84,7 +84,7 @@ def _agreement(last: LastRun | None) -> KeyNumber:
         return KeyNumber(title=title, value="no earlier run", text="that measured the same tests of these releases")
     text = f"with the run of {last.measured}"
     if last.farthest:
-        text += f"; farthest apart: {last.farthest}"
+        text += "; the others are apart by chance" if last.agrees else f"; farthest apart: {last.farthest}"
     value = "agrees" if last.agreeing == last.compared else f"{last.agreeing} of {last.compared} agree"
     return KeyNumber(title=title, value=value, text=text, word="" if last.agrees else "slower")
 

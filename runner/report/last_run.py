@@ -11,8 +11,8 @@ from runner.core.model.cells import is_control
 from runner.history.entries import SeriesPoint
 from runner.report import formatting, wording
 
-EXPECTED = 0.9
-"""Share of the comparisons that agree between two sound runs at least: chance alone separates one in twenty."""
+CHANCE = 0.05
+"""How often two intervals of 95 % are apart although nothing changed, and two sound runs are said to differ."""
 
 
 class LastRun(NamedTuple):
@@ -32,7 +32,10 @@ class LastRun(NamedTuple):
     @property
     def agrees(self) -> bool:
         """Whether no more comparisons differ than chance explains."""
-        return self.agreeing >= EXPECTED * self.compared
+        likely = 0.0
+        for apart in range(self.compared - self.agreeing):
+            likely += math.comb(self.compared, apart) * CHANCE**apart * (1 - CHANCE) ** (self.compared - apart)
+        return likely < 1 - CHANCE
 
 
 def compare_with(

@@ -35,9 +35,9 @@ SHOWN_RACES = 24
 """Tests of several frameworks that are drawn; the others are counted."""
 FILTERED_FROM = 8
 """Comparisons from which a page can be filtered and sorted."""
-SHOWN_FACTS = ("Device", "Hosts", "Threads", "Backend", "Measured", "Run")
+SHOWN_FACTS = ("Device", "Hosts", "Threads", "Backend", "Measured")
 """Facts of a run that stand below its headline; the others are folded."""
-NAMED_FACTS = frozenset({"Hosts", "Threads", "Backend", "Measured", "Run"})
+NAMED_FACTS = frozenset({"Hosts", "Threads", "Measured"})
 """Those of them that need their name."""
 SHOWN_FAILURES = 3
 """Tests that are named for each failure; the others are counted."""

@@ -23,6 +23,7 @@ SHORT: Mapping[str, str] = {
     "differs-from-plain": "differs from a plain process",
     "two-states": "has two speeds",
     "few-rounds": "has too few rounds",
+    "a-a-differs": "differs from its A/A control",
     "calls-differ": "slows down in each process",
     "two-modes": "has two speeds",
     "page-faults": "spends its time on memory",

@@ -15,17 +15,20 @@ NARROWEST = 1.1
 """The axis reaches at least this factor to each side, so that noise does not look like a change."""
 BEYOND = 4.0
 """How many times farther than the outermost change the axis reaches for the end of an interval; the rest is cut."""
+NEAR = 1.15
+"""How far a line may lie outside of all intervals to be on the axis."""
 STEPS = (
-    (1.05, 1.1, 1.2, 1.3),
-    (1.1, 1.25, 1.5, 2.0, 3.0),
-    (1.5, 2.0, 3.0, 4.0, 6.0, 8.0),
+    (1.05, 1.1),
+    (1.1, 1.2),
+    (1.2, 1.5),
+    (1.5, 2.0, 3.0),
     tuple(2.0**power for power in range(1, 11)),
     tuple(4.0**power for power in range(1, 6)),
     (16.0, 256.0),
 )
 """Factors at which the axis has lines on both sides of 1, from fine to coarse."""
-GAP = 9.5
-"""Per cent of the width between two lines at least, so that their labels do not overlap on a phone."""
+LETTER = 5.0
+"""Per cent of the width that a letter of a label takes on a phone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,14 @@ class Scale:
         for steps in STEPS:
             lines = [1.0, *(side for step in steps for side in (step, 1 / step) if self.low <= side <= self.high)]
             lines.sort(reverse=True)
-            places = [self.x(line) for line in lines]
-            if len(lines) > 1 and all(b - a >= GAP for a, b in itertools.pairwise(places)):
+            if len(lines) > 1 and all(self._fit(*pair) for pair in itertools.pairwise(lines)):
                 return lines
         return [1.0]
+
+    def _fit(self, first: float, second: float) -> bool:
+        """Return whether the labels of two neighbouring lines do not overlap on a phone."""
+        letters = (len(tick_label(first)) + len(tick_label(second))) / 2
+        return self.x(second) - self.x(first) > LETTER * letters
 
 
 def scale(rows: Iterable[Row]) -> Scale:
@@ -60,7 +67,13 @@ def scale(rows: Iterable[Row]) -> Scale:
     ends = [end for row in known for end in (row.ratio_low, row.ratio_high) if end and end > 0]
     low = max(min([*ends, low]), low / BEYOND, 1 / LONGEST)
     high = min(max([*ends, high]), high * BEYOND, LONGEST)
-    return Scale(low / 1.03, high * 1.03)
+    return Scale(1 / _rounded(1 / low), _rounded(high))
+
+
+def _rounded(factor: float) -> float:
+    """Return a factor a little above, so that a line that lies just outside is on the axis, too."""
+    above = (step for steps in STEPS for step in steps if factor <= step <= NEAR * factor)
+    return max(1.03 * factor, 1.005 * min(above, default=0.0))
 
 
 def tick_label(ratio: float) -> str:
@@ -72,4 +85,4 @@ def tick_label(ratio: float) -> str:
     step = max(ratio, 1 / ratio)
     if step < 1.001:
         return "same"
-    return f"{100 * (step - 1):.0f} %" if step < 1.295 else f"{step:.3g}x"
+    return f"{100 * (step - 1):.0f} %" if step < 1.195 else f"{step:.3g}x"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from runner.analysis.model import ADVICE, Figures, Grade, Level
+from runner.analysis.model import ADVICE, Figures, Grade, Level, Reason
 from runner.analysis.quality.grade import FAIR_AA_MEDIAN
 from runner.report.answer import Answer
 from runner.report.compared_rows import ComparedRow
@@ -83,7 +83,9 @@ def trust_marks(answer: Answer, rows: Sequence[ComparedRow], *, failed: int, cel
         yield _bad(f"{counted(failed, 'test')} failed")
     yield from _machine_marks(grade)
     yield from _control_marks(grade.figures)
-    yield from (_bad(reason.sentence) for reason in grade.reasons if reason.code not in SHOWN_APART)
+    yield from (
+        _bad(_in_few_words(reason, grade.figures)) for reason in grade.reasons if reason.code not in SHOWN_APART
+    )
     questioned = sum(bool(each.serious) for each in rows)
     if questioned:
         yield _bad(f"{counted(questioned, 'comparison')} with a serious warning, marked below")
@@ -91,6 +93,17 @@ def trust_marks(answer: Answer, rows: Sequence[ComparedRow], *, failed: int, cel
         yield _bad(f"{answer.undecided} of {answer.compared} comparisons undecided")
     if answer.disturbed:
         yield _bad(answer.disturbed)
+
+
+def _in_few_words(reason: Reason, figures: Figures) -> str:
+    """Return a reason of a grade in a few words; the sentence of one that has none."""
+    if reason.code == "half-width" and figures.half_width is not None:
+        return f"typical interval: {percent(figures.half_width)} to either side"
+    if reason.code == "rounds":
+        return f"{figures.rounds:g} round{'s' * (figures.rounds != 1)}: small changes stay open"
+    if reason.code == "canary" and figures.canary is not None:
+        return f"the speed of the machine changed by {percent(figures.canary)}"
+    return reason.sentence
 
 
 def _machine_marks(grade: Grade) -> Iterator[TrustMark]:

@@ -84,6 +84,7 @@ CONTROLLED = (STEP, SEQUENCE)
 def quick(reports: Path, *, later: int = 0, seed: int = 3, rounds: int = 5) -> Run:
     """Make the run, ``later`` minutes after the first day of ``fake_runs``."""
     draw, records = random.Random(seed), []
+    order = list(RELEASES)
     for (test, slug), times in TIMES.items():
         workload, case, phase, precision = test
         for number in range(rounds):
@@ -94,10 +95,11 @@ def quick(reports: Path, *, later: int = 0, seed: int = 3, rounds: int = 5) -> R
                     names.append(environment + TWIN)
                 for name in names:
                     center = milliseconds / 1000 * math.exp(draw.gauss(0, 0.03))
-                    grows = (test, slug, environment) == UNSETTLED and name == environment
+                    grows = (test, slug, environment) == UNSETTLED
                     samples = [center * (4 ** (i / 20) if grows else math.exp(draw.gauss(0, 0.01))) for i in range(20)]
                     release = RELEASES[environment]
                     records.append(good(cell(name, slug, **_parts(of)), number, samples, release=release))
+    records.sort(key=lambda each: order.index(each.cell.environment.removesuffix(TWIN)))
     run = make(reports, records, later=later)
     known = run.environments()
     for name, facts in known.items():

@@ -68,11 +68,11 @@ def _long_name(case_id: str) -> str:
 
 def _network_name(case: Case) -> str:
     cell, layers = CELLS.get(case["cell"], case["cell"].upper()), "layer" if case["layers"] == 1 else "layers"
-    both = "bidirectional " if case["bidirectional"] else ""
+    both = "Bi" if case["bidirectional"] else ""
     model = "Language model" if case["vocabulary"] else "Speech model" if case["workload"] == "asr-lstm" else ""
     if model:
         return f"{model}, {case['layers']} {both}{cell} {layers} of {case['hidden']}"
-    return f"{cell}, {case['layers']} {both}{layers} of {case['hidden']}"
+    return f"{both}{cell}, {case['layers']} {layers} of {case['hidden']}"
 
 
 def _product_name(case: Case) -> str:
@@ -89,7 +89,7 @@ def _convolution_name(case: Case) -> str:
 
 
 def _sum_name(case: Case) -> str:
-    return f"Sum of {case['floats']:,} numbers, {case['chips']} processes"
+    return f"Sum of {case['floats']:,} numbers"
 
 
 def _size(value: object) -> str:

@@ -56,6 +56,11 @@ def test_another_change_is_named(analysis: Analysis, points: dict[str, SeriesPoi
     assert found.farthest.endswith("x faster then")
 
 
+def test_as_many_may_differ_as_chance_explains() -> None:
+    pairs = [(28, 28), (28, 25), (28, 24), (2, 2), (2, 0)]
+    assert [LastRun("", compared, agreeing).agrees for compared, agreeing in pairs] == [True, True, False, True, False]
+
+
 def test_other_releases_and_other_bases_are_not_compared(analysis: Analysis, points: dict[str, SeriesPoint]) -> None:
     assert compared(analysis, {name: each._replace(release="9.9") for name, each in points.items()}) == LastRun()
     assert compared(analysis, {name: each._replace(base="other") for name, each in points.items()}) == LastRun()

@@ -181,7 +181,7 @@ def test_every_format_names_every_environment_implementation_and_verdict(compari
         verdict = {"not-measured": "measured", "inconclusive": "tell"}.get(row.verdict, row.verdict)
         verdict = row.verdict if form in ("json", "csv") else verdict
         assert {row.environment, row.implementation, verdict} <= set(
-            re.split(r'[\s|,"<>:]+', text.replace("\\", "").replace("*", ""))
+            re.split(r'[\s|,"<>:/]+', text.replace("\\", "").replace("*", ""))
         )
 
 

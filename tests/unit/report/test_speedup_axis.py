@@ -6,7 +6,7 @@ import pytest
 
 from runner.analysis.comparison_model import Row
 from runner.report.pictures import forest
-from runner.report.speedup_axis import GAP, NARROWEST, Scale, scale, tick_label
+from runner.report.speedup_axis import LETTER, NARROWEST, Scale, scale, tick_label
 from tests.support.fake_runs import cell
 
 
@@ -45,7 +45,7 @@ def test_lines_are_on_both_sides_of_1_with_room_for_their_labels(low: float, hig
     lines = axis.ticks()
     assert 1.0 in lines
     assert 3 <= len(lines) <= 9
-    assert all(second - first >= GAP for first, second in pairwise(map(axis.x, lines)))
+    assert all(second - first > 2 * LETTER for first, second in pairwise(map(axis.x, lines)))
     assert axis.x(high) < axis.x(1.0) < axis.x(low)
 
 

@@ -10,10 +10,10 @@ from runner.catalog.cases.description import case_names
     ("case_id", "name"),
     [
         ("rnn-step/lstm-b32-h128", "LSTM, 1 layer of 128"),
-        ("asr-lstm/2x64-ctc-small", "Speech model, 2 bidirectional LSTM layers of 64"),
+        ("asr-lstm/2x64-ctc-small", "Speech model, 2 BiLSTM layers of 64"),
         ("lm-lstm/lm-small", "Language model, 2 LSTM layers of 64"),
         ("deepbench-gemm/train-001-1760x16x1760-nn", "Matrix product, 1760x1760 by 1760x16"),
-        ("deepbench-allreduce/train-001-100000-c2", "Sum of 100,000 numbers, 2 processes"),
+        ("deepbench-allreduce/train-001-100000-c2", "Sum of 100,000 numbers"),
         ("nanogpt/default", "nanogpt"),
         ("nanogpt/small", "nanogpt, small"),
         ("asr-lstm/my-corpus", "asr-lstm/my-corpus"),
