@@ -91,9 +91,7 @@ class ComparedRow:
     @property
     def verdict(self) -> str:
         """What is said of the test, with the size of a change that has a direction."""
-        if self.word in ("faster", "slower"):
-            return self.change
-        return f"probably {self.change}" if self.word in PROBABLY else self.word
+        return wording.verdict(self.row)
 
     @property
     def bare_ends(self) -> str:

@@ -8,6 +8,7 @@ from runner.catalog.api_names import api_name
 from runner.catalog.cases.description import case_names
 from runner.core.grouping import grouped
 from runner.core.model.cells import is_control
+from runner.report import wording
 from runner.report.times import Case, Line
 
 MIN_FRAMEWORKS = 2
@@ -21,7 +22,7 @@ class Contender:
     Attributes:
         environment: its id; ``release`` its name, and ``api`` that of its API.
         time: of a step, with its unit.
-        factor: its time over that of the fastest; 1 for the fastest.
+        factor: its time over that of the fastest; 1 for the fastest. ``behind`` is that in words.
     """
 
     environment: str
@@ -29,6 +30,7 @@ class Contender:
     api: str
     time: str
     factor: float
+    behind: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +140,7 @@ def _contender(line: Line, fastest: Line, releases: Mapping[str, EnvironmentRele
         api=api_name(line.implementation),
         time=line.shown,
         factor=line.seconds / fastest.seconds,
+        behind="fastest" if line is fastest else wording.speedup(line.seconds / fastest.seconds),
     )
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.grouping import grouped
 from runner.report import wording
-from runner.report.answer import Answer, ReleaseChange
+from runner.report.answer import Answer
 from runner.report.compared_rows import ComparedRow
+from runner.report.release_change import ReleaseChange
 from runner.report.wording import WORDS
 
 
@@ -20,7 +21,7 @@ class Pair:
         environments: the ids of the base and the other.
         rows: the slower first, those without a ratio last.
         average: the change on average; empty without one, and of a single test.
-        ends: its 95 % interval; empty without one.
+        scope: what it is, with its 95 % interval; empty without a ratio.
         css_word: whether the average is faster or slower, as a word that has a colour.
         counts: how many rows have each word, in a line.
         note: what the reader has to know of the pair; otherwise empty.
@@ -31,7 +32,7 @@ class Pair:
     environments: tuple[str, str]
     rows: tuple[ComparedRow, ...]
     average: str
-    ends: str
+    scope: str
     css_word: str
     counts: str
     note: str
@@ -68,15 +69,17 @@ def _pair(
     device_name, base, other = key
     words = [each.word for each in rows]
     average = change if change and len(change.rows) > 1 else None
+    ends = wording.speedup_range(average.low, average.high, direction=not average.has_direction) if average else ""
+    left_out = f"the average leaves out {sum(average.others.values())} tests" if average and average.others else ""
     return Pair(
         title=f"{rows[0].base} → {rows[0].other}",
         environments=(base, other),
         rows=tuple(sorted(rows, key=lambda each: -(each.row.ratio or 0.0))),
         average=average.big if average else "",
-        ends=wording.speedup_range(average.low, average.high, direction=not average.has_direction) if average else "",
+        scope=", ".join(filter(None, ("on average", ends))) if average and average.ratio else "",
         css_word=_css_word(average),
         counts=" · ".join(f"{words.count(word)} {word}" for word in WORDS if word in words),
-        note="; ".join(filter(None, (_backend_note(base, other, names), average.noise if average else ""))),
+        note="; ".join(filter(None, (_backend_note(base, other, names), average.noise if average else "", left_out))),
         device_name=device_name,
     )
 

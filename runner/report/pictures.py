@@ -60,10 +60,11 @@ def forest(row: Row, axis_scale: Scale, symbol_id: str = AXIS) -> str:
     """
     if not row.ratio:
         return ""
+    x = axis_scale.x(row.ratio)
     marks = [
         *_bar("d", row.deciding_low, row.deciding_high, axis_scale),
         *_bar("i", row.ratio_low, row.ratio_high, axis_scale),
-        f'<circle cx="{axis_scale.x(row.ratio):g}%" cy="9" r="4"/>',
+        f'<circle cx="{x:g}%" cy="9" r="4"/>',
     ]
     return (
         f'<svg class="forest {css_class(wording.word(row))}" aria-hidden="true">'

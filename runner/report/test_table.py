@@ -105,18 +105,10 @@ def _has_word(row: Row) -> bool:
 
 def _change(row: Row) -> Text:
     """Return the verdict of a row with its size: ``2.00x faster``, ``probably 12 % slower``, ``can't tell``."""
-    word = wording.word(row)
-    text = word
-    if _has_word(row):
-        text = wording.speedup(row.ratio)
-        text = text if word in ("faster", "slower") else f"probably {text}"
-    elif row.rounds == 1 and row.ratio and row.verdict == "inconclusive":
-        text = f"{wording.speedup(row.ratio)}, one round"
-    elif word == "not comparable" and row.ratio:
-        text = f"not comparable ({wording.speedup(row.ratio)})"
+    text = wording.verdict(row)
     unchecked = any(issue.code == UNCHECKED for issue in row.quality_issues)
     text += f" {QUESTIONED}" * is_questioned(row) + f" {UNCHECKED}" * unchecked
-    return Text(text, style=answer_text.WORD_STYLES[word])
+    return Text(text, style=answer_text.WORD_STYLES[wording.word(row)])
 
 
 def _names(rows: "Sequence[Row]", room: int) -> "list[_Name]":

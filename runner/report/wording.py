@@ -170,6 +170,18 @@ def word(row: Row) -> Word:
     return CANNOT_TELL
 
 
+def verdict(row: Row) -> str:
+    """Return the verdict of a row about times with its size: ``2.00x faster``, ``probably 12 % slower``, ``same``."""
+    of_row = word(row)
+    if of_row in ("faster", "slower"):
+        return speedup(row.ratio)
+    if of_row in ("probably faster", "probably slower"):
+        return f"probably {speedup(row.ratio)}"
+    if row.ratio and row.rounds == 1 and row.verdict == "inconclusive":
+        return f"{speedup(row.ratio)}, one round"
+    return f"{of_row} ({speedup(row.ratio)})" if row.ratio and of_row == "not comparable" else of_row
+
+
 def verdict_word(verdict: str) -> str:
     """Return the word of a verdict of which no more is known; one without a word, such as ``more``, is its own."""
     return STATE_WORDS.get(verdict, verdict)
