@@ -27,7 +27,7 @@ STEPS = (
     (16.0, 256.0),
 )
 """Factors at which the axis has lines on both sides of 1, from fine to coarse."""
-LETTER = 5.0
+LETTER = 6.0
 """Per cent of the width that a letter of a label takes on a phone."""
 
 
