@@ -68,14 +68,14 @@ def races(cases: Iterable[Case], releases: Mapping[str, EnvironmentRelease]) -> 
     """
     cases = list(cases)
     names = case_names(case.name for case in cases)
-    found = []
+    of_frameworks = []
     for case in cases:
         lines = (line for line in case.lines if not is_control(line.environment) and not _is_compiling(line))
         for (phase, precision), of_test in grouped(((line.phase, line.precision), line) for line in lines).items():
             best = _best_of_frameworks(of_test, releases)
             if len(best) >= MIN_FRAMEWORKS:
                 label = phase if precision == "fp32" else f"{phase} {precision}"
-                found.append(
+                of_frameworks.append(
                     Race(
                         label=f"{names[case.name]} · {label}",
                         test=f"{case.name} {label}",
@@ -83,7 +83,7 @@ def races(cases: Iterable[Case], releases: Mapping[str, EnvironmentRelease]) -> 
                         device_name=case.device_name,
                     )
                 )
-    return found
+    return of_frameworks
 
 
 def uncompared(

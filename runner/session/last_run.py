@@ -30,9 +30,9 @@ def last_run(analysis: Analysis, run: Run, url: str) -> LastRun | None:
     try:
         with History.open(url, only_reads=True) as history:
             for row in _earlier(history, analysis, run):
-                found = compare_with(analysis.comparisons, analysis.releases, row.run, history.points(row.run))
-                if found.compared:
-                    return found
+                earlier = compare_with(analysis.comparisons, analysis.releases, row.run, history.points(row.run))
+                if earlier.compared:
+                    return earlier
     except HistoryError:
         return None
     return LastRun()

@@ -163,9 +163,7 @@ def _with_promise(row: Row, low: int, high: int) -> Row:
     """Return an open row with the rounds that should decide it, and with the sentence that says so."""
     if len(row.boards) > 1:
         low = high = MAX_MORE_ROUNDS + 1
-        sentence = (
-            f"open on {len(row.boards)} boards of this kind; more boards would decide, more rounds would not"
-        )
+        sentence = f"open on {len(row.boards)} boards of this kind; more boards would decide, more rounds would not"
         row = replace(row, abandoned=True)
     elif row.rounds == 1:
         sentence = f"one round cannot show the noise; {MIN_ROUNDS} or more are needed"

@@ -53,8 +53,8 @@ def case_names(case_ids: Iterable[str]) -> dict[str, str]:
 
 def _short_name(case_id: str) -> str:
     if is_network_of_user(case_id):
-        workload, _, case = case_id.partition("/")
-        return workload if case == "default" else f"{workload}, {case}"
+        network, _, sizes = case_id.partition("/")
+        return network if sizes == "default" else f"{network}, {sizes}"
     if case_id not in CASES:
         return case_id
     case = CASES[case_id]

@@ -50,10 +50,10 @@ def test_another_change_is_named(analysis: Analysis, points: dict[str, SeriesPoi
     assert point.ratio_low
     assert point.ratio_high
     moved = point._replace(ratio=4 * point.ratio, ratio_low=4 * point.ratio_low, ratio_high=4 * point.ratio_high)
-    found = compared(analysis, {**points, cell: moved})
-    assert (found.compared, found.agreeing, found.agrees) == (28, 27, True)
-    assert found.farthest.startswith("Language model, 2 LSTM layers of 64, 2.")
-    assert found.farthest.endswith("x faster then")
+    agreement = compared(analysis, {**points, cell: moved})
+    assert (agreement.compared, agreement.agreeing, agreement.agrees) == (28, 27, True)
+    assert agreement.farthest.startswith("Language model, 2 LSTM layers of 64, 2.")
+    assert agreement.farthest.endswith("x faster then")
 
 
 def test_as_many_may_differ_as_chance_explains() -> None:

@@ -1,4 +1,4 @@
-"""The run before on the same machine: found in the history, of the same host and device, and older."""
+"""The run before on the same machine: agreement in the history, of the same host and device, and older."""
 
 from pathlib import Path
 
@@ -19,9 +19,9 @@ def test_the_newest_earlier_run_of_the_machine_is_compared(tmp_path: Path) -> No
     with History.open(url) as history:
         for run in (first, second):
             history.add(run_entry(analyse_run(run), run))
-    found = last_run(analysis, second, url)
-    assert found is not None
-    assert (found.measured, found.compared, found.agrees) == ("2026-11-20 10:45 UTC", 28, True)
+    agreement = last_run(analysis, second, url)
+    assert agreement is not None
+    assert (agreement.measured, agreement.compared, agreement.agrees) == ("2026-11-20 10:45 UTC", 28, True)
     assert last_run(analyse_run(first), first, url) == LastRun(), "the other run is a later one"
 
 
