@@ -53,9 +53,11 @@ def _change(*fields: str) -> ReleaseChange:
     other, base, change, interval, tests, verdicts, *_ = fields
     low, high = _interval(interval)
     counts = {word: int(count) for count, word in (each.split(" ", 1) for each in verdicts.split(", "))}
+    framework, _, version = other.partition(" ")
     return ReleaseChange(
         base=base,
         other=other,
+        pair=f"{framework} {base} → {version}" if base[0].isdigit() else f"{base} → {other}",
         environment="",
         ratio=_ratio(change) if SPEEDUP.fullmatch(change) else 1.0,  # no text shows the ratio of an unclear difference
         low=low,

@@ -26,6 +26,8 @@ WORD_STYLES = {
     "not comparable": "magenta",
     "not measured": "dim",
 }
+GAP = 2
+"""Columns between two fields."""
 GRADE_STYLES = {"good": "green", "fair": "yellow", "poor": "bold red"}
 SHOWN_SLOWER = 5
 """Slower tests that are named; the others are counted."""
@@ -45,14 +47,11 @@ def parts(answer: Answer, width: int) -> Iterator[RenderableType]:
         if kind:
             yield Text(f"on {kind}", style="bold")
         of_kind = (card for card in answer.cards if card.device_name == kind)
-        yield _table([change for card in of_kind for change in (card.newest, *card.between)], width)
+        yield from _changes([change for card in of_kind for change in (card.newest, *card.between)], width)
     for row, base, other in answer.slower[:SHOWN_SLOWER]:
-        line = Text(f"{wording.word(row)}: ", style=WORD_STYLES[wording.word(row)])
-        line.append(changed_test(row, base, other), style="default")
-        line.append(
-            f", on {row.device_name}" if any(card.device_name for card in answer.cards) else "", style="default"
-        )
-        yield line
+        on_kind = f", on {row.device_name}" if any(card.device_name for card in answer.cards) else ""
+        word = (f"{wording.word(row)}: ", WORD_STYLES[wording.word(row)])
+        yield Text.assemble(word, changed_test(row, base, other) + on_kind)
     rest = len(answer.slower) - SHOWN_SLOWER
     if rest > 0:
         yield Text(f"and {rest} more that are slower, or probably", style="dim")
@@ -94,17 +93,24 @@ def _big(change: ReleaseChange) -> Text:
     return text.append(f" ({ends})" if ends else "", style="not bold default")
 
 
-def _table(changes: list[ReleaseChange], width: int) -> Table:
-    """Return a line for each change; its interval only where each line fits with it."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for is_folded in (False, False, True):
-        table.add_column(no_wrap=not is_folded, overflow="fold")
+def _changes(changes: Sequence[ReleaseChange], width: int) -> Iterator[RenderableType]:
+    """Yield an aligned line for each change, if need be without the intervals; else lines of its own."""
     rows = [(Text(change.pair, style="bold"), _big(change), Text(_counts(change))) for change in changes]
-    if sum(max(text.cell_len for text in column) + 2 for column in zip(*rows, strict=True)) > width:
+    if not _fit(rows, width):
         rows = [(pair, big[: len(change.big)], words) for (pair, big, words), change in zip(rows, changes, strict=True)]
+    if not _fit(rows, width):
+        for change in changes:
+            yield from titled(change, None, width)
+        return
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, GAP, 0, 0))
     for row in rows:
         table.add_row(*row)
-    return table
+    yield table
+
+
+def _fit(rows: Sequence[tuple[Text, ...]], width: int) -> bool:
+    """Return whether rows fit next to each other."""
+    return sum(max(text.cell_len for text in column) + GAP for column in zip(*rows, strict=True)) - GAP <= width
 
 
 def _counts(change: ReleaseChange) -> str:

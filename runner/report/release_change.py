@@ -38,6 +38,7 @@ class ReleaseChange:
 
     base: str
     other: str
+    pair: str
     environment: str
     ratio: float | None
     low: float | None
@@ -48,7 +49,6 @@ class ReleaseChange:
     noise: str
     words: Mapping[Word, int]
     rows: tuple[Row, ...]
-    pair: str = ""
     others: Mapping[Word, int] = field(default_factory=dict)
     rounds: int = 0
     median_ratio: float | None = None
