@@ -156,8 +156,8 @@ def _bars(rows: Sequence[Row]) -> list[Text]:
 
 def _bar(share: float, row: Row) -> Text:
     eighths = round(abs(share) * HALF_BAR * 8)
-    whole, rest = divmod(eighths, 8)
-    drawn = "█" * whole + (EIGHTHS[rest] if rest else "")
+    blocks, rest = divmod(eighths, 8)
+    drawn = "█" * blocks + (EIGHTHS[rest] if rest else "")
     style = answer_text.WORD_STYLES[wording.word(row)]
     if share > 0:  # the blocks of an eighth begin on the left, so a bar to the left has whole blocks only
         return Text(f"{'█' * round(share * HALF_BAR):>{HALF_BAR}}│{'':{HALF_BAR}}", style=style)

@@ -200,7 +200,7 @@ def test_a_night_delivers_and_stores_no_address(http: Received, tmp_path: Path) 
     file = NightFile(tonight, reports)
     delivery = Delivery(reports=reports, write=file.write, targets=receivers, note=notes.append)
     tonight = delivery.of(tonight, frozenset(tonight.seconds), {})
-    assert json.loads(http.requests[0][1])["title"] == "torch-2.x up to 10.0 % slower: 3 cells, on NVIDIA H200"
+    assert json.loads(http.requests[0][1])["title"] == "torch-2.x up to 10 % slower: 3 tests, on NVIDIA H200"
     assert [*tonight.alerts[0].targets.values()] == ["", "it answered with HTTP status 500"]
     assert all(re.fullmatch("json [0-9a-f]{12}", name) for name in tonight.alerts[0].targets)
     hashes = [hashlib.sha256(address.encode()).hexdigest()[:8] for address in addresses]

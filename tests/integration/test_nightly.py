@@ -102,8 +102,8 @@ def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, 
     ((_, alert),) = hook.requests
     title, text = (json.loads(alert)[name] for name in ("title", "message"))
     assert title.startswith("np-old ")
-    assert "% slower" in title
-    assert "in turns" in text
+    assert "x slower" in title
+    assert "alternating" in text
     (opened,) = night["alerts"]
     assert runner("alerts", "--issue", opened["key"]).stdout.startswith(f"# {title}")
 

@@ -42,7 +42,7 @@ CLOCK_FAULTS = (
         what="a server gets too little memory to import its framework",
         stage="while it starts",
         exits=(1,),
-        sees=("0 cells measured",),
+        sees=("0 tests measured",),
         kept=Kept.FAILED,
     ),
     Fault(

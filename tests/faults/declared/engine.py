@@ -90,7 +90,7 @@ ENGINE_FAULTS = (
         what="the engine answers with HTTP 500 that it cannot make a container",
         stage="when a server starts",
         exits=(1,),
-        sees=("the disk of the engine is broken", "0 cells measured"),
+        sees=("the disk of the engine is broken", "0 tests measured"),
         kept=Kept.FAILED,
     ),
     Fault(

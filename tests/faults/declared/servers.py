@@ -8,7 +8,7 @@ SERVER = "What a server answers"
 def _server(name: str, what: str, *sees: str) -> Fault:
     """Return a fault of what a server answers; its environment fails, whatever it is."""
     exits, kept = (1,), Kept.FAILED
-    return Fault(id=f"server-{name}", group=SERVER, what=what, exits=exits, kept=kept, sees=(*sees, "0 cells measured"))
+    return Fault(id=f"server-{name}", group=SERVER, what=what, exits=exits, kept=kept, sees=(*sees, "0 tests measured"))
 
 
 SERVER_FAULTS = (

@@ -167,8 +167,12 @@ def test_a_run_that_cannot_be_used_is_titled_by_its_subject() -> None:
     assert answered([row()], (), NAMES, grade).headline == (
         "PyTorch 1.0.0 \N{RIGHTWARDS ARROW} 2.13.0: not usable, another program used 1.1 of the 2 CPUs"
     )
-    own = [Row(base=cell("torch-1.0", workload="nanogpt"), other=cell(workload="nanogpt"), ratio=0.5, verdict="faster")]
-    assert answered(own, (), NAMES, grade).headline.startswith("nanogpt, PyTorch 1.0.0 \N{RIGHTWARDS ARROW} 2.13.0: ")
+    of_user = [
+        Row(base=cell("torch-1.0", workload="nanogpt"), other=cell(workload="nanogpt"), ratio=0.5, verdict="faster")
+    ]
+    assert answered(of_user, (), NAMES, grade).headline.startswith(
+        "nanogpt, PyTorch 1.0.0 \N{RIGHTWARDS ARROW} 2.13.0: "
+    )
 
 
 def test_times_of_a_run_that_cannot_be_used_are_no_other_changes() -> None:
