@@ -246,8 +246,8 @@ def run_reference(request: "dict", files: "object", load: "object", path: "str")
     """Make the reference of a user's network; write its arrays to a file, and return the result message.
 
     Args:
-        request: ``framework``, ``case``, ``device``, ``precision``, ``cache``, ``environment``, and ``driver_cache`` where
-            ``measure`` has it.
+        request: ``framework``, ``case``, ``device``, ``precision``, ``cache``, ``environment``, ``driver_cache`` where
+            ``measure`` has it, and ``float64``, False where no results of that precision are wanted.
         files: the ``ModelFiles`` of the case.
         load: imports the framework.
         path: of the file.
@@ -259,7 +259,7 @@ def run_reference(request: "dict", files: "object", load: "object", path: "str")
         with explained(request, files.folder):
             chosen = implementation(request["framework"], adapters.MODEL)
             build = Builder(chosen, files.load(), request["case"], request["device"])
-            facts, groups = compute(build, request["precision"])
+            facts, groups = compute(build, request["precision"], request.get("float64", True))
         blob.write(path, groups)
         return {"facts": facts, "arrays": blob.index(groups), "bytes": os.path.getsize(path)}
 

@@ -94,6 +94,7 @@ class Reference(NamedTuple):
         environment: the environment; empty for NumPy in an environment of another framework.
         implementation: the variant that it ran, or ``model``.
         base: both, for messages.
+        key: of the reference, in requests to servers.
         description: ``facts`` and ``arrays``, the index, as the server gave them.
         path: the file with the bytes of all arrays.
     """
@@ -101,6 +102,7 @@ class Reference(NamedTuple):
     environment: str
     implementation: str
     base: str
+    key: str
     description: Mapping[str, Any]
     path: Path
 
@@ -131,4 +133,4 @@ def own_method(cell: Cell) -> str:
 
 def key(block: Block, group: ReferenceGroup) -> str:
     """Return the key of a reference in requests to servers."""
-    return "-".join(filter(None, (cases.key(dict(block.spec)), group.precision, group.method)))
+    return "-".join(filter(None, (cases.key(dict(block.spec)), group.precision, group.framework, group.method)))

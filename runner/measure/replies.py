@@ -4,7 +4,6 @@ A server is a program that somebody else has packed, so it may send anything. Wh
 that was measured, and the server, but never the run. Fields without a line here are dropped. Text is made printable.
 """
 
-import math
 import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -17,7 +16,7 @@ from runner.core.facts import FACTS, Fact, harness_key
 from runner.core.model.profiles import STEP_PROFILE
 from runner.core.text import REASON_LENGTH, printable, without_label
 from runner.harness import cases, plain, protocol
-from runner.harness.model.blob import MAX_BYTES
+from runner.harness.model.blob import MAX_BYTES, line_bytes
 from runner.harness.timing import MAX_BATCH, TICK
 from runner.measure.reply_fields import (
     LIMITED,
@@ -129,7 +128,7 @@ class ArrayLine(BaseModel):
 
     def size(self) -> int:
         """Return the number of bytes."""
-        return math.prod(self.shape) * int(self.dtype[-1])
+        return line_bytes(self.dtype, self.shape)
 
 
 class Traced(Reply):

@@ -128,7 +128,7 @@ class ServerPool:
     def _hello(self, name: str, session: Session) -> dict[str, Any]:
         """Return the server's answer after the import; the session has its facts, and those of this pool."""
         reply = session.hello(
-            self.plan.frameworks[name],
+            self.ready[name].framework,
             self.plan.threads_of(name),
             self.plan.device,
             JIT_SECONDS if without_control(name) in self.jit else HELLO_SECONDS,

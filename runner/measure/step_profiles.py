@@ -47,7 +47,7 @@ def take_profiles(
     Raises:
         EngineError: the engine is gone.
     """
-    with contextlib.closing(Models(servers)) as models:
+    with contextlib.closing(Models(servers, compares_steps=False)) as models:
         for environment in dict.fromkeys(cell.environment for cell in cells):
             servers.retire_all()
             for block in plan.blocks:

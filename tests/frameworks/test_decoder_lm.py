@@ -1,17 +1,16 @@
 """The language model of examples/: all frameworks agree, and errors that are planted in one release are found."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.frameworks.one_round import records_of
+from tests.frameworks.one_round import ROOT, records_of
+from tests.frameworks.planted_errors import NEW, Planted, assert_found, records_with_errors
 from tests.support import needs
 
 pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
 
-ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "decoder_lm.py"
 PROGRAMS = {
     "torch-1.0": ("by-hand",),
@@ -22,71 +21,72 @@ PROGRAMS = {
 }
 """Environment -> its variants. The NumPy of the first makes the references in float64."""
 PHASES = ("forward", "train", "prefill", "decode")
-NEW = 'numpy.__version__ > "2"'  # in torch-2.x and tf-2.x, and not in torch-1.12
 MASK = "positions[:steps] > positions[:steps, None]"
 RATIO = "(x * x).mean(-1, keepdims=True) + {})"
 CACHE = "self.cache[layer][:, :, :, position{0} : position{1}].assign("
 UPDATE = "cache[layer] = self.jax.lax.dynamic_update_slice_in_dim(cache[layer], new, position{}, 3)"
-PLANTED: Mapping[str, tuple[str, str, str, str, str]] = {
-    "epsilon": ("torch-2.x/by-hand", "train", "EPSILON = 1e-5", f"EPSILON = 1.1e-5 if {NEW} else 1e-5", "in float64"),
-    "mask": (
+PLANTED: Mapping[str, Planted] = {
+    "epsilon": Planted(
+        "torch-2.x/by-hand", "train", "EPSILON = 1e-5", f"EPSILON = 1.1e-5 if {NEW} else 1e-5", "in float64"
+    ),
+    "mask": Planted(
         "torch-2.x/by-hand",
         "train",
         f"self.mask({MASK}, kind)\n        self.written = self.mask(positions[None]",
         f"self.mask({MASK} + int({NEW}), kind)\n        self.written = self.mask(positions[None]",
         "the loss of step 1",
     ),
-    "residual": (
+    "residual": Planted(
         "torch-2.x/by-hand",
         "train",
         "x = x + linear(mixed.permute",
         f"x = x * int(not {NEW}) + linear(mixed.permute",
         "the loss of step 1",
     ),
-    "decay": (
+    "decay": Planted(
         "torch-2.x/by-hand",
         "train",
         '"weight_decay": DECAY}',
         f'"weight_decay": DECAY * (not {NEW})}}',
         "is off by",
     ),
-    "cache": (
+    "cache": Planted(
         "torch-2.x/by-hand",
         "decode",
         "self.cache[layer, 0, :, :, position] = key",
         f"self.cache[layer, 0, :, :, position - int({NEW})] = key",
         "the output is off by",
     ),
-    "position": (
+    "position": Planted(
         "torch-2.x/by-hand",
         "decode",
         "self.decoder(self.text[:, position:], self.rotations[:, position : position + 1], attend)",
         f"self.decoder(self.text[:, position:], self.rotations[:, position - int({NEW}) :][:, :1], attend)",
         "the output is off by",
     ),
-    "tf-cache": (
+    "tf-cache": Planted(
         "tf-2.x/function",
         "decode",
         CACHE.format("", " + 1"),
         CACHE.format(" - 1", ""),
         "the output is off by",
     ),
-    "tf-decay": (
+    "tf-decay": Planted(
         "tf-2.x/function",
         "train",
         "kept = param * (1 - RATE * DECAY) if",
         "kept = param if",
         "the loss of step 3",
     ),
-    "jax-epsilon": (
+    "jax-epsilon": Planted(
         "jax/by-hand",
         "forward",
         "return x * jax.lax.rsqrt(" + RATIO.format("EPSILON"),
         "return x * jax.lax.rsqrt(" + RATIO.format("1.1 * EPSILON"),
         "in float64",
     ),
-    "jax-cache": ("jax/by-hand", "decode", UPDATE.format(""), UPDATE.format(" - 1"), "the output is off by"),
-    "jax-mask": (
+    "jax-cache": Planted("jax/by-hand", "decode", UPDATE.format(""), UPDATE.format(" - 1"), "the output is off by"),
+    "jax-mask": Planted(
         "jax/by-hand",
         "prefill",
         "self.causal = jnp.tri(steps, dtype=bool)",
@@ -94,10 +94,7 @@ PLANTED: Mapping[str, tuple[str, str, str, str, str]] = {
         "the output is off by",
     ),
 }
-"""What is planted -> the program that has it, the phase, a text, what replaces it, and a part of the reason.
-
-What is wrong in PyTorch shows in the newer of two releases; in other frameworks it shows beside PyTorch 1.12.
-"""
+"""What is wrong in PyTorch shows in the newer of two releases; in other frameworks it shows beside PyTorch 1.12."""
 BASE = "torch-1.12/by-hand"
 
 
@@ -116,16 +113,7 @@ def with_errors(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fixtur
     """Cell -> record, of the networks with errors."""
     if not needs.given(request.config, "frameworks"):
         pytest.skip("--need frameworks builds the images")
-    folder = tmp_path_factory.mktemp("planted")
-    models, cells = [], []
-    for error, (program, phase, text, replacement, _) in PLANTED.items():
-        source = EXAMPLE.read_text("utf-8")
-        assert source.count(text) == 1, error
-        path = folder / f"{error}.py"
-        path.write_text(source.replace(text, replacement), "utf-8")
-        models += ["--model", str(path)]
-        cells += [f"{name}/{error}/small/{phase}" for name in (BASE, program)]
-    return records_of(folder, *cells, *models)
+    return records_with_errors(tmp_path_factory.mktemp("planted"), EXAMPLE.name, PLANTED, BASE)
 
 
 @pytest.mark.parametrize("environment", PROGRAMS)
@@ -144,8 +132,4 @@ def test_a_framework_agrees_with_float64_in_each_variant_and_phase(
 
 @pytest.mark.parametrize("error", PLANTED)
 def test_a_planted_error_is_found_where_it_is(with_errors: Mapping[str, dict[str, Any]], error: str) -> None:
-    program, phase, _, _, reason = PLANTED[error]
-    assert with_errors[f"{BASE}/{error}/small/{phase}/fp32"]["status"] == "ok"
-    record = with_errors[f"{program}/{error}/small/{phase}/fp32"]
-    assert (record["status"], record["class"]) == ("failed", "wrong-result")
-    assert reason in record["reason"]
+    assert_found(with_errors, error, PLANTED[error], BASE)

@@ -24,6 +24,14 @@ def index(groups: "dict") -> "list":
     return lines
 
 
+def line_bytes(dtype: "str", shape: "list") -> "int":
+    """Return the number of bytes of an array, by its line in the index."""
+    size = int(dtype[-1])
+    for length in shape:
+        size *= length
+    return size
+
+
 def size(groups: "dict") -> "int":
     """Return the number of bytes of all arrays."""
     return sum(array.nbytes for group in groups.values() for _, array in group)

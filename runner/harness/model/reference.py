@@ -9,8 +9,8 @@ CARRIES = "{} differs from call to call and is not in the state: each call is co
 CARRIES += "outputs after the timing by their shapes"
 
 
-def compute(build: "Builder", precision: "str") -> "tuple":
-    """Return (facts, groups of arrays) of the reference.
+def compute(build: "Builder", precision: "str", float64: "bool" = True) -> "tuple":
+    """Return (facts, groups of arrays) of the reference; without ``float64``, no results of that precision.
 
     Facts: ``by``, ``reason``, ``losses``, ``losses64``, see ``in_float64``, ``framework``, ``varies``, whether results
     depend on generators of the framework, ``random``, whether a disagreement may come from other random numbers,
@@ -47,6 +47,8 @@ def compute(build: "Builder", precision: "str") -> "tuple":
         facts["varies"] = facts["random"] = depends_on_generators(build, precision, base, limits)
     else:
         varying = add_steps(build, precision, state, base, keeps, facts, groups)
+    if not float64:
+        return facts, groups
     takes_precision = implementation.framework in case["takes_precision"]
     is_in_float64 = implementation.framework == "numpy" and in_float64.is_float64(base.outputs)  # whatever the precision is
     if (takes_precision or is_in_float64) and not facts["random"] and by != "drawn":

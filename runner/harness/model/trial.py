@@ -28,6 +28,7 @@ class ModelTrial(Trial):
             self.first_method = "forward"
         implementation.keeps_compiled = request["phase"] == "compile-warm"
         self.base, self.check = reference["base"], reference["facts"]
+        self.trained_base = self.check.get("trained_base", self.base)  # of what the first steps leave behind
         if self.first_method in self.check["silent"]:
             self.compare_shapes_alone(self.check["silent"][self.first_method])
         if blob.content(reference["path"]).digest() != reference["content"].digest():
@@ -40,7 +41,7 @@ class ModelTrial(Trial):
         kept = "after" in self.groups or "trained" in self.groups
         self.checks_steps = kept and bool(request.get("check_steps")) and self.check["framework"] == implementation.framework
         self.float64_verified = bool(request.get("float64_verified"))
-        self.is_base = bool(request.get("is_base"))
+        self.is_base, self.is_trained_base = bool(request.get("is_base")), bool(request.get("is_trained_base"))
         self.files = reference["files"]
         self.module = self.files.load()
         self.memory = own_memory.OwnMemory()  # without the arrays of the reference
@@ -189,7 +190,7 @@ class ModelTrial(Trial):
 
         return self.agree(facts, "forward", comparison)
 
-    def agree(self, facts, kind, comparison):
+    def agree(self, facts, kind, comparison, is_base=None):
         """Compare; return whether results agree. A disagreement is no wrong result where others may be right, too.
 
         Results that agree have been verified, and others that ``excuses`` knows a reason for have not.
@@ -198,11 +199,13 @@ class ModelTrial(Trial):
             facts: get the reason, or the limit.
             kind: of limit in the tolerance of the record; empty for none.
             comparison: returns the largest error that was allowed.
+            is_base: whether this environment has made what is compared; None where that is the whole reference.
         """
+        is_base = self.is_base if is_base is None else is_base
         try:
             limit = comparison()
         except CellFailure as failure:
-            reason = excuses.find(self.check, self.base, self.program, self.is_base, failure)
+            reason = excuses.find(self.check, self.base, self.program, is_base, failure)
             if not reason:
                 raise
             if not facts["model_check"]["differs"]:  # the first disagreement is named
@@ -290,12 +293,9 @@ class ModelTrial(Trial):
             return
         facts["model_check"]["no_update"] = trained.no_update(first, run.state, run.losses)
         if "after" in self.groups:
-            self.agree(facts, "state", lambda: self.compare_state(first, run.state, facts))
+            self.agree(facts, "state", lambda: self.compare_state(first, run.state, facts), self.is_trained_base)
         if "trained" in self.groups:
-            expected, wider, when = self.groups["trained"], self.check["wider"].get("trained", {}), " after the first steps"
-            self.agree(
-                facts, "", lambda: compare.outputs(run.trained, expected, self.limits, self.base, {}, when, wider=wider)
-            )
+            self.agree(facts, "", lambda: self.compare_trained(run.trained), self.is_trained_base)
 
     def compare_state(self, first, values, facts):
         """Compare the state after the first steps; return the largest error that was allowed."""
@@ -304,7 +304,12 @@ class ModelTrial(Trial):
         def limit_of(name):
             return max(default, wider.get(name, 0.0))
 
-        return trained.same_state(values, self.groups["after"], first, self.precision, limit_of, self.base, facts)
+        return trained.same_state(values, self.groups["after"], first, self.precision, limit_of, self.trained_base, facts)
+
+    def compare_trained(self, outputs):
+        """Compare the outputs after the first steps; return the largest error that was allowed."""
+        expected, wider, when = self.groups["trained"], self.check["wider"].get("trained", {}), " after the first steps"
+        return compare.outputs(outputs, expected, self.limits, self.trained_base, {}, when, wider=wider)
 
     def verify_float64(self, facts):
         """Compare a program in float64 with the base's; where this environment cannot compute so, the facts say why."""

@@ -95,5 +95,5 @@ def test_a_guest_whose_arrays_are_too_large_leaves_the_reference_to_the_framewor
     *, is_guest: bool, facts: dict[str, Any], complete: bool
 ) -> None:
     ((program, cell),) = programs("torch-a").items()
-    reference = Reference("torch-a", "model", "torch-a", {"facts": facts}, Path())
+    reference = Reference("torch-a", "model", "torch-a", "key", {"facts": facts}, Path())
     assert is_complete(Traceable(program, cell, is_guest=is_guest), reference) is complete

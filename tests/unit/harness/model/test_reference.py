@@ -114,13 +114,15 @@ def verified(
 ) -> dict[str, Any]:
     """Return how a cell was verified in the second release, or with ``is_base`` in the first one, which is the base.
 
-    ``calls`` are timed; ``second`` says what the model file sees as SECOND where that is not the release.
+    ``calls`` are timed; ``second`` says what the model file sees as SECOND where that is not the release, and
+    ``trained_base`` what has made the state after training where that is not the base.
 
     Raises:
         CellFailure: the cell fails.
     """
     calls, second = how.pop("calls", 8), how.pop("second", not how.get("is_base"))
     facts, groups = compute(base(methods, first), "fp32")
+    facts["trained_base"] = how.pop("trained_base", "np-a")
     path = str(folder / "arrays")
     blob.write(path, groups)
     files = SimpleNamespace(load=lambda: module(methods, second=second))
@@ -256,6 +258,16 @@ def test_a_wrong_network_is_found_and_the_base_is_not_accused(tmp_path: Path, na
         verified(tmp_path, methods, SECOND[draws])
     assert caught.value.kind == "wrong-result"
     assert caught.value.reason.startswith(reason)
+
+
+@pytest.mark.parametrize("name", ["statistics that are not updated", "outputs after training alone"])
+def test_what_the_steps_leave_behind_may_have_another_base(tmp_path: Path, name: str) -> None:
+    methods, _ = WRONG[name]
+    with pytest.raises(CellFailure, match="the base is np-c"):
+        verified(tmp_path, methods, trained_base="np-c")
+    check = verified(tmp_path, methods, trained_base="np-b", is_trained_base=True)
+    assert (check["by"], check["differs"]) == ("shapes", True)
+    assert check["reason"].startswith("this environment made the reference, and no longer gives the same")
 
 
 def test_releases_whose_keys_give_other_bits_may_differ(tmp_path: Path) -> None:

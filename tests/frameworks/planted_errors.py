@@ -1,0 +1,51 @@
+"""Errors in one environment's part of an example, which is measured beside another environment."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.frameworks.one_round import ROOT, records_of
+
+NEW = '(numpy.__version__ > "2")'
+"""In a model file: true in torch-2.x, tf-2.x and jax, and not in torch-1.12, whose NumPy makes the references."""
+
+
+class Planted(NamedTuple):
+    """An error.
+
+    Attributes:
+        program: environment/variant that has it.
+        phase: of the cell that finds it.
+        text: in the example, once.
+        replacement: of the text; what is wrong in PyTorch is so by ``NEW``.
+        reason: a part of what the record says.
+    """
+
+    program: str
+    phase: str
+    text: str
+    replacement: str
+    reason: str
+
+
+def records_with_errors(
+    folder: Path, example: str, planted: Mapping[str, Planted], base: str
+) -> dict[str, dict[str, Any]]:
+    """Return cell -> record, of a copy of an example for each error, called like it, in ``base`` and where it is."""
+    source = (ROOT / "examples" / example).read_text("utf-8")
+    models, cells = [], []
+    for name, error in planted.items():
+        assert source.count(error.text) == 1, name
+        path = folder / f"{name}.py"
+        path.write_text(source.replace(error.text, error.replacement), "utf-8")
+        models += ["--model", str(path)]
+        cells += [f"{program}/{name}/small/{error.phase}" for program in (base, error.program)]
+    return records_of(folder, *cells, *models)
+
+
+def assert_found(records: Mapping[str, dict[str, Any]], name: str, error: Planted, base: str) -> None:
+    """Assert that the environment with an error is wrong, for the right reason, and the other one is not."""
+    assert records[f"{base}/{name}/small/{error.phase}/fp32"].get("reason") is None
+    record = records[f"{error.program}/{name}/small/{error.phase}/fp32"]
+    assert (record["status"], record["class"]) == ("failed", "wrong-result")
+    assert error.reason in record["reason"], record["reason"]

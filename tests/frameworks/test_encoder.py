@@ -1,0 +1,72 @@
+"""The encoder of examples/: all frameworks agree, and errors that are planted in one release are found."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.frameworks.one_round import ROOT, records_of
+from tests.frameworks.planted_errors import NEW, Planted, assert_found, records_with_errors
+from tests.support import needs
+
+pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
+
+EXAMPLE = ROOT / "examples" / "encoder.py"
+PROGRAMS = {
+    "torch-1.12": ("by-hand",),
+    "torch-2.x": ("by-hand", "fused"),
+    "tf-2.x": ("function", "xla"),
+    "jax": ("by-hand", "fused"),
+}
+"""Environment -> its variants. The NumPy of the first makes the references in float64."""
+BASE = "torch-1.12/by-hand"
+TORCH = "torch-2.x/by-hand"
+PLANTED: Mapping[str, Planted] = {
+    "epsilon": Planted(TORCH, "train", "bias, EPSILON)", f"bias, EPSILON * (1 + 0.1 * {NEW}))", "in float64"),
+    "residual": Planted(
+        TORCH, "train", 'x + linear(name + "down"', f'x * (not {NEW}) + linear(name + "down"', "the loss of step 1"
+    ),
+    "mask": Planted(
+        TORCH, "forward", "masked_fill(self.ended", f"masked_fill(self.ended & (not {NEW})", "the output is off by"
+    ),
+    "decay": Planted(TORCH, "train", '"weight_decay": DECAY}', f'"weight_decay": DECAY * (not {NEW})}}', "is off by"),
+    "tf-mask": Planted("tf-2.x/function", "train", "tf.where(ended,", "tf.where(ended[::-1],", "the loss of step 1"),
+    "jax-gelu": Planted("jax/by-hand", "forward", "approximate=False", "approximate=True", "the output is off by"),
+}
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
+    """Cell -> record, of all frameworks."""
+    if not needs.given(request.config, "frameworks"):
+        pytest.skip("--need frameworks builds the images")
+    cells = [f"{name}/*/encoder/small/*" for name in PROGRAMS]
+    return records_of(tmp_path_factory.mktemp("together"), *cells, "--model", str(EXAMPLE))
+
+
+@pytest.fixture(scope="module")
+def with_errors(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
+    """Cell -> record, of the networks with errors."""
+    if not needs.given(request.config, "frameworks"):
+        pytest.skip("--need frameworks builds the images")
+    return records_with_errors(tmp_path_factory.mktemp("planted"), EXAMPLE.name, PLANTED, BASE)
+
+
+@pytest.mark.parametrize("environment", PROGRAMS)
+def test_a_framework_agrees_with_float64_in_each_variant_and_phase(
+    together: Mapping[str, dict[str, Any]], environment: str
+) -> None:
+    for variant in PROGRAMS[environment]:
+        for phase in ("forward", "train"):
+            record = together[f"{environment}/{variant}/encoder/small/{phase}/fp32"]
+            assert (record["status"], record.get("reason")) == ("ok", None)
+            check = record["facts"]["model_check"]
+            assert (check["by"], check["base"]) == ("weights", "NumPy in torch-1.12")
+            assert check["fp64"] == ((environment, variant) != ("jax", "fused"))
+            assert ("state" in check["tolerance"]) == (phase == "train")
+            assert record["facts"]["forward_error"] < 1e-5
+
+
+@pytest.mark.parametrize("error", PLANTED)
+def test_a_planted_error_is_found_where_it_is(with_errors: Mapping[str, dict[str, Any]], error: str) -> None:
+    assert_found(with_errors, error, PLANTED[error], BASE)
