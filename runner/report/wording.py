@@ -73,21 +73,22 @@ class WithRatio(Protocol):
         """The upper end of its 95 % interval; None if there is none."""
 
 
-def amount(ratio: float, *, of_less: bool = False) -> str:
+def amount(ratio: float, *, of_less: bool = False, as_factor: bool = False) -> str:
     """Return how large a change is, without a direction: a factor, and below 20 % a share.
 
     Args:
         ratio: other over base, above 0.
         of_less: whether a smaller value is less of something, so that 5 % less is 0.95 of it. A smaller time is a
             higher speed: 5 % faster is 1.05 times as fast.
+        as_factor: never as a share.
 
     >>> amount(0.021), amount(0.271), amount(1.206), amount(1.106), amount(1.052), amount(0.95)
     ('48x', '3.7x', '1.21x', '11 %', '5.2 %', '5.3 %')
-    >>> amount(0.95, of_less=True)
-    '5.0 %'
+    >>> amount(0.95, of_less=True), amount(1.106, as_factor=True)
+    ('5.0 %', '1.11x')
     """
     factor = max(ratio, 1 / ratio)
-    if factor < PERCENT_BELOW:
+    if factor < PERCENT_BELOW and not as_factor:
         percent = 100 * (1 - ratio if of_less and ratio < 1 else factor - 1)
         return f"{percent:.{1 if percent < 9.95 else 0}f} %"
     decimals = 0 if factor >= 19.95 else 1 if factor >= 2.995 else 2
@@ -105,13 +106,16 @@ def change(metric: Metric, ratio: float | None) -> str:
 def change_range(metric: Metric, low: float | None, high: float | None, *, direction: bool = True) -> str:
     """Return an interval of ratios as changes, the smaller change first; empty if there is none.
 
-    Without ``direction``, an interval on one side of 1 has none: it stands next to a change that has one. An interval
-    around 1 has both, the worse one first, without the noun of the metric.
+    Without ``direction``, an interval on one side of 1 has none: it stands next to a change that has one. Its ends are
+    both factors or both shares. An interval around 1 has both directions, the worse one first, without the noun of the
+    metric.
     """
     if low is None or high is None or low <= 0:
         return ""
+    as_factor = min(low, 1 / high) < 1 / PERCENT_BELOW and not low < 1 < high
     smaller, larger = (
-        amount(end, of_less=metric.better == "less") for end in ((low, high) if low >= 1 else (high, low))
+        amount(end, of_less=metric.better == "less", as_factor=as_factor)
+        for end in ((low, high) if low >= 1 else (high, low))
     )
     if low < 1 < high:
         ends = (smaller, metric.worse), (larger, metric.better)
@@ -138,8 +142,10 @@ def speedup(ratio: float | None) -> str:
 def speedup_range(low: float | None, high: float | None, *, direction: bool = True) -> str:
     """Return an interval of ratios of times as changes of speed; see ``change_range``.
 
-    >>> speedup_range(0.24, 0.31), speedup_range(1.1, 1.17), speedup_range(0.31, 1.01), speedup_range(0.5, 0.5)
-    ('3.2x to 4.2x faster', '10 % to 17 % slower', '1.0 % slower to 3.2x faster', '2.00x faster')
+    >>> speedup_range(0.24, 0.31), speedup_range(1.1, 1.17), speedup_range(1.1, 1.34)
+    ('3.2x to 4.2x faster', '10 % to 17 % slower', '1.10x to 1.34x slower')
+    >>> speedup_range(0.31, 1.01), speedup_range(0.5, 0.5)
+    ('1.0 % slower to 3.2x faster', '2.00x faster')
     >>> speedup_range(0.24, 0.31, direction=False), speedup_range(0.31, 1.01, direction=False)
     ('3.2x to 4.2x', '1.0 % slower to 3.2x faster')
     """
