@@ -13,6 +13,7 @@ from runner.analysis.compare.verdicts import with_verdicts
 from runner.analysis.comparison_model import Row
 from runner.core.model import Cell
 from runner.report import chart_file, pictures, wording
+from runner.report.speedup_axis import Scale
 from runner.stats import intervals
 from runner.stats.intervals import MARGIN
 
@@ -20,7 +21,7 @@ TITLE = "How to read a verdict: where the interval of a change lies, against the
 LOOKS = (3, 4, 5, 7, 9, 12, 15, 20)
 PATTERN = (-1.2, -0.5, 0.1, 0.4, 1.2)
 """Five rounds, in standard deviations from their mean."""
-HEIGHT = 62
+HEIGHT, WIDTH = 62, 240
 AXIS_LEFT, AXIS_TOP = 264, 96
 TICKS = (1 / 1.1, 1.0, 1.1)
 
@@ -45,8 +46,8 @@ EXAMPLES = (
 
 def verdicts() -> str:
     """Return a row for each example: its verdict, what it follows from, and its interval next to the band."""
-    scale = pictures.Scale(1 / 1.16, 1.16)
-    width = AXIS_LEFT + pictures.WIDTH + EDGE
+    scale = Scale(1 / 1.16, 1.16)
+    width = AXIS_LEFT + WIDTH + EDGE
     bottom = AXIS_TOP + HEIGHT * len(EXAMPLES)
     marks = [*_axis(scale, bottom)]
     for index, row in enumerate(rows()):
@@ -57,7 +58,7 @@ def verdicts() -> str:
         marks.append(text(EDGE, top + 20, example.word, f"name word {name}"))
         marks += lines(EDGE, top + 37, example.explanation, "soft", 17)
         forest = pictures.forest(row, scale).replace('<use href="#axis"/>', "")
-        position = f'<svg x="{AXIS_LEFT}" y="{top + 13}" width="{pictures.WIDTH}" height="36" '
+        position = f'<svg x="{AXIS_LEFT}" y="{top + 22}" width="{WIDTH}" height="18" '
         marks.append(forest.replace("<svg ", position, 1))
     note = "thick line: 95 % interval; thin line: the interval that decides; filled dot: decided"
     half = note.index("; filled")
@@ -78,18 +79,22 @@ def rows() -> list[Row]:
     return with_verdicts(drafts, MARGIN)
 
 
-def _axis(scale: pictures.Scale, bottom: int) -> Iterator[str]:
+def _axis(scale: Scale, bottom: int) -> Iterator[str]:
     """Yield the title, the band of the margin, and the axis with its labels."""
-    left, right = (AXIS_LEFT + scale.x(ratio) for ratio in (1 + MARGIN, 1 / (1 + MARGIN)))
-    middle = AXIS_LEFT + scale.x(1.0)
+    left, right = (_x(scale, ratio) for ratio in (1 + MARGIN, 1 / (1 + MARGIN)))
+    middle = _x(scale, 1.0)
     yield text(EDGE, EDGE + 16, "How to read a verdict", "title")
     yield text(middle, 58, f"band of ±{MARGIN:.0%}".replace("%", " %"), "soft middle")
     yield box(left, 64, right - left, bottom - 64, LINE)
     for ratio in TICKS:
-        x = AXIS_LEFT + scale.x(ratio)
+        x = _x(scale, ratio)
         label = "1x" if ratio == 1 else wording.speedup(ratio)
         yield path(f"M{number(x)} {AXIS_TOP - 8}V{bottom}", SOFT if ratio == 1 else LINE)
         yield text(x, AXIS_TOP - 13, label, "soft middle")
+
+
+def _x(scale: Scale, ratio: float) -> float:
+    return AXIS_LEFT + scale.x(ratio) * WIDTH / 100
 
 
 def _style() -> str:

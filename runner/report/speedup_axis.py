@@ -25,6 +25,7 @@ STEPS = (
     tuple(2.0**power for power in range(1, 11)),
     tuple(4.0**power for power in range(1, 6)),
     (16.0, 256.0),
+    (64.0,),
 )
 """Factors at which the axis has lines on both sides of 1, from fine to coarse."""
 LETTER = 6.0
