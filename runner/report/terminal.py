@@ -13,6 +13,7 @@ from runner.core.grouping import grouped
 from runner.core.metrics import TIME
 from runner.report import (
     answer_text,
+    compared_table,
     comparison_notes,
     differences,
     formatting,
@@ -21,7 +22,6 @@ from runner.report import (
     panels,
     quality,
     rich_text,
-    test_table,
     wording,
 )
 from runner.report.answer import answer
@@ -68,7 +68,7 @@ def _parts(comparison: Comparison, width: int, *, why: bool) -> Iterator[Rendera
         for other in comparison.others:
             if change := changes.get((kind, other)):
                 yield from answer_text.titled(change, grade, width)
-                yield test_table.table(of_kind, other, width)
+                yield compared_table.table(of_kind, other, width)
     if result.changed and not why:
         yield _also_changed(result.changed, width)
     yield from _results(comparison)
@@ -132,10 +132,10 @@ def _limits(comparison: Comparison) -> Iterator[str]:
     """Yield which changes the runs can show, and what a question mark means."""
     if comparison.detectable_change is not None:
         yield f"changes of {wording.amount(1 + comparison.detectable_change)} or more show"
-    issues = (issue for row in comparison.rows if test_table.is_questioned(row) for issue in row.quality_issues)
+    issues = (issue for row in comparison.rows if compared_table.is_questioned(row) for issue in row.quality_issues)
     codes = list(dict.fromkeys(issue.code for issue in issues if issue.serious))
     if codes:
-        yield f"{test_table.QUESTIONED}: serious warning, {formatting.few(codes, SHOWN_CODES)}"
+        yield f"{compared_table.QUESTIONED}: serious warning, {formatting.few(codes, SHOWN_CODES)}"
 
 
 def _brief(comparison: Comparison, width: int) -> RenderableType:
@@ -164,7 +164,7 @@ def _reasons(comparison: Comparison, grade: Grade | None) -> Iterator[Renderable
             f"{wording.verdict_word(verdict)}: {formatting.few(labels, 3)}: {reason}"
             for verdict, reason, labels in comparison_notes.reasons(rows)
         ]
-        lines += [f"{test_table.QUESTIONED} {code}: {issue}" for code, issue in quality.serious_of_rows(rows)]
+        lines += [f"{compared_table.QUESTIONED} {code}: {issue}" for code, issue in quality.serious_of_rows(rows)]
         lines += [f"note: {note}" for note in quality.minor_page_faults(rows)]
         lines += [f"note: {note}" for note in _unlike_times(rows, comparison.margin)]
         if lines:

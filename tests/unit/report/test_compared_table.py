@@ -1,0 +1,72 @@
+"""The lines of tests on a terminal: what they lose where it is narrow, and what stands for the verdict."""
+
+from typing import Any
+
+import pytest
+
+from runner.analysis.comparison_model import LEANING, Comparison, Row
+from runner.analysis.model import QualityIssue
+from runner.report import compared_table, rich_text
+from tests.support.fake_runs import cell
+
+LONG = "device-002-vanilla-h64-b1-t96"
+
+
+def row(case: str = LONG, phase: str = "forward", slug: str = "nn-rnn", **changes: Any) -> Row:
+    parts = {"workload": "deepbench-rnn", "case": case, "phase": phase}
+    values = {"ratio": 0.5, "ratio_low": 0.45, "ratio_high": 0.55, "rounds": 5, "verdict": "faster", **changes}
+    return Row(base=cell("torch-1.0", slug, **parts), other=cell("torch-2.x", slug, **parts), **values)
+
+
+def lines(*rows: Row, width: int) -> list[str]:
+    comparison = Comparison(base="torch-1.0", others=("torch-2.x",), device="cpu", device_name="", rows=rows)
+    return rich_text.as_text([compared_table.table(comparison, "torch-2.x", width)], width).splitlines()[1:]
+
+
+def test_a_narrow_table_loses_the_workload_first_and_then_the_middle_of_the_case() -> None:
+    rows = (row(), row(phase="backward", ratio=2.0, verdict="slower"))
+    wide, narrow, narrowest = (lines(*rows, width=width) for width in (100, 60, 48))
+    assert wide[1].startswith(f"  deepbench-rnn/{LONG} forward, nn-rnn ")
+    assert narrow[1].startswith(f"  {LONG} forward, nn-rnn ")
+    assert narrowest[1].startswith("  device")
+    assert " forward, nn-rnn  2.00x faster" in narrowest[1]
+    assert all(len(line) <= 48 for line in narrowest)
+    assert "2.00x slower" in wide[0], "the slowest comes first"
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({}, "2.00x faster"),
+        ({"ratio": 0.95}, "5.3 % faster"),
+        ({"verdict": "inconclusive", "code": LEANING}, "probably 2.00x faster"),
+        ({"verdict": "inconclusive", "code": "more-rounds"}, "can't tell"),
+        ({"verdict": "inconclusive", "code": "more-rounds", "rounds": 1}, "2.00x faster, one round"),
+        ({"verdict": "same", "ratio": 1.001}, "same"),
+        ({"verdict": "not-comparable"}, "not comparable (2.00x faster)"),
+    ],
+)
+def test_the_change_is_the_verdict_with_its_size(changes: dict[str, Any], shown: str) -> None:
+    (line,) = lines(row(**changes), width=60)
+    assert line.endswith(f"nn-rnn  {shown}")
+
+
+def test_a_test_with_a_serious_warning_has_a_question_mark() -> None:
+    issue = QualityIssue(code="trend", sentence="rises", serious=True, environment="torch-1.0", cell=row().base.id)
+    (line,) = lines(row(quality_issues=(issue,)), width=60)
+    assert line.endswith("2.00x faster ?")
+
+
+def test_what_was_not_measured_has_no_line_next_to_others() -> None:
+    missing = row(case="other", ratio=None, ratio_low=None, ratio_high=None, verdict="not-measured")
+    assert len(lines(row(), missing, width=80)) == 1
+    assert lines(missing, width=80)[0].endswith("not measured")
+
+
+def test_bars_share_a_scale_and_begin_at_the_same_line() -> None:
+    faster, slower = (
+        line.partition("│") for line in reversed(lines(row(ratio=0.25), row(ratio=2.0, verdict="slower"), width=160))
+    )
+    assert faster[2].startswith("████████")
+    assert slower[0].endswith("████")
+    assert len(faster[0]) == len(slower[0])
