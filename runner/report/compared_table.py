@@ -48,9 +48,11 @@ def table(comparison: Comparison, other: str, width: int) -> Table:
     rows.sort(key=lambda row: -(row.ratio or 0.0))
     columns = _columns(comparison, other, rows, width)
     room = _room(columns, width)
-    if room < max(len(str(each)) for each in _names(rows, 0)):
-        columns = [column for column in columns if column.head != INTERVAL]
-        room = _room(columns, width)
+    longest = max(len(str(each)) for each in _names(rows, 0))
+    for optional in (_Column.is_time, _Column.is_interval):  # the times give way before the intervals do
+        if room < longest:
+            columns = [column for column in columns if not optional(column)]
+            room = _room(columns, width)
     drawn = Table(box=None, header_style="dim", pad_edge=False, padding=(0, GAP, 0, 0))
     drawn.add_column("test", no_wrap=True)
     for column in columns:
@@ -75,6 +77,14 @@ class _Column(NamedTuple):
     head: str
     fields: list[Text]
     is_number: bool = False
+
+    def is_time(self) -> bool:
+        """Return whether it has the times of a side."""
+        return self.is_number
+
+    def is_interval(self) -> bool:
+        """Return whether it has the intervals of the changes."""
+        return self.head == INTERVAL
 
 
 def _columns(comparison: Comparison, other: str, rows: Sequence[Row], width: int) -> list[_Column]:
