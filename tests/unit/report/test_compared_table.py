@@ -25,13 +25,23 @@ def lines(*rows: Row, width: int) -> list[str]:
 
 def test_a_narrow_table_loses_the_workload_first_and_then_the_middle_of_the_case() -> None:
     rows = (row(), row(phase="backward", ratio=2.0, verdict="slower"))
-    wide, narrow, narrowest = (lines(*rows, width=width) for width in (100, 60, 48))
+    wide, narrow, narrowest = (lines(*rows, width=width) for width in (100, 64, 48))
     assert wide[1].startswith(f"  deepbench-rnn/{LONG} forward, nn-rnn ")
     assert narrow[1].startswith(f"  {LONG} forward, nn-rnn ")
     assert narrowest[1].startswith("  device")
     assert " forward, nn-rnn  2.00x faster" in narrowest[1]
     assert all(len(line) <= 48 for line in narrowest)
     assert "2.00x slower" in wide[0], "the slowest comes first"
+
+
+def test_times_give_way_before_the_intervals() -> None:
+    of_times = row(base_seconds=1e-3, seconds=5e-4)
+    (wide,), (narrow,), (narrowest,) = (lines(of_times, width=width) for width in (130, 100, 70))
+    assert "1000 µs" in wide
+    assert "1.82x to 2.22x" in wide
+    assert "1000 µs" not in narrow
+    assert "1.82x to 2.22x" in narrow
+    assert "1.82x to 2.22x" not in narrowest
 
 
 @pytest.mark.parametrize(
