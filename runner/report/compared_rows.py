@@ -14,8 +14,9 @@ from runner.core import units
 from runner.core.grouping import grouped
 from runner.core.metrics import BY_NAME, TIME
 from runner.report import comparison_notes, formatting, panels, wording
-from runner.report.answer import PROBABLY, base_name, name
+from runner.report.answer import base_name, name
 from runner.report.quality import SHORT, IssueMark, marks
+from runner.report.release_change import PROBABLY
 from runner.report.wording import Word
 
 NOISE_FLOOR = "noise-floor"
