@@ -28,7 +28,7 @@ def test_a_narrow_table_loses_the_workload_first_and_then_the_middle_of_the_case
     wide, narrow, narrowest = (lines(*rows, width=width) for width in (100, 64, 48))
     assert wide[1].startswith(f"  deepbench-rnn/{LONG} forward, nn-rnn ")
     assert narrow[1].startswith(f"  {LONG} forward, nn-rnn ")
-    assert narrowest[1].startswith("  device")
+    assert narrowest[1].startswith("  dev")
     assert " forward, nn-rnn  2.00x faster" in narrowest[1]
     assert all(len(line) <= 48 for line in narrowest)
     assert "2.00x slower" in wide[0], "the slowest comes first"
