@@ -58,12 +58,8 @@ def _docstrings(node: ast.AST) -> Iterator[ast.Constant]:
 
 def _is_formatted_ratio(node: ast.FormattedValue) -> bool:
     """Return whether a ratio is written with digits of its own."""
-    names = {each.id if isinstance(each, ast.Name) else each.attr for each in ast.walk(node.value) if _has_name(each)}
+    names = {getattr(each, "id", getattr(each, "attr", "")) for each in ast.walk(node.value)}
     return node.format_spec is not None and "ratio" in names
-
-
-def _has_name(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name | ast.Attribute)
 
 
 def _words(text: str) -> Iterator[tuple[str, str]]:

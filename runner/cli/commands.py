@@ -69,7 +69,7 @@ class CommandsBelow(TyperGroup):
     @override
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands of the program in groups, and those below a command in their order."""
-        shown = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        shown = {name: command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))}
         groups = GROUPS if ctx.parent is None else {"Commands": tuple(shown)}
         limit = formatter.width - 6 - max(map(len, shown))
         for title, names in groups.items():

@@ -213,7 +213,7 @@ def list_what_there_is(
     from runner.report.rich_text import columns
     from runner.session.listing import listing
 
-    if topic in ("tests", "cells"):
+    if topic == "tests" or topic == "cells":  # noqa: PLR1714  mypy narrows it so
         from runner.session.listed_cells import cell_ids
 
         console.emit("\n".join(cell_ids(matrix, selectors or ())), None)

@@ -110,7 +110,8 @@ def _changes(changes: Sequence[ReleaseChange], width: int) -> Iterator[Renderabl
 
 def _fit(rows: Sequence[tuple[Text, ...]], width: int) -> bool:
     """Return whether rows fit next to each other."""
-    return sum(max(text.cell_len for text in column) + GAP for column in zip(*rows, strict=True)) - GAP <= width
+    columns = sum(max(text.cell_len for text in column) + GAP for column in zip(*rows, strict=True)) - GAP
+    return bool(columns <= width)
 
 
 def _counts(change: ReleaseChange) -> str:

@@ -46,7 +46,7 @@ VERDICT_WORDS: Mapping[Verdict, Word] = {
 """Verdict -> its word, where that depends on nothing else."""
 CANNOT_TELL: Word = "can't tell"
 STATE_WORDS: Mapping[str, str] = {
-    **VERDICT_WORDS,
+    **{str(verdict): word for verdict, word in VERDICT_WORDS.items()},
     "inconclusive": CANNOT_TELL,
     "undecided": CANNOT_TELL,
     "same-median": "same median",

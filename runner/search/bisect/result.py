@@ -79,7 +79,7 @@ class Bisection:
 
     def text(self, width: int = 100, *, colour: bool = False) -> str:  # noqa: ARG002  a plain table
         """Return the steps as a table, then what they show."""
-        rows = [("base", "other", "change", "95 %", "rounds", "verdict")]
+        rows: list[tuple[str, ...]] = [("base", "other", "change", "95 %", "rounds", "verdict")]
         rows += [step_row(step, self.question.metric) for step in self.steps]
         lines = [f"{effects.subject(self.question)} on {self.question.device}, {self.question.backend}", ""]
         lines += [rich_text.columns(rows, width).rstrip(), ""]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.comparison_model import LEANING, Comparison, GeometricMean, Row
+from runner.analysis.comparison_model import LEANING, Comparison, GeometricMean, Row, Verdict
 from runner.analysis.model import Figures, Grade, Reason
 from runner.analysis.releases import EnvironmentRelease
 from runner.report import answer_text
@@ -157,11 +157,8 @@ def test_there_is_no_average_across_frameworks_over_the_few_tests_with_the_same_
 
 
 def test_a_run_that_cannot_be_used_is_titled_by_its_subject() -> None:
-    figures = Figures(
-        **{name: None for name in Figures.__dataclass_fields__ if name not in ("cells", "serious_cells")},
-        cells=1,
-        serious_cells=0,
-    )
+    unknown: dict[str, Any] = dict.fromkeys(Figures.__dataclass_fields__)
+    figures = Figures(**{**unknown, "cells": 1, "serious_cells": 0})
     reason = Reason("poor", "busy", "another program used 1.1 of the 2 CPUs")
     grade = Grade(level="poor", reasons=(reason,), figures=figures)
     assert answered([row()], (), NAMES, grade).headline == (
@@ -177,9 +174,10 @@ def test_a_run_that_cannot_be_used_is_titled_by_its_subject() -> None:
 
 def test_times_of_a_run_that_cannot_be_used_are_no_other_changes() -> None:
     rows = [row()]
+    changes: tuple[tuple[str, Verdict], ...] = (("p95", "slower"), ("memory", "more"))
     metrics = tuple(
         Row(base=rows[0].base, other=rows[0].other, metric=name, ratio=20.0, verdict=verdict)
-        for name, verdict in (("p95", "slower"), ("memory", "more"))
+        for name, verdict in changes
     )
     comparison = Comparison(
         base="torch-1.0", others=("torch-2.x",), device="cpu", device_name="", rows=tuple(rows), metrics=metrics
