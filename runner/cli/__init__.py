@@ -41,7 +41,7 @@ START = """Is this release of a framework faster or slower than that one, on thi
   runner new my_network.py      write a model file that runs as it is, to be changed to your network
   runner open                   open the page of the newest run
 
-`runner --help` lists all commands."""
+With --help, it lists all commands."""
 for group in (measure, starting, bisect, this_machine, matrix_file, results, alerts, schedule, worker):
     app.add_typer(group.app)  # without a name: the commands of a group are commands of the program
 app.add_typer(history_commands.app, name="history")
