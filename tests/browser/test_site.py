@@ -100,4 +100,4 @@ def test_the_parts_of_a_chart_are_visible_at_their_sizes(chromium: Browser, site
             assert page.locator(f".chart .{style}").count() > 0, style
         assert page.get_by_text("the new check of shapes").is_visible()
         labels = page.locator(".chart").first.locator(".shifts").inner_text()
-        assert "+10 %" in labels
+        assert "10 % slower" in labels, labels

@@ -168,7 +168,7 @@ def test_a_metric_is_a_series_of_its_own_and_changes_name_it(history: History) -
     assert [(each.cell, each.metric) for _, each in history.changes()] == [(CELL, "memory"), (CELL, "time")]
     assert history.remove(with_metrics.run) == 1
     assert history.cells(metric="memory") == ()
-    with pytest.raises(HistoryError, match="a cell twice"):
+    with pytest.raises(HistoryError, match="a test twice"):
         history.add(night(1, measured(), metrics=(of_memory, of_memory)))
 
 
