@@ -28,7 +28,7 @@ STEPS = (
     (64.0,),
 )
 """Factors at which the axis has lines on both sides of 1, from fine to coarse."""
-LETTER = 6.0
+LETTER = 5.4
 """Per cent of the width that a letter of a label takes on a phone."""
 
 
