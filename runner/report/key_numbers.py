@@ -81,7 +81,7 @@ def _agreement(last: LastRun | None) -> KeyNumber:
     if last is None:
         return KeyNumber(title=title, value="not known", text="the history was not read")
     if not last.compared:
-        return KeyNumber(title=title, value="no earlier run", text="that measured the same tests of these releases")
+        return KeyNumber(title=title, value="no earlier run", text="of the last few measured the same tests of these releases")
     text = f"with the run of {last.measured}"
     if last.farthest:
         text += "; the others are apart by chance" if last.agrees else f"; farthest apart: {last.farthest}"

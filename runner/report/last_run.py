@@ -20,8 +20,8 @@ class LastRun(NamedTuple):
 
     Attributes:
         measured: when it was measured; empty without an earlier run.
-        compared: comparisons of the same releases in both runs; ``agreeing`` of them differ by no more than chance.
-        farthest: the comparison that differs most beyond chance, with both changes; empty if all agree.
+        compared: comparisons of the same releases in both runs that have an interval in both; ``agreeing`` of them differ by no more than chance.
+        farthest: the comparison that differs most beyond chance, with the change of the earlier run; empty if all agree.
     """
 
     measured: str = ""
@@ -32,10 +32,10 @@ class LastRun(NamedTuple):
     @property
     def agrees(self) -> bool:
         """Whether no more comparisons differ than chance explains."""
-        likely = 0.0
-        for apart in range(self.compared - self.agreeing):
-            likely += math.comb(self.compared, apart) * CHANCE**apart * (1 - CHANCE) ** (self.compared - apart)
-        return likely < 1 - CHANCE
+        from scipy.special import bdtrc
+
+        apart = self.compared - self.agreeing
+        return apart == 0 or float(bdtrc(apart - 1, self.compared, CHANCE)) > CHANCE
 
 
 def compare_with(
@@ -66,8 +66,10 @@ def compare_with(
 
 
 def _is_same(row: Row, point: SeriesPoint | None, releases: Mapping[str, EnvironmentRelease]) -> bool:
-    """Return whether a point is of the same two releases as a row."""
+    """Return whether a point is of the same two releases as a row, and both have an interval."""
     if point is None or not point.ratio or point.base != row.base.id:
+        return False
+    if not all((row.ratio_low, row.ratio_high, point.ratio_low, point.ratio_high)):
         return False
     known = (releases.get(row.environment), releases.get(row.base.environment))
     versions = tuple(each.version if each else "" for each in known)
@@ -81,7 +83,5 @@ def _excess(row: Row, point: SeriesPoint, margin: float) -> float:
 
 
 def _half_width(of: Row | SeriesPoint) -> float:
-    """Return half the width of a 95 % interval as a logarithm; infinite without one."""
-    if not of.ratio_low or not of.ratio_high:
-        return math.inf
-    return math.log(of.ratio_high / of.ratio_low) / 2
+    """Return half the width of a 95 % interval as a logarithm."""
+    return math.log((of.ratio_high or 1.0) / (of.ratio_low or 1.0)) / 2

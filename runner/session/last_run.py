@@ -25,15 +25,15 @@ def last_run(analysis: Analysis, run: Run, url: str) -> LastRun | None:
         Without such a run, ``LastRun()``; None if the history cannot be read.
     """
     path = sqlite_path(url)
-    if path is not None and not path.exists():
-        return LastRun()
     try:
+        if path is not None and not path.exists():
+            return LastRun()
         with History.open(url, only_reads=True) as history:
             for row in _earlier(history, analysis, run):
                 earlier = compare_with(analysis.comparisons, analysis.releases, row.run, history.points(row.run))
                 if earlier.compared:
                     return earlier
-    except HistoryError:
+    except (HistoryError, OSError):
         return None
     return LastRun()
 

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import shutil
 import sys
+import types
 
 from .. import variables
 
@@ -48,10 +49,15 @@ class ModelFiles(object):
     def load_anew(self) -> "object":
         """Return what ``load`` does, with new modules of all files: whatever these hold is as in a new process."""
         for name, each in list(sys.modules.items()):
-            paths = [getattr(each, "__file__", None) or "", *getattr(each, "__path__", ())]
-            if any(path.startswith(os.path.join(self.folder, "")) for path in paths):
+            if any(path.startswith(os.path.join(self.folder, "")) for path in paths(each)):
                 del sys.modules[name]
         return self.load()
+
+
+def paths(imported: "object") -> "list":
+    """Return where a module is from: its file, and the folders of a package; empty of objects that stand for modules."""
+    names = vars(imported) if type(imported) is types.ModuleType else {}
+    return [path for path in [names.get("__file__"), *(names.get("__path__") or ())] if isinstance(path, str)]
 
 
 def module(folder: "str", entry: "str") -> "object":

@@ -57,8 +57,14 @@ def test_another_change_is_named(analysis: Analysis, points: dict[str, SeriesPoi
 
 
 def test_as_many_may_differ_as_chance_explains() -> None:
-    pairs = [(28, 28), (28, 25), (28, 24), (2, 2), (2, 0)]
-    assert [LastRun("", compared, agreeing).agrees for compared, agreeing in pairs] == [True, True, False, True, False]
+    pairs = [(28, 28), (28, 25), (28, 24), (2, 2), (2, 0), (20_000, 18_960), (20_000, 18_000)]
+    agree = [LastRun("", compared, agreeing).agrees for compared, agreeing in pairs]
+    assert agree == [True, True, False, True, False, True, False]
+
+
+def test_a_change_without_an_interval_is_not_compared(analysis: Analysis, points: dict[str, SeriesPoint]) -> None:
+    without = {cell: point._replace(ratio_low=None, ratio_high=None) for cell, point in points.items()}
+    assert compared(analysis, without) == LastRun()
 
 
 def test_other_releases_and_other_bases_are_not_compared(analysis: Analysis, points: dict[str, SeriesPoint]) -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from runner.analysis.analyse import analyse_run
 from runner.history.database import History
 from runner.report.last_run import LastRun
@@ -29,3 +31,14 @@ def test_a_history_that_cannot_be_read_is_not_known(tmp_path: Path) -> None:
     run = quick(tmp_path)
     (tmp_path / "history.db").write_text("no database")
     assert last_run(analyse_run(run), run, f"sqlite:///{tmp_path}/history.db") is None
+
+
+def test_a_history_in_a_folder_of_others_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = quick(tmp_path)
+    analysis = analyse_run(run)
+
+    def refused(_: Path) -> bool:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "exists", refused)
+    assert last_run(analysis, run, f"sqlite:///{tmp_path}/history.db") is None

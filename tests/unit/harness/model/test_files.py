@@ -4,7 +4,8 @@ import base64
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
 
 import pytest
 
@@ -37,7 +38,16 @@ def test_a_second_load_keeps_what_the_modules_beside_the_file_hold(files: ModelF
     assert again.calls() == (3, 3)
 
 
-def test_modules_that_are_loaded_anew_begin_again(files: ModelFiles) -> None:
+class AnswersAll(ModuleType):
+    """A module that has every attribute, as ``torch.classes`` has."""
+
+    def __getattr__(self, name: str) -> object:
+        return AnswersAll(name)
+
+
+def test_modules_that_are_loaded_anew_begin_again(files: ModelFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "answers_all", AnswersAll("answers_all"))
+    monkeypatch.setitem(sys.modules, "no_module", cast("ModuleType", None))
     first: Any = files.load()
     first.calls()
     other = sys.modules["json"]
