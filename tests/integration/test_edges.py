@@ -111,8 +111,8 @@ def test_narrow_encodings_get_what_they_can_print(arguments: tuple[str, ...], en
     assert done.returncode in {0, 1}, done.stderr
     assert b"Traceback" not in done.stderr
     shown = done.stdout.decode(encoding)
-    assert "torch-2.x" in shown or "PyTorch 1.0 " in shown
-    assert "?" not in shown.replace("can't tell", "").replace("? rests", "") or encoding == "utf-8"
+    assert "2.x" in shown
+    assert "?" not in shown.replace("can't tell", "").replace("?: serious", "") or encoding == "utf-8"
 
 
 def test_a_device_stays_a_device(folder: Path) -> None:
