@@ -141,9 +141,8 @@ def _card(changes: Sequence[ReleaseChange]) -> Card | None:
 def _change(comparison: Comparison, other: str, names: Mapping[str, EnvironmentRelease]) -> ReleaseChange:
     of_other = [row for row in comparison.rows if row.environment == other]
     mean = _mean(comparison, other, of_other, names)
-    averaged = [row for row in of_other if mean is None or row.other.id in mean.cell_ids]
-    left_out = [row for row in of_other if mean is not None and row.other.id not in mean.cell_ids]
-    rows = sorted((row for row in averaged if row.ratio is not None), key=lambda row: -(row.ratio or 0.0))
+    averaged = [row for row in of_other if row.ratio is not None and (mean is None or row.other.id in mean.cell_ids)]
+    rows = sorted(averaged, key=lambda row: -(row.ratio or 0.0))
     ratio, low, high = _average(mean, rows)
     noise = mean.noise if mean else ""
     word = wording.word(rows[0]) if mean is None and len(rows) == 1 else None
@@ -164,8 +163,8 @@ def _change(comparison: Comparison, other: str, names: Mapping[str, EnvironmentR
         p_value=mean.p_value if mean else None,
         word=word,
         noise=noise,
-        words=wording.counts(averaged),
-        others=wording.counts(left_out),
+        words=wording.counts(rows or of_other),
+        others=wording.counts(row for row in of_other if rows and row not in rows),
         rows=tuple(rows),
         rounds=mean.rounds if mean else max((row.rounds for row in rows), default=0),
     )

@@ -75,12 +75,12 @@ def changed_lines(rows: Sequence[tuple[Row, str, str]]) -> Iterator[RenderableTy
 def titled(change: ReleaseChange, grade: Grade | None, width: int) -> Iterator[RenderableType]:
     """Yield the answer of one pair of releases, in one line if that fits and else in two or more."""
     first = Text(f"{change.pair}: ", style="bold").append_text(_big(change))
-    second = [change.counts if change.tests else "", change.not_averaged]
-    counted = Text("; ".join(filter(None, second)))
+    texts = [Text(text) for text in (change.counts if change.words else "", change.not_averaged) if text]
     if grade:
-        counted.append(f"; trust: {grade.level}", style=GRADE_STYLES[grade.level])
-    if first.cell_len + counted.cell_len + 2 <= width:
-        yield Text("; ").join([first, counted])
+        texts.append(Text(f"trust: {grade.level}", style=GRADE_STYLES[grade.level]))
+    counted = Text("; ").join(texts)
+    if not texts or first.cell_len + counted.cell_len + 2 <= width:
+        yield Text("; ").join([first, *texts])
     else:
         yield from (first, counted)
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model_checks import UNCHECKED
+from runner.catalog.cases import is_network_of_user
 from runner.core.progress import shortened
 from runner.report import answer_text, comparison_notes, wording
 from runner.report.answer import base_name
@@ -33,6 +34,8 @@ INDENT = 2
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 GAP = 2
 INTERVAL = "95 % interval"
+DEFAULT_SIZES = "default"
+"""The case of a network whose file names no sizes."""
 
 
 def table(comparison: Comparison, other: str, width: int) -> Table:
@@ -48,7 +51,7 @@ def table(comparison: Comparison, other: str, width: int) -> Table:
     rows.sort(key=lambda row: -(row.ratio or 0.0))
     columns = _columns(comparison, other, rows, width)
     room = _room(columns, width)
-    longest = max(len(str(each)) for each in _names(rows, 0))
+    longest = max((len(str(each)) for each in _names(rows, 0)), default=0)
     for optional in (_Column.is_time, _Column.is_interval):  # the times give way before the intervals do
         if room < longest:
             columns = [column for column in columns if not optional(column)]
@@ -64,7 +67,7 @@ def table(comparison: Comparison, other: str, width: int) -> Table:
 
 def _room(columns: "Sequence[_Column]", width: int) -> int:
     """Return how many columns of a terminal the names of tests have beside the others."""
-    others = sum(max(len(column.head), *(text.cell_len for text in column.fields)) + GAP for column in columns)
+    others = sum(max([len(column.head), *(text.cell_len for text in column.fields)]) + GAP for column in columns)
     return max(width - others - GAP - INDENT, MIN_TEST)
 
 
@@ -124,8 +127,8 @@ def _change(row: Row) -> Text:
 def _names(rows: "Sequence[Row]", room: int) -> "list[_Name]":
     """Return the names of tests, if possible of at most ``room`` columns.
 
-    Where they do not fit, all lose first their workload, then the base's API where it differs; a test that has no other
-    name than another without these keeps them.
+    Where they do not fit, all lose first their workload, unless that is a network of the user, and then the base's API
+    where it differs. A test whose name would then be that of another test keeps them.
     """
     names = [_Name(row.case_id, test_phase(row), comparison_notes.implementations(row)) for row in rows]
     for shorter in (_Name.without_workload, _Name.without_base):
@@ -146,7 +149,10 @@ class _Name(NamedTuple):
         return f"{self.case} {self.phase}, {self.api}"
 
     def without_workload(self) -> "_Name":
-        return self._replace(case=self.case.rpartition("/")[2])
+        workload, _, case = self.case.rpartition("/")
+        if is_network_of_user(self.case):
+            return self._replace(case=workload if case == DEFAULT_SIZES else self.case)
+        return self._replace(case=case)
 
     def without_base(self) -> "_Name":
         return self._replace(api=self.api.partition(" / ")[0])

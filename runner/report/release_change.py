@@ -11,6 +11,7 @@ from runner.report.wording import Word
 MAX_NAMED_WORKLOADS = 6
 """Workloads that a card names; more are counted."""
 PROBABLY: tuple[Word, Word] = ("probably faster", "probably slower")
+UNCOMPARED: tuple[Word, Word] = ("not comparable", "not measured")
 ONE_ROUND = "one round: no verdict"
 
 
@@ -24,14 +25,14 @@ class ReleaseChange:
         pair: both, ``PyTorch 1.0.0 → 2.13.0``.
         ratio: geometric mean over its tests, or the ratio of its only test; None without a ratio.
         low: end of the 95 % interval of the ratio, ``high`` the other; None without an interval.
-        tests: number of tests that the average is over, or of those with a ratio; ``workloads`` are theirs.
+        tests: number of tests that the average is over, or without one of those with a ratio; ``workloads`` are theirs.
         median_ratio: the ratio of the median test; None without a mean.
         p_value: of no difference on average; None without a mean, and with one round.
         word: what is said about an only test; of an average that it is probably faster or slower; else None.
         clear: whether the change is called: of an only test its verdict, else by the p-values of all averages.
         noise: a sentence if an A/A control differs as much; otherwise empty.
-        words: how many of these tests have each word, in the order of ``WORDS``; without an average, of all tests.
-        others: the same of the tests that the average leaves out; empty without an average.
+        words: how many of these tests have each word, in the order of ``WORDS``; of all tests where none has a ratio.
+        others: the same of the other tests.
         rows: these tests, the slowest first.
         rounds: the most rounds that one of them has; 0 if they are published figures.
     """
@@ -63,7 +64,12 @@ class ReleaseChange:
     @property
     def is_comparable(self) -> bool:
         """Whether any of its tests could be compared."""
-        return any(word not in ("not comparable", "not measured") for word in self.words)
+        return any(word not in UNCOMPARED for word in self.words)
+
+    @property
+    def _uncompared(self) -> str:
+        """What is said of tests none of which could be compared."""
+        return "not measured" if set(self.words) <= {"not measured"} else "not comparable"
 
     @property
     def big(self) -> str:
@@ -71,7 +77,7 @@ class ReleaseChange:
         if self.has_direction:
             return f"{'' if self.clear else 'probably '}{wording.speedup(self.ratio)}"
         if not self.is_comparable:
-            return "not comparable"
+            return self._uncompared
         if self.ratio is None:
             return "no average"
         if self.word == "same":
@@ -105,14 +111,16 @@ class ReleaseChange:
     @property
     def counts(self) -> str:
         """How many tests there are, and how many of them have each word: ``10 tests: 8 faster, 2 slower``."""
-        return f"{counted(self.tests, 'test')}: {wording.counted_words(self.words)}"
+        return f"{counted(sum(self.words.values()), 'test')}: {wording.counted_words(self.words)}"
 
     @property
     def not_averaged(self) -> str:
-        """How many tests the average leaves out, and their words; empty if there is none."""
+        """How many more tests there are, and their words; empty if there is none."""
         if not self.others:
             return ""
-        return f"not in the average: {counted(sum(self.others.values()), 'test')}: {wording.counted_words(self.others)}"
+        count = sum(self.others.values())
+        where = counted(count, "more test") if self.median_ratio is None else f"not in the average: {counted(count, 'test')}"
+        return f"{where}: {wording.counted_words(self.others)}"
 
     @property
     def sentence(self) -> str:
@@ -120,7 +128,7 @@ class ReleaseChange:
         if self.has_direction:
             return f"{self.other} is {self.big} than {self.base}"
         if not self.is_comparable:
-            return f"{self.other} and {self.base} are not comparable"
+            return f"{self.other} and {self.base} are {self._uncompared}"
         if self.ratio is None:
             return f"{self.other} has no average against {self.base}, with {self.counts}"
         if self.word == "same":

@@ -185,3 +185,13 @@ def test_times_of_a_run_that_cannot_be_used_are_no_other_changes() -> None:
     assert [each.metric for each, _, _ in changed_metrics([comparison], NAMES)] == ["p95", "memory"]
     disturbed = changed_metrics([comparison], NAMES, is_disturbed=True)
     assert [each.metric for each, _, _ in disturbed] == ["memory"]
+
+
+def test_tests_without_a_ratio_are_counted_apart() -> None:
+    missing = {"ratio": None, "ratio_low": None, "ratio_high": None, "verdict": "not-measured"}
+    change = answered([row(), row(case="b", **missing)], (), NAMES).cards[0].newest
+    assert (change.counts, change.not_averaged) == ("1 test: 1 faster", "1 more test: 1 not measured")
+    none = answered([row(**missing), row(case="b", **missing)], (), NAMES).cards[0].newest
+    assert (none.big, none.counts, none.not_averaged) == ("not measured", "2 tests: 2 not measured", "")
+    (line,) = answer_text.titled(none, None, 100)
+    assert str(line).endswith(": not measured; 2 tests: 2 not measured")

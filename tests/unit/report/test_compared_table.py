@@ -13,7 +13,7 @@ LONG = "device-002-vanilla-h64-b1-t96"
 
 
 def row(case: str = LONG, phase: str = "forward", slug: str = "nn-rnn", **changes: Any) -> Row:
-    parts = {"workload": "deepbench-rnn", "case": case, "phase": phase}
+    parts = {"workload": changes.pop("workload", "deepbench-rnn"), "case": case, "phase": phase}
     values = {"ratio": 0.5, "ratio_low": 0.45, "ratio_high": 0.55, "rounds": 5, "verdict": "faster", **changes}
     return Row(base=cell("torch-1.0", slug, **parts), other=cell("torch-2.x", slug, **parts), **values)
 
@@ -80,3 +80,12 @@ def test_bars_share_a_scale_and_begin_at_the_same_line() -> None:
     assert faster[2].startswith("████████")
     assert slower[0].endswith("████")
     assert len(faster[0]) == len(slower[0])
+
+
+def test_a_network_of_the_user_keeps_its_name_in_a_narrow_table() -> None:
+    rows = [row(workload="my_network", case=case, slug="model", phase="train") for case in ("default", "wide")]
+    assert [line.split(",")[0] for line in lines(*rows, width=48)] == ["  my_network train", "  my_network/wide train"]
+
+
+def test_a_table_without_tests_has_its_head_alone() -> None:
+    assert lines(width=80) == []
