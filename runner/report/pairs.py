@@ -8,6 +8,7 @@ from runner.core.grouping import grouped
 from runner.report import wording
 from runner.report.answer import Answer
 from runner.report.compared_rows import ComparedRow
+from runner.report.formatting import counted
 from runner.report.release_change import ReleaseChange
 from runner.report.wording import WORDS
 
@@ -40,7 +41,7 @@ class Pair:
 
 
 def pairs(rows: Sequence[ComparedRow], answer: Answer, names: Mapping[str, EnvironmentRelease]) -> list[Pair]:
-    """Return the pairs in the order of the answer's cards: first the newest releases, then those in between.
+    """Return the pairs of each kind of device in the order of the answer's cards: newest releases, then those in between.
 
     Args:
         rows: the comparisons that are shown.
@@ -54,9 +55,13 @@ def pairs(rows: Sequence[ComparedRow], answer: Answer, names: Mapping[str, Envir
         if change.rows
     }
     newest = {(card.device_name, card.newest.environment) for card in answer.cards}
+    kinds = list(dict.fromkeys(each.device_name for each in rows))
     groups = grouped(((each.device_name, each.row.base.environment, each.row.environment), each) for each in rows)
     order = {key: position for position, key in enumerate(changes)}
-    ordered = sorted(groups, key=lambda key: ((key[0], key[2]) not in newest, order.get(key, len(order))))
+    ordered = sorted(
+        groups,
+        key=lambda key: (kinds.index(key[0]), (key[0], key[2]) not in newest, order.get(key, len(order))),
+    )
     return [_pair(key, groups[key], changes.get(key), names) for key in ordered]
 
 
@@ -70,7 +75,7 @@ def _pair(
     words = [each.word for each in rows]
     average = change if change and len(change.rows) > 1 else None
     ends = wording.speedup_range(average.low, average.high, direction=not average.has_direction) if average else ""
-    left_out = f"the average leaves out {sum(average.others.values())} tests" if average and average.others else ""
+    left_out = f"the average leaves out {counted(sum(average.others.values()), 'test')}" if average and average.others else ""
     return Pair(
         title=f"{rows[0].base} → {rows[0].other}",
         environments=(base, other),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from runner.catalog.cases import CASES
 from runner.catalog.cases.description import describe
@@ -17,7 +17,6 @@ from runner.session.listed_presets import preset_rows
 from runner.store.run import Run, runs
 
 Topic = Literal["runs", "environments", "cases", "presets"]
-TOPICS: tuple[Topic, ...] = get_args(Topic)
 
 
 def listing(topic: Topic, matrix: Path, reports: Path) -> Iterator[tuple[str, ...]]:

@@ -34,7 +34,7 @@ def next_commands(checked: Check, folder: Sequence[str], *, has_own_network: boo
     """
     words = shlex.split(checked.command)
     verb = words[1] if len(words) > 1 else ""
-    page = ["runner", "open", *folder]
+    page = ["runner", "open", checked.run, *folder]
     if checked.state != "finished" or verb in URGENT:
         yield NextCommand("next", words)
         if checked.counts.good:
@@ -62,10 +62,19 @@ def started_as(argument: str, environ: Mapping[str, str] = os.environ) -> list[s
     """
     path = Path(argument)
     if path.name == "__main__.py":
-        return [Path(sys.executable).name, "-m", "runner"]
-    if IN_NOX not in environ and (not argument or shutil.which("runner", path=environ.get("PATH"))):
-        return ["runner"]
+        return [_typed(Path(sys.executable), environ), "-m", "runner"]
+    return [_typed(path if argument else Path("runner"), environ)]
+
+
+def _typed(program: Path, environ: Mapping[str, str]) -> str:
+    """Return what a person types to start a program: its name where the shell knows it, else its path."""
+    if not program.exists():
+        return program.name
+    known = shutil.which(program.name, path=environ.get("PATH", ""))
+    if IN_NOX not in environ and known is not None and Path(known).samefile(program):
+        return program.name
     try:
-        return [str(path.absolute().relative_to(Path.cwd()))]
+        relative = program.absolute().relative_to(Path.cwd())
     except ValueError:
-        return [str(path)]
+        return str(program)
+    return str(relative) if relative.parent != Path() else f"./{relative}"

@@ -28,22 +28,22 @@ def shown(check: Check, *, has_own_network: bool = False, folder: tuple[str, ...
 
 
 def test_a_newcomer_opens_the_page_and_then_measures_a_network() -> None:
-    assert shown(CHECK) == ["next: runner open", "your own network: runner new my_network.py"]
-    assert shown(CHECK, has_own_network=True) == ["next: runner open"]
-    assert shown(CHECK, has_own_network=True, folder=("--reports", "there")) == ["next: runner open --reports there"]
+    assert shown(CHECK) == [f"next: runner open {CHECK.run}", "your own network: runner new my_network.py"]
+    assert shown(CHECK, has_own_network=True) == [f"next: runner open {CHECK.run}"]
+    assert shown(CHECK, has_own_network=True, folder=("--reports", "there")) == [f"next: runner open {CHECK.run} --reports there"]
 
 
 def test_what_would_decide_open_results_comes_after_the_page() -> None:
     again = replace(CHECK, command="runner run 'torch-1.0/*' --rounds 9")
     assert shown(again, has_own_network=True) == [
-        "next: runner open",
+        f"next: runner open {CHECK.run}",
         "to measure again: runner run 'torch-1.0/*' --rounds 9",
     ]
 
 
 @pytest.mark.parametrize("command", ["runner tune", "runner accuracy 20261120-104500-ab12"])
 def test_numbers_that_cannot_be_used_are_looked_into_first(command: str) -> None:
-    assert shown(replace(CHECK, command=command)) == [f"next: {command}", "the page: runner open"]
+    assert shown(replace(CHECK, command=command)) == [f"next: {command}", f"the page: runner open {CHECK.run}"]
 
 
 def test_an_unfinished_run_is_continued() -> None:
@@ -61,4 +61,19 @@ def test_the_program_is_called_as_the_shell_of_the_person_can(tmp_path: Path, mo
     assert started_as(str(program), on_path) == ["runner"]
     assert started_as(str(program), {**on_path, "NOX_CURRENT_SESSION": "matrix"}) == [".nox/matrix/bin/runner"]
     assert started_as(str(program), {"PATH": ""}) == [".nox/matrix/bin/runner"]
-    assert started_as("/elsewhere/runner/__main__.py", {}) == [Path(sys.executable).name, "-m", "runner"]
+    assert started_as("", {"PATH": ""}) == ["runner"]
+    other = tmp_path / "runner"
+    other.write_text("#!/bin/sh\n")
+    assert started_as(str(other), on_path) == ["./runner"], "the shell knows another one"
+
+
+def test_a_module_is_started_by_the_same_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\n")
+    python.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(python))
+    module = "/elsewhere/runner/__main__.py"
+    assert started_as(module, {"PATH": str(python.parent)}) == ["python", "-m", "runner"]
+    assert started_as(module, {"PATH": ""}) == [".venv/bin/python", "-m", "runner"]
