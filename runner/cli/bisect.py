@@ -77,7 +77,7 @@ def bisect(
     format: TableOrJson = "table",
     output: Output = None,
 ) -> int:
-    """Search the release in which a CELL changed, in turns; the same command continues an interrupted search."""
+    """Search the release in which a CELL changed; the same command continues an interrupted search."""
     from runner.search import bisect as workflow
     from runner.session.context import cache_in_use
 

@@ -121,7 +121,7 @@ def check(
     output: Output = None,
     traceback: Traceback = False,
 ) -> int:
-    """Show the quality issues of a run, its open comparisons, and the command to run next."""
+    """Show the warnings of a run, its open comparisons, and the command to run next."""
     from runner.session.check import check as check_run
 
     checked = check_run(reports, run, matrix)
@@ -148,6 +148,7 @@ def report(
 ) -> int:
     """Write the report of a run (index.html, report.md, samples.csv) and print its path."""
     from runner.analysis.analyse import analyse_run
+    from runner.core.errors import UsageError
     from runner.session.last_run import last_run
     from runner.session.remember import history_url
     from runner.session.results import find_run, matrix_margin, write_report
@@ -164,7 +165,12 @@ def report(
 
         console.emit(report_summary(analysis), None)
         return 0
-    last = last_run(analysis, stored, history_url(reports, history))
+    try:
+        last = last_run(analysis, stored, history_url(reports, history))
+    except UsageError:
+        if history is not None:
+            raise
+        last = None  # the variable names no history, and a page needs none
     console.emit_path(write_report(analysis, stored, published, last))
     return 0
 

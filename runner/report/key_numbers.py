@@ -1,4 +1,4 @@
-"""The four numbers on top of a page: largest gain and loss, what the run can see, whether the last run agrees."""
+"""The four numbers on top of a page: the largest gain, the largest loss, the smallest change, and the last run."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -81,7 +81,9 @@ def _agreement(last: LastRun | None) -> KeyNumber:
     if last is None:
         return KeyNumber(title=title, value="not known", text="the history was not read")
     if not last.compared:
-        return KeyNumber(title=title, value="no earlier run", text="of the last few measured the same tests of these releases")
+        return KeyNumber(
+            title=title, value="no earlier run", text="of the last few measured the same tests of these releases"
+        )
     text = f"with the run of {last.measured}"
     if last.farthest:
         text += "; the others are apart by chance" if last.agrees else f"; farthest apart: {last.farthest}"

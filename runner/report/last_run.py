@@ -20,8 +20,9 @@ class LastRun(NamedTuple):
 
     Attributes:
         measured: when it was measured; empty without an earlier run.
-        compared: comparisons of the same releases in both runs that have an interval in both; ``agreeing`` of them differ by no more than chance.
-        farthest: the comparison that differs most beyond chance, with the change of the earlier run; empty if all agree.
+        compared: comparisons of the same releases that have an interval in both runs; ``agreeing`` of them differ by no
+            more than chance.
+        farthest: the comparison that differs most beyond chance, with its change in the earlier run; empty if all agree.
     """
 
     measured: str = ""

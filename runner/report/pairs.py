@@ -41,7 +41,7 @@ class Pair:
 
 
 def pairs(rows: Sequence[ComparedRow], answer: Answer, names: Mapping[str, EnvironmentRelease]) -> list[Pair]:
-    """Return the pairs of each kind of device in the order of the answer's cards: newest releases, then those in between.
+    """Return the pairs of each kind of device in the order of the answer's cards: newest releases, then others.
 
     Args:
         rows: the comparisons that are shown.
@@ -75,7 +75,9 @@ def _pair(
     words = [each.word for each in rows]
     average = change if change and len(change.rows) > 1 else None
     ends = wording.speedup_range(average.low, average.high, direction=not average.has_direction) if average else ""
-    left_out = f"the average leaves out {counted(sum(average.others.values()), 'test')}" if average and average.others else ""
+    left_out = (
+        f"the average leaves out {counted(sum(average.others.values()), 'test')}" if average and average.others else ""
+    )
     return Pair(
         title=f"{rows[0].base} → {rows[0].other}",
         environments=(base, other),

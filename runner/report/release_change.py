@@ -119,7 +119,11 @@ class ReleaseChange:
         if not self.others:
             return ""
         count = sum(self.others.values())
-        where = counted(count, "more test") if self.median_ratio is None else f"not in the average: {counted(count, 'test')}"
+        where = (
+            counted(count, "more test")
+            if self.median_ratio is None
+            else f"not in the average: {counted(count, 'test')}"
+        )
         return f"{where}: {wording.counted_words(self.others)}"
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from runner.analysis.model import ADVICE, Figures, Grade, Level, Reason
-from runner.analysis.quality.grade import FAIR_AA_MEDIAN
+from runner.analysis.quality.grade import FAIR_AA_MEDIAN, FAR_AA_PAIR
 from runner.report.answer import Answer
 from runner.report.compared_rows import ComparedRow
 from runner.report.formatting import counted, percent
@@ -39,7 +39,7 @@ def trust_lines(answer: Answer, *, failed: int, cells: int) -> Iterator[tuple[st
     if figures.aa_median is not None:
         text = f"a release against itself differs by {100 * figures.aa_median:.1f} % in the median of "
         text += counted(figures.aa_pairs, "A/A control")
-        text += f"; {figures.aa_differing} of them differ beyond chance or by more than 25 %"
+        text += f"; {figures.aa_differing} of them differ beyond chance or by more than {100 * FAR_AA_PAIR:g} %"
         if figures.aa_visible is not None:
             visible = f"{100 * figures.aa_visible:.0f} %"
             text += f"; if one of two equal servers were {visible} slower, 8 of 10 such runs would show it"
@@ -78,7 +78,7 @@ def trust_marks(answer: Answer, rows: Sequence[ComparedRow], *, failed: int, cel
     grade = answer.grade
     if grade is None:
         return
-    yield _good(f"{counted(cells, 'test')} agree with the reference")
+    yield _good(f"{counted(cells, 'test agrees', 'tests agree')} with the reference")
     if failed:
         yield _bad(f"{counted(failed, 'test')} failed")
     yield from _machine_marks(grade)

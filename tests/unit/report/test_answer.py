@@ -188,7 +188,7 @@ def test_times_of_a_run_that_cannot_be_used_are_no_other_changes() -> None:
 
 
 def test_tests_without_a_ratio_are_counted_apart() -> None:
-    missing = {"ratio": None, "ratio_low": None, "ratio_high": None, "verdict": "not-measured"}
+    missing: dict[str, Any] = {"ratio": None, "ratio_low": None, "ratio_high": None, "verdict": "not-measured"}
     change = answered([row(), row(case="b", **missing)], (), NAMES).cards[0].newest
     assert (change.counts, change.not_averaged) == ("1 test: 1 faster", "1 more test: 1 not measured")
     none = answered([row(**missing), row(case="b", **missing)], (), NAMES).cards[0].newest

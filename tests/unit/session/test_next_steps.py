@@ -30,7 +30,9 @@ def shown(check: Check, *, has_own_network: bool = False, folder: tuple[str, ...
 def test_a_newcomer_opens_the_page_and_then_measures_a_network() -> None:
     assert shown(CHECK) == [f"next: runner open {CHECK.run}", "your own network: runner new my_network.py"]
     assert shown(CHECK, has_own_network=True) == [f"next: runner open {CHECK.run}"]
-    assert shown(CHECK, has_own_network=True, folder=("--reports", "there")) == [f"next: runner open {CHECK.run} --reports there"]
+    assert shown(CHECK, has_own_network=True, folder=("--reports", "there")) == [
+        f"next: runner open {CHECK.run} --reports there"
+    ]
 
 
 def test_what_would_decide_open_results_comes_after_the_page() -> None:
