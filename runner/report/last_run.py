@@ -22,7 +22,7 @@ class LastRun(NamedTuple):
         measured: when it was measured; empty without an earlier run.
         compared: comparisons of the same releases that have an interval in both runs; ``agreeing`` of them differ by no
             more than chance.
-        farthest: the comparison that differs most beyond chance, with its change in the earlier run; empty if all agree.
+        farthest: the comparison that differs most beyond chance, with its earlier change; empty if all agree.
     """
 
     measured: str = ""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.frameworks.one_round import ROOT, records_of
-from tests.frameworks.planted_errors import NEW, Planted, assert_found, records_with_errors
+from tests.frameworks.planted_errors import NEW, Planted, assert_found, chosen, records_with_errors
 from tests.support import needs
 
 pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
@@ -49,7 +49,7 @@ def with_errors(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fixtur
     """Cell -> record, of the networks with errors."""
     if not needs.given(request.config, "frameworks"):
         pytest.skip("--need frameworks builds the images")
-    return records_with_errors(tmp_path_factory.mktemp("planted"), EXAMPLE.name, PLANTED, BASE)
+    return records_with_errors(tmp_path_factory.mktemp("planted"), EXAMPLE.name, chosen(PLANTED, request.config), BASE)
 
 
 @pytest.mark.parametrize("environment", PROGRAMS)
