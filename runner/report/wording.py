@@ -117,7 +117,7 @@ def change_range(metric: Metric, low: float | None, high: float | None, *, direc
         amount(end, of_less=metric.better == "less", as_factor=as_factor)
         for end in ((low, high) if low >= 1 else (high, low))
     )
-    if low < 1 < high:
+    if low < 1 < high and not smaller == larger == NO_CHANGE:
         ends = (smaller, metric.worse), (larger, metric.better)
         return " to ".join(text if text == NO_CHANGE else f"{text} {word}" for text, word in ends)
     text = smaller if smaller == larger else f"{smaller} to {larger}"
@@ -144,8 +144,8 @@ def speedup_range(low: float | None, high: float | None, *, direction: bool = Tr
 
     >>> speedup_range(0.24, 0.31), speedup_range(1.1, 1.17), speedup_range(1.1, 1.34)
     ('3.2x to 4.2x faster', '10 % to 17 % slower', '1.10x to 1.34x slower')
-    >>> speedup_range(0.31, 1.01), speedup_range(0.5, 0.5)
-    ('1.0 % slower to 3.2x faster', '2.00x faster')
+    >>> speedup_range(0.31, 1.01), speedup_range(0.5, 0.5), speedup_range(0.9999, 1.0001)
+    ('1.0 % slower to 3.2x faster', '2.00x faster', '0.0 %')
     >>> speedup_range(0.24, 0.31, direction=False), speedup_range(0.31, 1.01, direction=False)
     ('3.2x to 4.2x', '1.0 % slower to 3.2x faster')
     """

@@ -4,8 +4,6 @@ import pytest
 
 from runner.analysis.analyse import Analysis, analyse_run
 from runner.report.fastest import alone_by_release, races, uncompared
-from runner.report.key_numbers import key_numbers
-from runner.report.last_run import LastRun
 from runner.report.page import Page, arrange
 from runner.report.pairs import Pair, pairs
 from tests.support.quick_run import quick
@@ -52,18 +50,6 @@ def test_a_pair_of_one_test_has_no_average_and_another_backend_is_no_release(of_
     assert theano.note == "the same release on another backend"
     assert all(pair.average for pair in others)
     assert [pair.note for pair in others] == [""] * 5
-
-
-def test_the_key_numbers_are_those_of_decided_rows(page: Page) -> None:
-    gain, loss, visible, last = key_numbers(page.rows, page.comparisons, None)
-    assert gain.value == max((each for each in page.rows if not each.serious), key=lambda each: each.size).change
-    assert gain.text.startswith("LSTM, 3 layers of 128 · nn.LSTM · gradient, PyTorch 1.0.0 → 2.13.0")
-    assert "slower" in loss.value
-    assert visible.value.endswith(" %")
-    assert "TensorFlow" in visible.text
-    assert last.value == "not known"
-    assert key_numbers(page.rows, page.comparisons, LastRun())[3].value == "no earlier run"
-    assert key_numbers((), page.comparisons, None)[0].value == "none"
 
 
 def test_each_framework_is_once_in_a_race_the_fastest_first(page: Page) -> None:

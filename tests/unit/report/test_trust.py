@@ -1,0 +1,29 @@
+"""What speaks for the numbers of a run, and what against, in one line of its page."""
+
+import pytest
+
+from runner.analysis.analyse import analyse_run
+from runner.report.page import Page, arrange
+from runner.report.trust import trust_marks
+from tests.support.quick_run import quick
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    return arrange(analyse_run(quick(tmp_path_factory.mktemp("reports"))))
+
+
+def test_marks_say_what_speaks_for_the_numbers_and_what_against(page: Page) -> None:
+    assert [tuple(mark) for mark in trust_marks(page.answer, page.rows, failed=2, cells=1)] == [
+        (True, "1 test agrees with the reference"),
+        (False, "2 tests failed"),
+        (True, "A/A control: the same release twice differs by 2.5 %"),
+        (False, "typical interval: 5.0 % to either side"),
+        (False, "2 comparisons with a serious warning, marked below"),
+        (False, "3 of 28 comparisons undecided"),
+    ]
+
+
+def test_without_failures_there_is_no_mark_for_them(page: Page) -> None:
+    texts = [mark.text for mark in trust_marks(page.answer, page.rows, failed=0, cells=77)]
+    assert texts[:2] == ["77 tests agree with the reference", "A/A control: the same release twice differs by 2.5 %"]
