@@ -36,7 +36,7 @@ def test_a_slower_test_ends_with_exit_code_8_after_the_table() -> None:
     assert isinstance(shown.exception, GateError)
     assert shown.exception.exit_code == 8
     (line,) = [line for line in str(shown.exception).splitlines() if line.startswith("  slower: ")]
-    assert line.startswith("  slower: asr-lstm/1x320-ce-short train, nn-lstm: 1.10x slower (1.")
+    assert line.startswith("  slower: asr-lstm/1x320-ce-short train, nn-lstm: 10 % slower (10 %), ")
     assert line.endswith("PyTorch 1.12 → 2.x")
     assert "1 of 2 comparisons breaks --fail-on slower:5%:" in str(shown.exception)
 
