@@ -209,7 +209,7 @@ def _list_parts(trends: Sequence[CellSeries], width: int) -> Iterator[Renderable
         table.add_column("first", justify="right", no_wrap=True)
         table.add_column("last", justify="right", no_wrap=True)
     table.add_column("change", justify="right", no_wrap=True)
-    room = 20 if width >= WIDE_LIST_WIDTH else 10
+    room = 20 if width >= WIDE_LIST_WIDTH else 8
     table.add_column("trend", no_wrap=True, min_width=room)
     for change, trend, marks in sorted(_changes(trends), key=lambda row: (-row[0], row[1].cell, row[1].device)):
         fields = [trend.cell, *([trend.device] if several_devices else []), str(len(trend.points))]

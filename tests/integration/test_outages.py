@@ -204,5 +204,5 @@ def test_an_environment_that_an_outage_takes_from_a_step_is_no_fact_about_a_rele
     with pytest.raises(OutageError, match=r"torch-1\.1 is not available now: Connection refused"):
         step._measured(None, candidate(1, "1.1"))  # type: ignore[arg-type]
     record.failure = "crash"
-    with pytest.raises(UnmeasurableError, match="the cell fails"):
+    with pytest.raises(UnmeasurableError, match="the test fails"):
         step._measured(None, candidate(1, "1.1"))  # type: ignore[arg-type]

@@ -118,7 +118,8 @@ def parsed(line: str) -> tuple[str, dict[str, Any]]:
     command, words = get_command(cli.app), shlex.split(line)
     names = []
     while hasattr(command, "commands"):
-        names.append(words.pop(0))
+        is_named = bool(words) and words[0] in command.commands
+        names.append(words.pop(0) if is_named or command.name != "history" else "show")
         command = command.commands[names[-1]]
     return " ".join(names), command.make_context(names[-1], words).params
 

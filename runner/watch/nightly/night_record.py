@@ -94,7 +94,7 @@ def left_by(reports: Path, run: str, stage: Stage) -> str:
     good = _good_cells(stored)
     if good is None:
         return "nothing was measured"
-    kept = f"{counted(len(good), 'record')} of {counted(len(set(good)), 'cell')} are kept in run {run}" if good else ""
+    kept = f"{counted(len(good), 'record')} of {counted(len(set(good)), 'test')} are kept in run {run}" if good else ""
     if stage in EARLY_STAGES and stored.journal().unfinished:
         command = f"`runner run --resume {run_name(stored)}` continues it"
         return f"{kept}; {command}" if kept else f"it kept no record; {command}"

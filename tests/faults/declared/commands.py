@@ -24,12 +24,12 @@ STAGES: dict[str, tuple[str, Kept, tuple[str, ...]]] = {
     "nightly-compare": (
         f"{NIGHTLY}, while it compares",
         Kept.NIGHT,
-        ("the night ended while it compared with earlier runs; 4 records of 2 cells are kept in run ",),
+        ("the night ended while it compared with earlier runs; 4 records of 2 tests are kept in run ",),
     ),
     "nightly-history": (
         f"{NIGHTLY}, while it adds its run to the history",
         Kept.NIGHT,
-        ("the night ended while it compared with earlier runs; 4 records of 2 cells are kept in run ",),
+        ("the night ended while it compared with earlier runs; 4 records of 2 tests are kept in run ",),
     ),
     "nightly-alert": (f"{NIGHTLY}, before it sends alerts", Kept.NIGHT_DONE, ()),
     "reproduce-measure": (

@@ -293,7 +293,7 @@ def test_a_cell_is_the_cell_of_its_id() -> None:
     "name", ["", "a/b/c/d/e", "a/b/c/d/e/f/g", "a//c/d/e/f", "../b/c/d/e/f", "a/b/c/d~/e/f", "a/b c/c/d/e/f"]
 )
 def test_what_is_not_the_id_of_a_cell_is_an_error(name: str) -> None:
-    with pytest.raises(RecordError, match="is not the id of a cell"):
+    with pytest.raises(RecordError, match="is not the id of a test"):
         Cell.parse(name)
 
 

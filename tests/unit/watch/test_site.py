@@ -222,7 +222,7 @@ def test_the_page_of_a_cell_has_its_charts_changes_levels_and_releases() -> None
     assert drawn.svg.count('class="release"') == 1
     assert drawn.svg.count('class="dot"') == drawn.svg.count('class="bar"') == 30
     assert [label.text for label in drawn.releases] == ["2.9.0", "2.9.1"]
-    assert [label.text for label in drawn.changes] == ["accepted", "+8.0 %"]
+    assert [label.text for label in drawn.changes] == ["8.0 % slower"], "no two labels overlap"
 
 
 def test_without_a_base_the_trend_is_of_times_and_without_an_interval_none_is_drawn() -> None:
