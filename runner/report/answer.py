@@ -141,8 +141,11 @@ def _card(changes: Sequence[ReleaseChange]) -> Card | None:
 def _change(comparison: Comparison, other: str, names: Mapping[str, EnvironmentRelease]) -> ReleaseChange:
     of_other = [row for row in comparison.rows if row.environment == other]
     mean = _mean(comparison, other, of_other, names)
-    averaged = [row for row in of_other if row.ratio is not None and (mean is None or row.other.id in mean.cell_ids)]
-    rows = sorted(averaged, key=lambda row: -(row.ratio or 0.0))
+    averaged = None if mean is None else frozenset(mean.cell_ids)
+    by_ratio: dict[bool, list[Row]] = {True: [], False: []}
+    for row in of_other:
+        by_ratio[row.ratio is not None and (averaged is None or row.other.id in averaged)].append(row)
+    rows = sorted(by_ratio[True], key=lambda row: -(row.ratio or 0.0))
     ratio, low, high = _average(mean, rows)
     noise = mean.noise if mean else ""
     word = wording.word(rows[0]) if mean is None and len(rows) == 1 else None
@@ -164,7 +167,7 @@ def _change(comparison: Comparison, other: str, names: Mapping[str, EnvironmentR
         word=word,
         noise=noise,
         words=wording.counts(rows or of_other),
-        others=wording.counts(row for row in of_other if rows and row not in rows),
+        others=wording.counts(by_ratio[False] if rows else ()),
         rows=tuple(rows),
         rounds=mean.rounds if mean else max((row.rounds for row in rows), default=0),
     )
