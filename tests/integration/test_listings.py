@@ -1,4 +1,4 @@
-"""``runner list environments`` and ``runner list presets``, which look at the engine and at the device of this machine."""
+"""``runner list environments`` and ``runner list presets``, which look at the engine and the device of this machine."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,11 @@ version: 1
 environments:
   np-old: {framework: numpy, release: "1.26.4", python: "3.11", lock: old.txt}
   np-2.x: {framework: numpy, release: "2.*", python: "3.11", lock: new.txt, requirements: [numpy==2.4.6]}
-  tf-gpu: {framework: tensorflow, release: "1.8.0", python: "3.6", variants: {cuda: {image: x, cuda: "9.0", cudnn: "7.0"}}}
+  tf-gpu:
+    framework: tensorflow
+    release: "1.8.0"
+    python: "3.6"
+    variants: {cuda: {image: x, cuda: "9.0", cudnn: "7.0"}}
 workloads:
   rnn-step: {}
 """
