@@ -194,7 +194,8 @@ class ChildSupervisor(object):
             self.pace = announced_pace(announced[1:]) if stage == WARM else None
         if self.state != WAITING:
             return False
-        status = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+        # Without WEXITED the kernel says of a child that was killed meanwhile that there is none.
+        status = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return status is not None and status.si_code == CLD_STOPPED
 
     def give_turn(self, turn: "object") -> "None":

@@ -96,19 +96,32 @@ def in_function(function: "object") -> "list":
 
 
 def attributes(value: "object") -> "list":
-    """Return [(name, value)] of the attributes of an object, by name; properties are not computed."""
-    values = dict(getattr(value, "__dict__", {}))
+    """Return [(name, value)] of the attributes of an object, by name; nothing that a class computes is computed."""
+    values = dict(dictionary(value))
     for kind in type(value).__mro__:
         slots = kind.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
-                values[name] = getattr(value, name)
+            if isinstance(kind.__dict__.get(name), types.MemberDescriptorType):
+                try:
+                    values[name] = kind.__dict__[name].__get__(value)
+                except AttributeError:  # not set
+                    continue
     return sorted((name, values[name]) for name in values if isinstance(name, str)) if values else []
 
 
+def dictionary(value: "object") -> "dict":
+    """Return the dict with the attributes of an object; an empty one if it has none, whatever its class answers instead."""
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except Exception:  # there is none, or a class computes it
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def reader(value: "object") -> "object":
-    """Return a function that returns the values of ``attributes``, in any order; a quick one where no class has slots."""
-    if any(kind.__dict__.get("__slots__") for kind in type(value).__mro__):
+    """Return a function that returns the values of ``attributes``, in any order; a quick one where a dict holds all of them."""
+    has_slots = any(kind.__dict__.get("__slots__") for kind in type(value).__mro__)
+    if has_slots or getattr(value, "__dict__", None) is not dictionary(value):
         return lambda: [each for _, each in attributes(value)]
     return lambda: value.__dict__.values()
 

@@ -65,6 +65,28 @@ def names(**attributes: Any) -> list[str]:
     return [name for name, value in walk(SimpleNamespace(**attributes)) if value is X]
 
 
+class Library:
+    """An object like those of llvmlite: without a dict, and with an answer for each name that somebody reads."""
+
+    __slots__ = ("_held", "network")
+
+    def __init__(self) -> None:
+        self.network = X
+
+    def __getattr__(self, name: str) -> int:
+        return 3
+
+
+class Lazy:
+    """An object whose class computes its dict, and fails."""
+
+    network = X
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        raise RuntimeError("no library")
+
+
 PLACES: dict[str, tuple[Any, list[str]]] = {
     "attribute": (X, ["a"]),
     "list": ([1, X], ["a.1"]),
@@ -74,6 +96,8 @@ PLACES: dict[str, tuple[Any, list[str]]] = {
     "object in an object": (Trainer(Trainer(X)), ["a.network.network"]),
     "dataclass": (Parts([X, X]), ["a.towers.0", "a.towers.1"]),
     "slots": (Slotted(), ["a.network"]),
+    "an object that answers each name": (Library(), ["a.network"]),
+    "an object that computes its dict": (Lazy(), []),
     "a subclass of a standard class": (Derived(), ["a.network"]),
     "closure": (closure(), ["a.network"]),
     "method": (Trainer(X).step, ["a.self.network"]),
