@@ -120,8 +120,8 @@ def dictionary(value: "object") -> "dict":
 
 def reader(value: "object") -> "object":
     """Return a function that returns the values of ``attributes``, in any order; a quick one where a dict holds all of them."""
-    has_slots = any(kind.__dict__.get("__slots__") for kind in type(value).__mro__)
-    if has_slots or getattr(value, "__dict__", None) is not dictionary(value):
+    kinds = [kind.__dict__ for kind in type(value).__mro__]
+    if any(kind.get("__slots__") or isinstance(kind.get("__dict__"), property) for kind in kinds):
         return lambda: [each for _, each in attributes(value)]
     return lambda: value.__dict__.values()
 

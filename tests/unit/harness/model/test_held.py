@@ -146,3 +146,8 @@ def test_an_object_that_is_whole_is_not_looked_into() -> None:
 def test_a_data_set_in_a_list_costs_no_more_than_the_bound() -> None:
     assert len(list(walk(SimpleNamespace(a=[[0] * 999] * 99, b=[list(range(999)) for _ in range(99)])))) == held.LIMIT
     assert names(a=[0] * (held.LIMIT + 1), b=X) == ["b"]
+
+
+@pytest.mark.parametrize(("value", "expected"), [(Parts([]), [[]]), (Slotted(), [X]), (Library(), [X]), (Lazy(), [])])
+def test_a_reader_returns_the_values_of_the_attributes(value: Any, expected: list[Any]) -> None:
+    assert list(held.reader(value)()) == expected
