@@ -5,7 +5,7 @@ A record of a user's network says by what the harness verified it, in the fact `
 results in float64 were compared, too, ``reason``, why by outputs or by shapes alone, or how else results were compared
 than within the tolerance, ``differs``, whether results were compared and disagree, ``types``, which outputs that agree
 have numbers of another type, ``partly``, what of the state one side alone has and what of the outputs was not compared,
-and ``no_update``, why no update of the first steps was seen.
+``no_update``, why no update of the first steps was seen, and ``later``, how the steps after the timing differ from them.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,8 @@ OTHER_TYPES = "other-types"
 """The code of the quality issue of a cell whose outputs agree, and have numbers of another type."""
 NO_UPDATE = "no-update"
 """The code of the quality issue of a cell whose first training steps change nothing."""
+STEPS_CHANGE = "steps-change"
+"""The code of the quality issue of a cell whose training steps after the timing differ from its first ones."""
 PARTLY = "partly-compared"
 """The code of the quality issue of a cell whose results agree, and that has something that was not compared."""
 SOURCES = {
@@ -60,6 +62,15 @@ def no_update(check: object) -> str:
     return str(check.get("no_update", "")) if isinstance(check, Mapping) else ""
 
 
+def later_steps(check: object) -> str:
+    """Return how a cell's training steps after the timing differ from its first ones, as a sentence; empty if they agree.
+
+    Args:
+        check: the fact ``model_check`` of a record; None in those of other workloads.
+    """
+    return str(check.get("later", "")) if isinstance(check, Mapping) else ""
+
+
 def partly(check: object) -> str:
     """Return what of a cell was not compared although its results agree, as a sentence; empty if everything was.
 
@@ -70,7 +81,7 @@ def partly(check: object) -> str:
 
 
 def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, ...]:
-    """Return the quality issue of two cells that were verified, but not against each other; none if they agree.
+    """Return the quality issue of two cells that were verified, but not against each other, or that train otherwise later.
 
     Both agree with a reference. They agree with each other if it is the same one: that of a base environment of the
     same framework, or, with weights from the model file, that of one base for all frameworks.
@@ -83,10 +94,19 @@ def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, 
     if not isinstance(base, Mapping) or not isinstance(other, Mapping) or why_unchecked(base) or why_unchecked(other):
         return ()
     if base.get("base") == other.get("base"):
-        return ()
+        return _other_steps(base, other, cell)
     names = f"{base.get('base')} and {other.get('base')}"
     sentence = f"verified against {names}, and not against each other: that takes weights from the model file"
     return (QualityIssue(code=UNCHECKED, sentence=sentence, serious=True, environment=cell.environment, cell=cell.id),)
+
+
+def _other_steps(base: object, other: object, cell: Cell) -> tuple[QualityIssue, ...]:
+    """Return the quality issue of two cells of which one alone changes its training steps; a schedule changes those of both."""
+    changes = [sentence for sentence in map(later_steps, (base, other)) if sentence]
+    if len(changes) != 1:
+        return ()
+    sentence = f"only one side changes its steps: {changes[0]}"
+    return (QualityIssue(code=STEPS_CHANGE, sentence=sentence, serious=True, environment=cell.environment, cell=cell.id),)
 
 
 def in_words(check: Mapping[str, object], environment: str = "", implementation: str = "") -> str:

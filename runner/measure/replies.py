@@ -105,6 +105,7 @@ class Trace(BaseModel):
     varies: bool
     random: bool
     restores: bool
+    repeats: bool
     forward_limit: Number | None
     silent: Annotated[dict[Literal["forward", "train"], Text], LIMITED]
     notes: Annotated[list[Text], Field(max_length=MAX_STEPS)]

@@ -94,6 +94,7 @@ class ModelCheck(BaseModel):
     differs: bool = False
     types: Text = ""
     no_update: Text = ""
+    later: Text = ""
     partly: Text = ""
     tolerance: Annotated[dict[Text, Number], LIMITED]
 

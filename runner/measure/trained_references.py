@@ -51,8 +51,8 @@ def with_steps(reference: Reference, traced: Reference, path: Path) -> Reference
     facts, traced_facts = reference.description["facts"], traced.description["facts"]
     wider = {name: facts["wider"][name] for name in facts["wider"] if name not in WIDER}
     wider.update({name: traced_facts["wider"][name] for name in WIDER if name in traced_facts["wider"]})
-    changed = {"wider": wider, "framework": traced_facts["framework"], "no_update": traced_facts["no_update"]}
-    description = {"facts": {**facts, **changed, "trained_base": traced.base}, "arrays": lines}
+    changed = {name: traced_facts[name] for name in ("framework", "no_update", "repeats")}
+    description = {"facts": {**facts, **changed, "wider": wider, "trained_base": traced.base}, "arrays": lines}
     return reference._replace(key=f"{reference.key}+{traced.key}", description=description, path=path)
 
 

@@ -20,6 +20,7 @@ SHOWN_ENVIRONMENTS = 2
 SHORT: Mapping[str, str] = {
     "unchecked": "was not checked",
     "no-update": "did not train",
+    "steps-change": "changes its steps",
     "differs-from-plain": "differs from a plain process",
     "two-states": "has two speeds",
     "few-rounds": "has too few rounds",

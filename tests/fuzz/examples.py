@@ -79,6 +79,7 @@ FACT_VALUES: Mapping[str, Any] = {
         "reason": "",
         "fp64": True,
         "no_update": "",
+        "later": "",
         "tolerance": {"loss": 1e-5},
     },
     "data_digest": "d1",

@@ -27,6 +27,7 @@ __all__ = ["CODES", "annotate", "quality_issues"]
 CODES = (
     "unchecked",
     "no-update",
+    "steps-change",
     "differs-from-plain",
     "two-states",
     "set-too-late",

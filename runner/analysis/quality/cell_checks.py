@@ -10,7 +10,9 @@ from runner.analysis.model_checks import (
     NO_UPDATE,
     OTHER_TYPES,
     PARTLY,
+    STEPS_CHANGE,
     UNCHECKED,
+    later_steps,
     no_update,
     other_types,
     partly,
@@ -266,6 +268,13 @@ def _no_update(cell: CellSamples) -> Iterator[QualityIssue]:
             return
 
 
+def _steps_change(cell: CellSamples) -> Iterator[QualityIssue]:
+    for check in cell.known_values("model_check"):
+        if text := later_steps(check):
+            yield cell.issue(STEPS_CHANGE, text, serious=False)
+            return
+
+
 def _other_types(cell: CellSamples) -> Iterator[QualityIssue]:
     for check in cell.known_values("model_check"):
         if types := other_types(check):
@@ -299,6 +308,7 @@ def _conduct(cell: CellSamples) -> Iterator[QualityIssue]:
 CELL_CHECKS: tuple[Callable[[CellSamples], Iterator[QualityIssue]], ...] = (
     _unchecked,
     _no_update,
+    _steps_change,
     _other_types,
     _partly_compared,
     _set_too_late,

@@ -43,7 +43,7 @@ FAIR_HALF_WIDTH, POOR_HALF_WIDTH = 0.05, 0.25
 It depends on the noise and on the rounds that were offered, not on how far the releases are apart: a clear pair ends
 early with a wide interval, and that is no fault of the run.
 """
-ELSEWHERE_COUNTED = frozenset({"few-rounds", "a-a-differs", "no-update", "unchecked"})
+ELSEWHERE_COUNTED = frozenset({"few-rounds", "a-a-differs", "no-update", "steps-change", "unchecked"})
 """Codes of issues of cells that other inputs of the grade cover, or that are not about times."""
 
 

@@ -98,12 +98,13 @@ class Run(object):
         losses: of the first steps.
         state: [(name, array)] after the steps.
         trained: [(name, array)], the outputs after the steps.
+        repeats: whether the first state brings the loss of the first step back, see ``changing.repeats_first_loss``.
     """
 
     def __init__(self) -> "None":
         """Hold nothing."""
         self.outputs, self.again, self.losses, self.state, self.trained = [], [], [], [], []
-        self.left_out = []
+        self.left_out, self.repeats = [], False
 
     def train(self, program: "object") -> "None":
         """Have a program that stands at the state make the steps."""

@@ -1,6 +1,6 @@
 """What the base environment gives: the state of a user's network, its outputs, and what its first steps do."""
 
-from . import allowed, blob, builder, carried, compare, drawn, evidence, in_float64, trained
+from . import allowed, blob, builder, carried, changing, compare, drawn, evidence, in_float64, trained
 from .attempts import Attempts
 from .builder import Builder, results
 
@@ -15,7 +15,7 @@ def compute(build: "Builder", precision: "str", float64: "bool" = True) -> "tupl
     Facts: ``by``, ``reason``, ``losses``, ``losses64``, see ``in_float64``, ``framework``, ``varies``, whether results
     depend on generators of the framework, ``random``, whether a disagreement may come from other random numbers,
     ``restores``, whether the first state, or what a program without a state does, brings the first outputs back after
-    steps, ``notes``, what the record says of how results are compared, ``no_update``, see ``trained.no_update``, and
+    steps, ``repeats``, whether it brings the loss of the first step back, ``notes``, what the record says of how results are compared, ``no_update``, see ``trained.no_update``, and
     ``wider``, see ``allowed``; ``draws``, see ``UserModel``; ``fails``, the phases whose results cannot be made here, and
     ``silent``, why the results of a phase show nothing; and where results alone are compared, ``forward_limit``, see
     ``evidence``; ``left_out``, the names of what is no tensor in the outputs. Groups: ``state``, ``outputs``, ``outputs64``, ``again``, the outputs of a second call that differ, and
@@ -31,6 +31,7 @@ def compute(build: "Builder", precision: "str", float64: "bool" = True) -> "tupl
     groups = {"outputs": base.outputs}
     by, reason = method(build, state, base.outputs)
     facts = {"by": by, "reason": reason, "losses": base.losses, "losses64": None, "random": False, "restores": False}
+    facts["repeats"] = base.repeats
     facts.update(silent=attempts.failures, fails=sorted(attempts.failures), forward_limit=None, draws=implementation.draws())
     facts.update(notes=[], wider={}, varies=False, no_update="", framework=implementation.framework, left_out=base.left_out)
     if by == "shapes":
@@ -100,9 +101,12 @@ def first_steps(build, precision, state, base, program, keeps):
     before = carried.snapshot(program)
     base.train(program)
     compare.finite_losses(base.losses, {})
-    if keeps or not (base.outputs and state):
-        return keeps
-    return difference(program, state, base.outputs, before)[0]
+    if base.outputs and state and not keeps:
+        keeps = difference(program, state, base.outputs, before)[0]
+    if state:
+        limits = compare.limits(program.case, program.precision)
+        base.repeats = changing.repeats_first_loss(program, state, base.losses[0], limits)
+    return keeps
 
 
 def difference(program, state, expected, before):

@@ -10,6 +10,7 @@ import pytest
 from runner.harness.errors import CellFailure
 from runner.harness.model import blob
 from runner.harness.model.builder import Builder
+from runner.harness.model.changing import NO_STEP, OTHER_LOSS, SOME_STAY
 from runner.harness.model.reference import compute
 from runner.harness.model.trial import ModelTrial
 from tests.support.seeded_numpy import CASE, SeededNumpy, model_module
@@ -392,6 +393,53 @@ def test_steps_that_change_nothing_are_in_the_record(tmp_path: Path, name: str) 
     for how in hows:
         assert verified(tmp_path, methods, **how)["no_update"].startswith(sentence)
         assert verified(tmp_path, methods, phase="forward", **how)["no_update"] == ""
+
+
+COUNTED = """
+def train(self):
+    self.calls += 1
+    loss, gradient = self.loss_and_gradient()
+    if self.calls <= 6 or not SECOND:
+        self.weight -= numpy.float32(self.rate) * gradient
+    {}
+    return loss
+"""
+LATER_STEPS: dict[str, tuple[str, str]] = {
+    "no update at all": ("if self.calls > 6 and SECOND:\n        self.mean[...] = 0", NO_STEP.format("mean", 1)),
+    "without an array": ("pass", SOME_STAY.format("weight", 0)),
+    "another loss": ("loss *= 1 + (self.calls > 6 and SECOND)", OTHER_LOSS.format(0, 0).partition("0")[0]),
+    "alike": ("self.average[...] = 0.5 * self.average", ""),
+}
+"""What the second release does in its steps after the sixth -> its lines, and how the sentence begins."""
+
+
+@pytest.mark.parametrize("name", LATER_STEPS)
+def test_steps_that_do_less_once_they_are_timed_are_seen(tmp_path: Path, name: str) -> None:
+    line, sentence = LATER_STEPS[name]
+    methods = COUNTED.format(line)
+    if name == "alike":
+        methods = methods.replace("or not SECOND", "or True")
+    if name == "no update at all":
+        with pytest.raises(CellFailure) as caught:
+            verified(tmp_path, methods, calls=8)
+        assert (caught.value.kind, caught.value.reason) == ("wrong-result", sentence)
+        return
+    later = verified(tmp_path, methods, calls=8)["later"]
+    assert later.startswith(sentence)
+    assert bool(later) == bool(sentence)
+
+
+def test_a_class_that_takes_the_next_batch_is_not_compared_with_its_first_steps(tmp_path: Path) -> None:
+    batches = """
+        def train(self):
+            self.calls += 1
+            loss, gradient = self.loss_and_gradient()
+            self.weight -= numpy.float32(self.rate) * gradient
+            return loss * (1 + self.calls % 3)
+        """
+    assert compute(base(batches), "fp32")[0]["repeats"] is False
+    assert compute(base(""), "fp32")[0]["repeats"] is True
+    assert verified(tmp_path, batches, calls=8)["later"] == ""
 
 
 LARGE = """
