@@ -5,7 +5,8 @@ A record of a user's network says by what the harness verified it, in the fact `
 results in float64 were compared, too, ``reason``, why by outputs or by shapes alone, or how else results were compared
 than within the tolerance, ``differs``, whether results were compared and disagree, ``types``, which outputs that agree
 have numbers of another type, ``partly``, what of the state one side alone has and what of the outputs was not compared,
-``no_update``, why no update of the first steps was seen, and ``later``, how the steps after the timing differ from them.
+``no_update``, why no update of the first steps was seen, and ``later``, how the steps after the timing differ from
+them.
 """
 
 from collections.abc import Mapping
@@ -63,7 +64,7 @@ def no_update(check: object) -> str:
 
 
 def later_steps(check: object) -> str:
-    """Return how a cell's training steps after the timing differ from its first ones, as a sentence; empty if they agree.
+    """Return how the training steps after the timing differ from the first ones, as a sentence; empty if they agree.
 
     Args:
         check: the fact ``model_check`` of a record; None in those of other workloads.
@@ -81,7 +82,7 @@ def partly(check: object) -> str:
 
 
 def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, ...]:
-    """Return the quality issue of two cells that were verified, but not against each other, or that train otherwise later.
+    """Return the quality issue of two cells: not verified against each other, or one of them alone changes its steps.
 
     Both agree with a reference. They agree with each other if it is the same one: that of a base environment of the
     same framework, or, with weights from the model file, that of one base for all frameworks.
@@ -97,16 +98,21 @@ def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, 
         return _other_steps(base, other, cell)
     names = f"{base.get('base')} and {other.get('base')}"
     sentence = f"verified against {names}, and not against each other: that takes weights from the model file"
-    return (QualityIssue(code=UNCHECKED, sentence=sentence, serious=True, environment=cell.environment, cell=cell.id),)
+    return (_serious(UNCHECKED, sentence, cell),)
 
 
 def _other_steps(base: object, other: object, cell: Cell) -> tuple[QualityIssue, ...]:
-    """Return the quality issue of two cells of which one alone changes its training steps; a schedule changes those of both."""
+    """Return the quality issue of two cells of which one alone changes its steps; a schedule changes those of both."""
     changes = [sentence for sentence in map(later_steps, (base, other)) if sentence]
     if len(changes) != 1:
         return ()
     sentence = f"only one side changes its steps: {changes[0]}"
-    return (QualityIssue(code=STEPS_CHANGE, sentence=sentence, serious=True, environment=cell.environment, cell=cell.id),)
+    return (_serious(STEPS_CHANGE, sentence, cell),)
+
+
+def _serious(code: str, sentence: str, cell: Cell) -> QualityIssue:
+    """Return a serious quality issue of a cell."""
+    return QualityIssue(code=code, sentence=sentence, serious=True, environment=cell.environment, cell=cell.id)
 
 
 def in_words(check: Mapping[str, object], environment: str = "", implementation: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The child of a harness server that is killed while it waits for its turn: its cell crashes, and the server goes on."""
+"""The child of a harness server that is killed while it waits for its turn: its cell is a crash."""
 
 import json
 import subprocess
@@ -34,7 +34,7 @@ print(json.dumps(answer))
 
 
 def answer_of(*, stopped: bool) -> dict[str, Any]:
-    """Return what a supervisor answers of a child that is killed once it has announced that it waits, or while it is stopped."""
+    """Return a supervisor's answer on a child that is killed once it says that it waits, or while it is stopped."""
     command = [sys.executable, "-c", PROGRAM.format(stopped=stopped)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
@@ -43,7 +43,7 @@ def answer_of(*, stopped: bool) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["announced", "stopped"])
-def test_child_killed_while_it_waits_is_a_crash_with_its_signal(stopped: bool) -> None:
+def test_child_killed_while_it_waits_is_a_crash_with_its_signal(*, stopped: bool) -> None:
     answer = answer_of(stopped=stopped)
     assert answer["class"] == "crash"
     assert "SIGKILL" in answer["reason"]

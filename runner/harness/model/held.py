@@ -112,10 +112,10 @@ def attributes(value: "object") -> "list":
 def dictionary(value: "object") -> "dict":
     """Return the dict with the attributes of an object; an empty one if it has none, whatever its class answers instead."""
     try:
-        found = object.__getattribute__(value, "__dict__")
+        values = object.__getattribute__(value, "__dict__")
     except Exception:  # there is none, or a class computes it
         return {}
-    return found if isinstance(found, dict) else {}
+    return values if isinstance(values, dict) else {}
 
 
 def reader(value: "object") -> "object":

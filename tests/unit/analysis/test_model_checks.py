@@ -100,11 +100,11 @@ def test_steps_without_an_update_are_a_serious_issue_of_their_cell(tmp_path: Pat
     assert "no-update" not in {issue.code for row in older.rows for issue in row.quality_issues}
 
 
-@pytest.mark.parametrize(("base", "other", "serious"), [("x", "", [False, True]), ("", "x", [False, True]), ("x", "x", [False, False])])
-def test_steps_that_change_on_one_side_alone_are_serious(tmp_path: Path, base: str, other: str, serious: list[bool]) -> None:
+@pytest.mark.parametrize(("base", "other", "serious"), [("x", "", 1), ("", "x", 1), ("x", "x", 0)])
+def test_steps_that_change_on_one_side_alone_are_serious(tmp_path: Path, base: str, other: str, serious: int) -> None:
     comparison = compared(tmp_path, {**STATE, "later": base}, {**STATE, "later": other})
     issues = [issue for row in comparison.rows for issue in row.quality_issues if issue.code == "steps-change"]
-    assert sorted(issue.serious for issue in issues) == serious
+    assert (len(issues), sum(issue.serious for issue in issues)) == (2, serious)
 
 
 @pytest.mark.parametrize("form", ["table", "md", "html", "json", "csv"])

@@ -71,6 +71,7 @@ class Library:
     __slots__ = ("_held", "network")
 
     def __init__(self) -> None:
+        """Build it."""
         self.network = X
 
     def __getattr__(self, name: str) -> int:
@@ -150,4 +151,5 @@ def test_a_data_set_in_a_list_costs_no_more_than_the_bound() -> None:
 
 @pytest.mark.parametrize(("value", "expected"), [(Parts([]), [[]]), (Slotted(), [X]), (Library(), [X]), (Lazy(), [])])
 def test_a_reader_returns_the_values_of_the_attributes(value: Any, expected: list[Any]) -> None:
-    assert list(held.reader(value)()) == expected
+    read: Any = held.reader(value)
+    assert list(read()) == expected
