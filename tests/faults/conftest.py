@@ -23,7 +23,7 @@ environments:
   np-new: {framework: numpy, release: "2.4.6", python: "3.11", lock: docker/locks/numpy.txt}
 workloads:
   rnn-step: {cases: [rnn-b32-h128]}
-measure: {controls: false, timeout: 5}
+measure: {controls: false, timeout: 15}
 """
 OBSERVED = ROOT / "build" / "faults"
 

@@ -14,6 +14,12 @@ from tests.frameworks import drive
 from tests.support import needs, private_folders
 
 ROOT = Path(__file__).parents[2]
+LONGEST = ("test_shipped_matrix.py", "test_torch.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take minutes: a worker that got one of them last would be the only one at work."""
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-ENGINE = ("--backend", "docker", "--device", "cpu", "--busy-ok")
+ENGINE = ("--backend", "docker", "--device", "cpu", "--threads", "1", "--busy-ok")
+"""With one thread: those of a network wait for each other, and other tests have the second CPU."""
 LENGTHS = ("--rounds", "1", "--max-rounds", "1", "--seconds", "0.02")
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.frameworks.one_round import ENGINE, LENGTHS, ROOT
 from tests.support import needs
 
 pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
 
-ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ("torch-1.12", "torch-2.x")
 NEW = 'numpy.__version__ > "2"'  # in torch-2.x alone
 PLANTED: Mapping[str, tuple[str, str, str]] = {
@@ -49,9 +49,8 @@ def records(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
     folder = tmp_path_factory.mktemp("examples")
     models = [word for name in PLANTED for word in ("--model", str(planted(folder, name)))]
     cells = [f"{name}/*/*/small/train" for name in ENVIRONMENTS]
-    options = ("--backend", "docker", "--device", "cpu", "--preset", "networks", "--busy-ok")
-    lengths = ("--rounds", "1", "--max-rounds", "1", "--seconds", "0.02")
-    command = [sys.executable, "-m", "runner", "run", *cells, *options, *lengths, *models, "--reports", str(folder)]
+    options = (*ENGINE, *LENGTHS, "--preset", "networks", "--reports", str(folder))
+    command = [sys.executable, "-m", "runner", "run", *cells, *options, *models]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 1, done.stderr  # some cells failed
     loaded = (json.loads(path.read_text()) for path in folder.glob("runs/*/records/*.json"))

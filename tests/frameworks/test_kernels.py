@@ -144,7 +144,7 @@ def test_padding_in_numbers_agrees_with_the_reference(python: Path, environment:
     if environment not in ("tf-1.15", "tf-2.x"):
         pytest.skip(f"{environment} takes no padding in numbers")
     with drive.server(python, "tensorflow", more=PADDED_IN_NUMBERS) as client:
-        assert client.hello()["status"] == "ok"
+        assert client.hello(threads=1)["status"] == "ok"
         for phase in PASSES:
             result = client.measure("conv2d", conv(size), phase)
             assert (phase, result["status"], result.get("reason")) == (phase, "ok", None)
@@ -170,7 +170,7 @@ def test_a_process_that_fails_to_join_fails_the_sum(python: Path, environment: s
     broken += "        raise MemoryError('no room for {}'.format(rank))\n    return _correct(case, rank)\n"
     broken += "deepbench_allreduce.array_of_rank = _failing\n"
     with drive.server(python, "torch", more={ALL_REDUCE: broken}) as client:
-        assert client.hello()["status"] == "ok"
+        assert client.hello(threads=1)["status"] == "ok"
         result = client.measure("allreduce-gloo", shared("3"), "forward")
         assert result["status"] == "failed"
         assert "no room for" in result["log"]
@@ -190,7 +190,7 @@ def planted(python: Path, environment: str, request: pytest.FixtureRequest) -> I
     """A server of a harness with a planted error."""
     framework = load(ROOT / "matrix.yaml").environments[environment].framework
     with drive.server(python, framework, more=PLANTS[request.param]) as client:
-        assert client.hello()["status"] == "ok"
+        assert client.hello(threads=1)["status"] == "ok"
         yield client
 
 

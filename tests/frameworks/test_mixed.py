@@ -72,6 +72,15 @@ def environment(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="module")
+def client(python: Path, environment: str) -> Iterator[drive.Client]:
+    """A server with one thread: those of a network wait for each other, and other tests have the second CPU."""
+    framework, _ = ENVIRONMENTS[environment]
+    with drive.server(python, framework) as client:
+        assert client.hello(threads=1)["status"] == "ok"
+        yield client
+
+
 def able(environment: str, case: Mapping[str, Any], precision: str) -> list[str]:
     """Return the slugs that the environment has for a case in a precision on a CPU."""
     framework, release = ENVIRONMENTS[environment]
@@ -117,7 +126,7 @@ def planted(python: Path, environment: str, request: pytest.FixtureRequest) -> I
     """A server of a harness with a planted error."""
     framework, _ = ENVIRONMENTS[environment]
     with drive.server(python, framework, more=PLANTS[request.param][framework]) as client:
-        assert client.hello()["status"] == "ok"
+        assert client.hello(threads=1)["status"] == "ok"
         yield client
 
 

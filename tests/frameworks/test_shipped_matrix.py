@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from runner.core.model.cells import is_control
+from tests.frameworks.one_round import ENGINE
 from tests.support import needs
 
 pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
@@ -41,9 +42,9 @@ def reports(
     if not needs.given(request.config, "frameworks"):
         pytest.skip("--need frameworks builds the images of all shipped environments")
     folder = tmp_path_factory.mktemp("reports")
-    options = ("--backend", "docker", "--device", "cpu", "--rounds", "1", "--max-rounds", "1", "--seconds", "0.05")
+    options = (*ENGINE, "--rounds", "1", "--max-rounds", "1", "--seconds", "0.05")
     cells = [f"{name}/*/rnn-step/rnn-b32-h128/*" for name in (*environments, ABSENT)]
-    done = runner("run", *cells, *options, "--busy-ok", "--reports", str(folder))
+    done = runner("run", *cells, *options, "--reports", str(folder))
     assert done.returncode == 0, done.stderr
     return folder
 

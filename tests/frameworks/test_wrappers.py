@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.frameworks.one_round import ENGINE, LENGTHS, ROOT
 from tests.support import needs
 
 pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
 
-ROOT = Path(__file__).parents[2]
 TORCH = """\
 import torch
 from torch import nn
@@ -66,10 +66,8 @@ def measured(
     if not needs.given(request.config, "frameworks"):
         pytest.skip("--need frameworks builds the images")
     (folder / "nets.py").write_text(source, "utf-8")
-    options = ("--backend", "docker", "--device", "cpu", "--busy-ok", "--reports", str(folder))
-    lengths = ("--rounds", "1", "--max-rounds", "1", "--seconds", "0.02")
     named = [word.replace("nets.py", str(folder / "nets.py")) for word in words]
-    command = [sys.executable, "-m", "runner", "run", *named, *options, *lengths]
+    command = [sys.executable, "-m", "runner", "run", *named, *ENGINE, *LENGTHS, "--reports", str(folder)]
     subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
     loaded = [json.loads(path.read_text()) for path in folder.glob("runs/*/records/*.json")]
     records = {}

@@ -43,11 +43,11 @@ def test_a_busy_process_is_other_load_unless_it_is_a_part_of_the_measurement(sta
     for observer in (with_child, without):  # at the same time: the machine may be busy with something else
         observer.during(None)
     begin, child_begin = time.monotonic(), process_seconds([pid]) - process_seconds([])
-    spin(1.0)
+    spin(2.0)
     seconds, child_seconds = time.monotonic() - begin, process_seconds([pid]) - process_seconds([]) - child_begin
     difference = without.facts()["others_busy"] - with_child.facts()["others_busy"]
-    assert child_seconds > 0.1
-    assert difference == pytest.approx(child_seconds / seconds, abs=0.05)
+    assert child_seconds > 0.3
+    assert difference == pytest.approx(child_seconds / seconds, abs=0.1)  # others may have the CPU between two readings
 
 
 def test_the_time_of_a_descendant_counts_once(start: Callable[[], int]) -> None:

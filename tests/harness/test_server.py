@@ -293,8 +293,8 @@ def test_death_of_a_child_that_waits_for_its_plan_is_a_crash(ask: Ask, session: 
 
 
 def test_waiting_for_a_turn_does_not_count_towards_the_timeout(ask: Ask, session: Session) -> None:
-    reply = ask("sound", session, turns=True, timeout=2.0)
-    time.sleep(3.0)
+    reply = ask("sound", session, turns=True, timeout=4.0)
+    time.sleep(4.5)
     assert to_its_end(session, reply)["status"] == "ok"
 
 

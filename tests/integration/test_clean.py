@@ -192,7 +192,9 @@ def test_images_and_volumes_on_the_engine(client: docker.DockerClient, name: str
     user = client.containers.create(ids[1], ["true"], labels={ENVIRONMENT: name})
     assert mine() == set()
     user.remove()
-    going = [left for left in unneeded_images_and_volumes(client, tags, everything=False) if left.name in mine()]
+    names = mine()
+    going = [left for left in unneeded_images_and_volumes(client, tags, everything=False) if left.name in names]
+    assert len(going) == 2
     for left in going:
         remove_leftover(client, left)
         remove_leftover(client, left)  # it is gone already

@@ -407,7 +407,7 @@ def test_a_user_without_rights_is_told_the_command_and_with_it_only_the_guardian
         process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         line, pinned = process.stdout.readline(), standin.pinned()
-        rest, _ = process.communicate("\n", timeout=30)
+        rest, _ = process.communicate("\n", timeout=PATIENCE)
         assert (process.returncode, rest) == (0, "")
         return line, pinned
 
@@ -491,7 +491,7 @@ def test_without_a_driver_nothing_is_held(runner: Runner, tmp_path: Path, monkey
 def start_measuring(runner: Runner, *words: str) -> "subprocess.Popen[str]":
     """Start a small measurement on the stand-in's GPU."""
     command = [sys.executable, str(SCRIPT), "--backend", "venv", "--threads", "1", "--busy-ok"]
-    command += with_last_values(["*/rnn-b32-h128/*", "--rounds", "2", "--seconds", "0.5", *words])
+    command += with_last_values(["*/rnn-b32-h128/*", "--rounds", "1", "--seconds", "0.5", *words])
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, cwd=runner.folder, stdout=pipe, stderr=pipe, text=True)
     runner.started.append(process)

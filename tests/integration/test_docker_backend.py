@@ -351,7 +351,7 @@ def test_second_provision_is_cached(backend: DockerBackend, ready: Provisioned) 
     assert backend.survey([SPEC]).cached == {"numpy"}
     again = backend.provision(SPEC, pytest.fail)
     assert (again.handle, again.cached) == (ready.handle, True)
-    assert again.seconds < 10
+    assert again.seconds < 60
     assert again.facts["pin"] == "unpinned"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from runner.hosts.certificates import make
 from runner.store.run import Run, runs
+from tests.integration.conftest import PATIENCE
 from tests.support.ports import free_port
 from tests.support.slurm import Cluster
 
@@ -38,7 +39,7 @@ def _process(*arguments: str, log: Path, **variables: str) -> Iterator[subproces
             process.wait()
 
 
-def _until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+def _until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
     limit = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < limit, f"{what} did not happen within {seconds} s"
@@ -75,7 +76,7 @@ def _run(folder: Path, *words: str) -> Run:
     """Measure to the end, and return the run."""
     backend = [] if "--resume" in words else ["--backend", "host"]
     with _process(*_command(folder, *backend, *words), log=folder / "driver.log") as driver:
-        assert driver.wait(120) == 0, (folder / "driver.log").read_text()
+        assert driver.wait(PATIENCE) == 0, (folder / "driver.log").read_text()
     return runs(folder / "reports")[0]
 
 

@@ -19,7 +19,8 @@ from runner.hosts.certificates import make
 from runner.hosts.executors import dask
 from tests.support.ports import free_port
 
-SECONDS = 2.0  # of each deadline, in place of 10 and 30
+BRIEF = 0.5  # seconds of each deadline, in place of 10 and 30, where nothing comes
+ENOUGH = 30.0  # where an answer comes
 GIVEN_UP_SECONDS = 40.0  # less than a peer is silent
 HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nno\n"
 NO_SCHEDULER = "what answers at .* is no Dask scheduler, or only one side has --certificates"
@@ -115,12 +116,20 @@ def mute_scheduler() -> Iterator[str]:
     thread.join(10)
 
 
-@pytest.fixture(autouse=True)
-def _short_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (dask, worker):
-        monkeypatch.setattr(module, "CONNECT_SECONDS", SECONDS)
-    monkeypatch.setattr(worker, "JOIN_SECONDS", SECONDS)
-    monkeypatch.setattr(worker, "ATTEMPT_SECONDS", SECONDS / 2)
+Patience = Callable[[float], None]
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> Patience:
+    """Set the deadlines of driver and worker, in seconds."""
+
+    def set_deadlines(seconds: float) -> None:
+        for module in (dask, worker):
+            monkeypatch.setattr(module, "CONNECT_SECONDS", seconds)
+        monkeypatch.setattr(worker, "JOIN_SECONDS", seconds)
+        monkeypatch.setattr(worker, "ATTEMPT_SECONDS", seconds / 2)
+
+    return set_deadlines
 
 
 def serve(address: str, certificates: Path | None = None) -> None:
@@ -130,8 +139,9 @@ def serve(address: str, certificates: Path | None = None) -> None:
 
 @pytest.mark.parametrize("side", [dask.DaskExecutor, serve])
 @pytest.mark.parametrize("name", PEERS)
-def test_a_peer_that_is_no_scheduler_is_given_up(name: str, side: Callable[[str], object]) -> None:
+def test_a_peer_that_is_no_scheduler_is_given_up(name: str, side: Callable[[str], object], patience: Patience) -> None:
     peer, message = PEERS[name]
+    patience(BRIEF if message == SILENT else ENOUGH)
     begin = time.monotonic()
     with serving(peer) as address, pytest.raises(EngineError, match=message) as caught:
         side(address)
@@ -141,7 +151,10 @@ def test_a_peer_that_is_no_scheduler_is_given_up(name: str, side: Callable[[str]
 
 
 @pytest.mark.parametrize("side", [dask.DaskExecutor, serve])
-def test_a_scheduler_that_falls_silent_after_its_first_words_is_given_up(side: Callable[[str], object]) -> None:
+def test_a_scheduler_that_falls_silent_after_its_first_words_is_given_up(
+    side: Callable[[str], object], patience: Patience
+) -> None:
+    patience(4 * BRIEF)  # it has to say the first words in this time
     begin = time.monotonic()
     with mute_scheduler() as address, pytest.raises(EngineError, match=SILENT):
         side(address)
@@ -150,7 +163,10 @@ def test_a_scheduler_that_falls_silent_after_its_first_words_is_given_up(side: C
 
 @pytest.mark.parametrize("side", [dask.DaskExecutor, serve])
 @pytest.mark.parametrize("name", ["silent", "a page", "garbage"])
-def test_certificates_for_a_peer_without_tls(tmp_path: Path, name: str, side: Callable[..., object]) -> None:
+def test_certificates_for_a_peer_without_tls(
+    tmp_path: Path, name: str, side: Callable[..., object], patience: Patience
+) -> None:
+    patience(BRIEF)
     make(tmp_path / "certificates")
     with serving(PEERS[name][0]) as address, pytest.raises(EngineError, match=f"{SILENT}|{NO_SCHEDULER}|certificates"):
         side(address, tmp_path / "certificates")
@@ -158,7 +174,10 @@ def test_certificates_for_a_peer_without_tls(tmp_path: Path, name: str, side: Ca
 
 @pytest.mark.parametrize("side", [dask.DaskExecutor, serve])
 @pytest.mark.parametrize("name", ["silent", "a page"])
-def test_a_peer_with_tls_that_is_no_scheduler(tmp_path: Path, name: str, side: Callable[..., object]) -> None:
+def test_a_peer_with_tls_that_is_no_scheduler(
+    tmp_path: Path, name: str, side: Callable[..., object], patience: Patience
+) -> None:
+    patience(BRIEF)
     folder = tmp_path / "certificates"
     make(folder)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

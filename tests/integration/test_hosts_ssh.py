@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runner.store.run import runs
-from tests.integration.conftest import ROOT, wait_for
+from tests.integration.conftest import PATIENCE, ROOT, wait_for
 from tests.support import sshd
 from tests.support.ports import free_port
 
@@ -84,11 +84,11 @@ def test_the_commands_of_the_page_measure_on_the_hosts_that_answer_and_leave_not
             with _shell(f"{first} --busy-ok", head, "first.log", environment) as driver:
                 wait_for(lambda: any(run.journal().leases for run in runs(head / "reports")))
                 os.killpg(driver.pid, signal.SIGINT)
-                assert driver.wait(60) == 130
+                assert driver.wait(PATIENCE) == 130
             with _shell(second, head, "second.log", environment) as driver:
                 assert driver.wait(240) == 0, (head / "second.log").read_text()
             os.killpg(scheduler.pid, signal.SIGINT)
-            assert loop.wait(60) == 0
+            assert loop.wait(PATIENCE) == 0
         wait_for(lambda: not _processes(far))
     (run,) = runs(head / "reports")
     counts = Counter(entry.cell for entry in run.journal().counting())

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -268,14 +267,14 @@ def test_clocks_are_set_and_reset(here: StandIn) -> None:
 
 
 def test_a_driver_that_hangs_is_not_waited_for(here: StandIn) -> None:
-    here.rule(0, "nvmlDeviceGetCount_v2", seconds=3)
-    begin = time.monotonic()
+    here.rule(0, "nvmlDeviceGetCount_v2", seconds=5)
     with pytest.raises(GpuError, match=r"did not answer within 0\.1 s") as caught:
         call_with_timeout(detect.present, 0.1)
-    assert (caught.value.kind, time.monotonic() - begin < 2) == ("hang", True)
-    for thread in threading.enumerate():  # they end when the call does
-        if thread.name == "driver":
-            thread.join(5)
+    assert caught.value.kind == "hang"
+    still_there = [thread for thread in threading.enumerate() if thread.name == "driver"]
+    assert still_there
+    for thread in still_there:  # they end when the call does
+        thread.join(60)
 
 
 def test_a_process_of_its_own_finds_the_library_by_its_name(standin: StandIn) -> None:

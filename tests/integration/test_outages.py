@@ -36,8 +36,8 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
     """An index with one release that uv and pip ask, and no other, without patience."""
     for name in [name for name in os.environ if name.startswith(("UV_", "PIP_"))]:
         monkeypatch.delenv(name)
-    settings = {"UV_HTTP_RETRIES": "0", "UV_NO_CACHE": "1", "PIP_CONFIG_FILE": os.devnull, "NO_PROXY": "127.0.0.1"}
-    for name, value in {**settings, "no_proxy": "127.0.0.1"}.items():
+    settings = {"UV_HTTP_RETRIES": "0", "UV_NO_CACHE": "1", "PIP_RETRIES": "0", "PIP_CONFIG_FILE": os.devnull}
+    for name, value in {**settings, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("runner.backends.venv.PIP_PATIENCE", ("--retries", "0", "--timeout", "5"))
     with package_index() as server:

@@ -81,7 +81,7 @@ def test_signals_until_the_end_of_the_interpreter_do_not_change_the_exit_code(
     for _ in range(TIMES):
         process = run_at_work(runner)
         process.send_signal(TERM)
-        assert bombard(process, numbers) > 5
+        assert bombard(process, numbers) >= 1
         assert process.returncode in codes, process.communicate()
 
 

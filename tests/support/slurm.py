@@ -38,6 +38,7 @@ SlurmdLogFile={folder}/slurmd.log
 SlurmctldPort={ports[0]}
 SlurmdPort={ports[1]}
 SlurmdTimeout=6
+SchedulerParameters=batch_sched_delay=0,sched_interval=5
 Epilog={folder}/epilog
 ProctrackType=proctrack/{proctrack}
 TaskPlugin=task/none

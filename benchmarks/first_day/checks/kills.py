@@ -22,7 +22,8 @@ from runner.session.options import Options
 SUBJECT = "SIGKILL"
 ROUNDS, SECONDS = 3, 0.3
 START_SECONDS, END_SECONDS = 120.0, 180.0
-GONE_SECONDS = 10.0  # in which servers, containers and clocks have to be gone and restored
+AGAIN_SECONDS = 1.0  # after which a child that had already answered when it was killed counts as missed
+GONE_SECONDS = 30.0  # in which servers, containers and clocks have to be gone and restored
 HARNESS = "harness.zip"
 HOLDING = ROOT / "tests" / "integration" / "data" / "gpu_run.py"
 KILL_IN_CONTAINER = """
@@ -101,20 +102,28 @@ def _child_killed(settings: Settings, options: Options) -> Iterator[Row]:
     if folder is None or not _wait(lambda: runs.measured(folder), START_SECONDS, process):
         yield Row(name, "not tested", f"the run ended before it measured: exit {process.poll()}")
         return
-    killed = _wait(lambda: _kill_child(process.pid, folder.name), START_SECONDS, process)
+    killed = _wait(
+        lambda: _kill_child(process.pid, folder.name) and _wait(lambda: _failed(folder), AGAIN_SECONDS, process),
+        START_SECONDS,
+        process,
+    )
     with suppress(subprocess.TimeoutExpired):
         process.wait(END_SECONDS)
     process.kill()
     if not killed:
         yield Row(name, "not tested", "no measuring child was seen")
         return
-    records = runs.records(folder)
-    failed = [record for record in records if record["status"] == "failed"]
-    good = sum(record["status"] == "ok" for record in records)
+    failed = _failed(folder)
+    good = sum(record["status"] == "ok" for record in runs.records(folder))
     kinds = sorted({f"{record['class']}: {record.get('reason', '')}" for record in failed})
     detail = f"{'; '.join(kinds) or 'no record failed'}; {good} records are good, exit {process.returncode}"
     classes = {record["class"] for record in failed}
     yield Row(name, "held" if classes == {"crash"} and good else "did not hold", detail, {"classes": sorted(classes)})
+
+
+def _failed(folder: Path) -> list[dict[str, Any]]:
+    """Return the records of a run that failed."""
+    return [record for record in runs.records(folder) if record["status"] == "failed"]
 
 
 def _kill_child(pid: int, run: str) -> bool:

@@ -16,8 +16,8 @@ CHILD_FAULTS = (
     _child("exit", "it ends its process with code 3", exits=(0,), sees=(": crash: exit 3 without a result",)),
     _child("exit-0", "it ends its process with code 0", exits=(0,), sees=(": crash: exit 0 without a result",)),
     _child("kill", "it is killed", exits=(0,), sees=(": crash: killed by signal SIGKILL",)),
-    _child("stop", "it stops itself with SIGSTOP", sees=(": timeout: not finished after 5 s",)),
-    _child("deaf", "it sleeps and ignores every signal", sees=(": timeout: not finished after 5 s",)),
+    _child("stop", "it stops itself with SIGSTOP", sees=(": timeout: not finished after 15 s",)),
+    _child("deaf", "it sleeps and ignores every signal", sees=(": timeout: not finished after 15 s",)),
     _child(
         "raise", "it raises an error of 5 MB with control characters", exits=(0,), sees=(": crash: RuntimeError: ",)
     ),

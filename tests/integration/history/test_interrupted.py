@@ -200,7 +200,7 @@ def test_another_writer_is_waited_for(url: str) -> None:
                 writes.add_run(connection, night(1))
                 waiting = pool.submit(history.add, night(2))
                 assert len(history.runs()) == 0  # readers wait for nobody
-            assert waiting.result(timeout=30)
+            assert waiting.result(timeout=120)
         assert len(history.series(CELL)) == 2
         engine.dispose()
 

@@ -33,7 +33,7 @@ def test_a_request_that_nobody_reads_ends_with_its_deadline(unread: Any, seconds
     begin = time.monotonic()
     with pytest.raises(UnreadError, match=r"^did not read what it was sent within "):
         unread.send(b"x" * (4 << 20), seconds)
-    assert seconds <= time.monotonic() - begin < seconds + 5
+    assert seconds <= time.monotonic() - begin < seconds + 30
 
 
 def test_a_server_that_reads_nothing_is_given_up_before_a_long_request_ends(
@@ -43,7 +43,7 @@ def test_a_server_that_reads_nothing_is_given_up_before_a_long_request_ends(
     begin = time.monotonic()
     with pytest.raises(UnreadError, match=r"^read nothing for 0\.2 s$"):
         unread.send(b"x" * (4 << 20), 600.0)
-    assert 0.2 <= time.monotonic() - begin < 5
+    assert 0.2 <= time.monotonic() - begin < 30
 
 
 def test_a_short_request_is_sent_at_once(unread: Any) -> None:

@@ -70,4 +70,4 @@ def test_a_call_that_hangs_is_given_up_after_the_timeout() -> None:
         call_with_timeout(lambda: held.wait(60), 0.05)
     held.set()
     assert caught.value.kind == "hang"
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 30
