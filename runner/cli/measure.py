@@ -45,7 +45,8 @@ def plan(
         options = replace(options, all=True)
     colour = output is None and console.colour()
     plan, controls = _planned(options, machine)
-    console.emit(_plan_text(plan, format, why=why, colour=colour, controls=controls), output)
+    text = _plan_text(plan, format, why=why, colour=colour, controls=controls)
+    console.emit(console.for_people(text) if format == "table" and output is None else text, output)
     return 0
 
 
@@ -176,18 +177,19 @@ def _require(measured: "RunSession", conditions: "Sequence[Condition]") -> None:
 def _print_answer(measured: "RunSession", options: "Options") -> None:
     """Print to stderr which releases are faster, how far to trust that, and the commands to run next."""
     from runner.report import answer_text
-    from runner.session.next_steps import lines, next_commands, started_as
+    from runner.session.next_steps import lines, next_commands
     from runner.session.options import Options
 
     width, colour = console.width(), console.colour(sys.stderr)
     if measured.answer:
         console.note(answer_text.text(measured.answer, width=width, colour=colour))
     if measured.check and measured.check.advice:
-        console.note(textwrap.fill(measured.check.advice, width, break_on_hyphens=False, break_long_words=False))
+        advice = console.for_people(measured.check.advice)
+        console.note(textwrap.fill(advice, width, break_on_hyphens=False, break_long_words=False))
     if measured.check:
         folder = Options(reports=measured.reports).to_argv()
         commands = next_commands(measured.check, folder, has_own_network=bool(options.model))
-        for line in lines(commands, started_as(sys.argv[0])):
+        for line in lines(commands):
             console.note(line)
 
 

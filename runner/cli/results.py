@@ -109,7 +109,7 @@ def _print_comparison(
         text = terminal.text(compared, width=console.width(), colour=colour, metrics=metrics, why=True)
     else:
         text = render(compared, format, width=console.width(), colour=colour, gate=gate, metrics=metrics)
-    console.emit(text, output)
+    console.emit(console.for_people(text) if format == "table" and output is None else text, output)
 
 
 @app.command(short_help="Show the issues of a run and the command to run next")
