@@ -30,7 +30,7 @@ MAX_ROWS = 150
 first, and has the rest in a table for each workload."""
 SLOWER = ("slower", "probably slower")
 MIN_MAPPED = 2
-"""Releases against one base from which there is a map: with one, the comparisons themselves are that list."""
+"""The page has a map if a base is compared with at least this many releases; with one, the plot shows the same."""
 
 
 class Skips(NamedTuple):

@@ -21,7 +21,7 @@ class Pair:
         title: both releases, ``PyTorch 1.0.0 → 2.13.0``.
         environments: the ids of the base and the other.
         rows: the slower first, those without a ratio last.
-        average: the change on average; empty without one, and of a single test.
+        average: the change on average; empty if there is no average, or only one test.
         scope: what it is, with its 95 % interval; empty without a ratio.
         css_word: whether the average is faster or slower, as a word that has a colour.
         counts: how many rows have each word, in a line.
