@@ -16,7 +16,6 @@ from runner.core.metrics import BY_NAME, TIME
 from runner.report import comparison_notes, formatting, panels, wording
 from runner.report.answer import base_name, name
 from runner.report.quality import SHORT, IssueMark, marks
-from runner.report.release_change import PROBABLY
 from runner.report.wording import Word
 
 NOISE_FLOOR = "noise-floor"
@@ -97,8 +96,7 @@ class ComparedRow:
     @property
     def bare_ends(self) -> str:
         """The 95 % interval of the change, without a direction where the verdict has it."""
-        direction = self.word not in ("faster", "slower", *PROBABLY)
-        return wording.speedup_range(self.row.ratio_low, self.row.ratio_high, direction=direction)
+        return wording.row_range(self.row)
 
     @property
     def doubt(self) -> str:

@@ -100,7 +100,7 @@ def _columns(comparison: Comparison, other: str, rows: Sequence[Row], width: int
         columns += list(map(_of_side, heads, sides))
     columns.append(_Column("change", [_change(row) for row in rows]))
     if width >= INTERVAL_WIDTH:
-        ends = [wording.speedup_range(row.ratio_low, row.ratio_high, direction=not _has_word(row)) for row in rows]
+        ends = list(map(wording.row_range, rows))
         columns += [_Column(INTERVAL, list(map(Text, ends)))] if any(ends) else []
     if width >= BARS_WIDTH:
         columns.append(_Column("slower \N{BOX DRAWINGS LIGHT VERTICAL} faster", _bars(rows)))
@@ -109,11 +109,6 @@ def _columns(comparison: Comparison, other: str, rows: Sequence[Row], width: int
 
 def _of_side(head: str, times: Iterable[str]) -> _Column:
     return _Column(shortened(head.rpartition("/")[2], 16), list(map(Text, times)), is_number=True)
-
-
-def _has_word(row: Row) -> bool:
-    """Return whether the change of a row says a direction."""
-    return wording.word(row) in ("faster", "slower", "probably faster", "probably slower")
 
 
 def _change(row: Row) -> Text:

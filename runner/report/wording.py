@@ -5,6 +5,7 @@ so every text has the change with its direction, as ``change`` and ``change_rang
 ratio.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Literal, Protocol, get_args
 
@@ -45,6 +46,7 @@ VERDICT_WORDS: Mapping[Verdict, Word] = {
 }
 """Verdict -> its word, where that depends on nothing else."""
 CANNOT_TELL: Word = "can't tell"
+PROBABLY: tuple[Word, Word] = ("probably faster", "probably slower")
 STATE_WORDS: Mapping[str, str] = {
     **{str(verdict): word for verdict, word in VERDICT_WORDS.items()},
     "inconclusive": CANNOT_TELL,
@@ -176,12 +178,27 @@ def word(row: Row) -> Word:
     return CANNOT_TELL
 
 
+def row_range(row: Row) -> str:
+    """Return the 95 % interval of a row about times, to stand beside its verdict: that has the direction, if any."""
+    return speedup_range(row.ratio_low, row.ratio_high, direction=not has_direction(word(row)))
+
+
+def has_direction(of_row: Word) -> bool:
+    """Return whether a word says that something is faster or slower, if only probably."""
+    return of_row in ("faster", "slower", *PROBABLY)
+
+
+def is_slower(of_row: Word) -> bool:
+    """Return whether a word says that something is slower, if only probably."""
+    return of_row in ("slower", "probably slower")
+
+
 def verdict(row: Row) -> str:
     """Return the verdict of a row about times with its size: ``2.00x faster``, ``probably 12 % slower``, ``same``."""
     of_row = word(row)
     if of_row in ("faster", "slower"):
         return speedup(row.ratio)
-    if of_row in ("probably faster", "probably slower"):
+    if of_row in PROBABLY:
         return f"probably {speedup(row.ratio)}"
     if row.ratio and row.rounds == 1 and row.verdict == "inconclusive":
         return f"{speedup(row.ratio)}, one round"
@@ -193,12 +210,16 @@ def verdict_word(verdict: str) -> str:
     return STATE_WORDS.get(verdict, verdict)
 
 
-def counts(rows: Iterable[Row]) -> dict[Word, int]:
-    """Return how many rows have each word, without those that no row has."""
-    words = [word(row) for row in rows]
-    return {each: words.count(each) for each in WORDS if each in words}
+def counts(words: Iterable[Word]) -> dict[Word, int]:
+    """Return how often each word is there, in the order of ``WORDS``, without those that are not.
+
+    >>> counts(["same", "faster", "same"])
+    {'faster': 1, 'same': 2}
+    """
+    counter = Counter(words)
+    return {each: counter[each] for each in WORDS if each in counter}
 
 
-def counted_words(words: Mapping[Word, int]) -> str:
+def counted_words(words: Mapping[Word, int], between: str = ", ") -> str:
     """Return counts in a line: ``5 faster, 1 can't tell``."""
-    return ", ".join(f"{count} {each}" for each, count in words.items())
+    return between.join(f"{count} {each}" for each, count in words.items())
