@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from runner.cli import console
-from runner.cli.commands import CommandGroup
+from runner.cli.commands import CommandGroup, require_table
 from runner.cli.params import Certificates, FailOn, HistoryUrl, Output, TableOrJson, Traceback, Trust, planning
 from runner.session.options import INPUT, INPUT_HELP
 
@@ -36,11 +36,14 @@ def plan(
     ] = None,
     format: Annotated[Literal["table", "json", "coverage"], typer.Option(help="how to print the plan")] = "table",
     why: Annotated[
-        bool, typer.Option("--why", help="list what runs, and what does not run for each reason, instead of counts")
+        bool,
+        typer.Option("--why", help="list in the table what runs, and what does not for each reason, instead of counts"),
     ] = False,
     output: Output = None,
 ) -> int:
     """Show which tests would run, and why the others would not; nothing is downloaded or built."""
+    if why:
+        require_table("--why", format)
     if format == "coverage":
         options = replace(options, all=True)
     colour = output is None and console.colour()

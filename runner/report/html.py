@@ -67,7 +67,7 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
         "notes": page.notes,
         "counts": _counts(page.rows),
         "numbers": numbers if has_numbers else [],
-        "sentence": key_numbers.visible_sentence(numbers) if page.rows and not has_numbers else "",
+        "sentence": key_numbers.limits_sentence(numbers) if page.rows and not has_numbers else "",
         "marks": page.marks,
         "alone": alone,
         "alone_counts": alone_by_release(alone),
