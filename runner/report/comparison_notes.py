@@ -63,7 +63,10 @@ def detectable_sizes(comparisons: Iterable[Comparison]) -> list[tuple[str, str]]
     of_kinds.sort(key=lambda each: -len(each.rows))
     several = len({each.device_name for each in of_kinds}) > 1
     return [
-        (f"{_base_name(each)}{f' on {each.device_name}' if several else ''}", wording.amount(1 + each.detectable_change))
+        (
+            f"{_base_name(each)}{f' on {each.device_name}' if several else ''}",
+            wording.amount(1 + each.detectable_change),
+        )
         for each in of_kinds
         if each.detectable_change is not None
     ]

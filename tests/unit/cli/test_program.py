@@ -89,7 +89,7 @@ def test_a_file_and_json_name_the_command_as_documents_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     class Next:
-        def text(self, width: int, *, colour: bool) -> str:
+        def text(self, width: int, *, colour: bool) -> str:  # noqa: ARG002
             return "next: runner open A"
 
         def json(self) -> dict[str, object]:
