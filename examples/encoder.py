@@ -5,7 +5,8 @@ their layer norm (post-norm). Texts have different lengths: keys beyond the end 
 vectors of all words. ``train`` hides every fourth word of the first half of each text, and predicts it; the scores of
 words have the weights of their embedding. The optimizer is AdamW (arXiv:1711.05101), which decays matrices alone.
 
-Keys have no bias: softmax does not see one, so its gradient is rounding, of which Adam would make steps of full size.
+The projection to keys has no bias: softmax gives the same result with any. Its gradient would be rounding error alone,
+and Adam would make full steps of it.
 """
 
 import math
@@ -23,7 +24,9 @@ VARIANTS = {
     "tensorflow": ["function>=2.0", "xla>=2.5"],  # tf.function, with jit_compile
     "jax": ["by-hand", "fused>=0.4.31"],  # dot_product_attention
 }
-EPSILON = 1e-5  # of the norms; with BERT's own, 1e-12, no result in 32 bits would show another one
+# EPSILON of the layer norms. BERT has 1e-12, which is below the rounding of 32 bits, so that no check in 32 bits would
+# find a wrong one.
+EPSILON = 1e-5
 RATE, DECAY, BETAS, ADAM_EPSILON = 2.0**-10, 0.0625, (0.9, 0.999), 1e-6  # of AdamW
 HIDDEN = 0  # the word that stands for those to predict
 KINDS = {"fp32": "float32", "tf32": "float32", "fp64": "float64"}  # precision -> type of weights

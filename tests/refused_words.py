@@ -1,4 +1,4 @@
-"""Refuse words for which people have another one, and changes that ``runner/report/wording.py`` did not write.
+"""Find words in texts that the project does not use, and changes that are formatted without `report/wording.py`.
 
 Looked at are the texts of the program, literals with a space in them, without docstrings, and the text of the
 templates. Keys of files, options and ids are one word, and stay. The harness runs elsewhere and has words of its own.

@@ -4,7 +4,7 @@ Each module holds a group of commands: ``measure`` (plan, wrap, build, run, nigh
 report, accuracy, export, import), ``history_commands`` (trends of stored runs), ``this_machine`` (doctor, tune,
 clocks, clean), ``matrix_file`` (lock, schema), ``starting`` (new, init), ``alerts`` and ``schedule``. ``params``
 declares the options that several commands have, ``commands`` refuses an option that is given twice, ``console`` prints
-and sets the exit code, ``signals`` handles Ctrl-C.
+and sets the exit code, ``program`` finds the words that start the program in this shell, ``signals`` handles Ctrl-C.
 
 A command imports what it needs inside its function, so that ``runner --help`` starts as fast as a help text should.
 """
@@ -30,12 +30,10 @@ from runner.cli.commands import CommandGroup
 
 __all__ = ["app", "main"]
 
-app = CommandGroup(
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Is this release of a framework faster or slower than that one, on this device, for these networks?",
-)
-START = """Is this release of a framework faster or slower than that one, on this device, for these networks?
+QUESTION = "Is this release of a framework faster or slower than that one, on this device, for these networks?"
+"""What the program answers."""
+app = CommandGroup(rich_markup_mode=None, pretty_exceptions_enable=False, help=QUESTION)
+START = f"""{QUESTION}
 
   runner run --preset quick     build some releases of each framework, measure them, and write a page
   runner new my_network.py      write a model file that runs as it is, to be changed to your network

@@ -96,6 +96,18 @@ def _formats(function: Callable[..., Any] | None) -> tuple[str, ...]:
     return get_args(get_args(annotation)[0]) if annotation else ()
 
 
+def require_table(option: str, format: str, output: Path | None = None) -> None:
+    """Refuse an option that adds lines to the table, where something else is written.
+
+    Raises:
+        UsageError: the format is another one, or the file is a chart.
+    """
+    is_chart = output is not None and any(output.suffix in suffixes for suffixes in ALSO.values())
+    if is_chart or format != "table":
+        message = f"{option} adds lines to the table, and not to {'a chart' if is_chart else format}"
+        raise UsageError(Problem(message, hint=f"leave out {option}"))
+
+
 @contextmanager
 def _named(ctx: Any) -> Iterator[None]:  # noqa: ANN401
     """Let an error of the parser name the command whose help explains it: it names none for an option without value."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TextIO
 
 import typer
 
-from runner.cli import signals, streams
+from runner.cli import program, signals, streams
 from runner.core.errors import FILE_HINTS, DamagedRunWarning, RunnerError, UsageError, file_problem
 from runner.core.text import printable, without_credentials, without_label
 
@@ -30,11 +30,14 @@ GARBAGE = (50_000, 20, 20)
 """Thresholds of Python's cycle collector. The objects of a large run live to the end of the command; with Python's own
 thresholds of 700, 10 and 10, a tenth of a report's time went into looking through them again and again.
 """
+_started_as = [program.NAME]
+"""The words that start this program in the shell that ``end`` was called from."""
 
 
 def end(app: typer.Typer) -> NoReturn:
     """Run a command line and exit."""
     streams.protect()
+    _started_as[:] = program.started_as(sys.argv[0])
     gc.set_threshold(*GARBAGE)
     note_damage()
     try:
@@ -166,8 +169,10 @@ def show(result: Printable, format: Literal["table", "json"], output: Path | Non
     """Print a result as text or as JSON, or write it to a file."""
     if format == "json":
         emit(json_text(result.json()), output)
+    elif output is None:
+        emit(for_people(result.text(width(), colour=colour())), output)
     else:
-        emit(result.text(width(), colour=output is None and colour()), output)
+        emit(result.text(width(), colour=False), output)
 
 
 WIDEST = 200
@@ -206,7 +211,12 @@ def choose_colour(when: Literal["auto", "always", "never"]) -> None:
 
 def note(text: str) -> None:
     """Print lines to stderr, if anybody still reads it."""
-    print(visible(text, colour=colour(sys.stderr)), file=sys.stderr, flush=True)
+    print(visible(for_people(text), colour=colour(sys.stderr)), file=sys.stderr, flush=True)
+
+
+def for_people(text: str) -> str:
+    """Return a message whose commands start this program in the shell of the person who reads it."""
+    return program.in_this_shell(text, _started_as)
 
 
 def visible(text: str, *, colour: bool) -> str:
@@ -221,7 +231,8 @@ def progress() -> "Progress":
     """Return the progress display for this stderr: a live table on a terminal, else plain lines."""
     from runner.core.progress import create_progress
 
-    return create_progress(note, live=sys.stderr.isatty() and os.environ.get("TERM") != "dumb")
+    live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return create_progress(note, live=live, visible=lambda text: visible(for_people(text), colour=False))
 
 
 def json_text(value: Mapping[str, object]) -> str:

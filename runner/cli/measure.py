@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from runner.cli import console
-from runner.cli.commands import CommandGroup
+from runner.cli.commands import CommandGroup, require_table
 from runner.cli.params import Certificates, FailOn, HistoryUrl, Output, TableOrJson, Traceback, Trust, planning
 from runner.session.options import INPUT, INPUT_HELP
 
@@ -36,16 +36,20 @@ def plan(
     ] = None,
     format: Annotated[Literal["table", "json", "coverage"], typer.Option(help="how to print the plan")] = "table",
     why: Annotated[
-        bool, typer.Option("--why", help="list what runs, and what does not run for each reason, instead of counts")
+        bool,
+        typer.Option("--why", help="list in the table what runs, and what does not for each reason, instead of counts"),
     ] = False,
     output: Output = None,
 ) -> int:
     """Show which tests would run, and why the others would not; nothing is downloaded or built."""
+    if why:
+        require_table("--why", format)
     if format == "coverage":
         options = replace(options, all=True)
     colour = output is None and console.colour()
     plan, controls = _planned(options, machine)
-    console.emit(_plan_text(plan, format, why=why, colour=colour, controls=controls), output)
+    text = _plan_text(plan, format, why=why, colour=colour, controls=controls)
+    console.emit(console.for_people(text) if format == "table" and output is None else text, output)
     return 0
 
 
@@ -176,18 +180,19 @@ def _require(measured: "RunSession", conditions: "Sequence[Condition]") -> None:
 def _print_answer(measured: "RunSession", options: "Options") -> None:
     """Print to stderr which releases are faster, how far to trust that, and the commands to run next."""
     from runner.report import answer_text
-    from runner.session.next_steps import lines, next_commands, started_as
+    from runner.session.next_steps import lines, next_commands
     from runner.session.options import Options
 
     width, colour = console.width(), console.colour(sys.stderr)
     if measured.answer:
         console.note(answer_text.text(measured.answer, width=width, colour=colour))
     if measured.check and measured.check.advice:
-        console.note(textwrap.fill(measured.check.advice, width, break_on_hyphens=False, break_long_words=False))
+        advice = console.for_people(measured.check.advice)
+        console.note(textwrap.fill(advice, width, break_on_hyphens=False, break_long_words=False))
     if measured.check:
         folder = Options(reports=measured.reports).to_argv()
         commands = next_commands(measured.check, folder, has_own_network=bool(options.model))
-        for line in lines(commands, started_as(sys.argv[0])):
+        for line in lines(commands):
             console.note(line)
 
 

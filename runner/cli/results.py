@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from runner.cli import completion, console
-from runner.cli.commands import CommandGroup
+from runner.cli.commands import CommandGroup, require_table
 from runner.cli.params import FailOn, HistoryUrl, MatrixFile, Output, Reports, RunName, TableOrJson, Traceback
 from runner.core.paths import DEFAULT_MATRIX
 from runner.session.options import SELECTOR
@@ -51,7 +51,7 @@ def compare(
         typer.Option("--metric", help="show memory, import, size, ... instead of time and what else changed; or all"),
     ] = None,
     why: Annotated[
-        bool, typer.Option("--why", help="add why a verdict is open, the warnings, and all that differs besides")
+        bool, typer.Option("--why", help="add to the table why a verdict is open, the warnings, and all that differs")
     ] = False,
     fail_on: FailOn = None,
     issue: Annotated[
@@ -66,6 +66,8 @@ def compare(
     from runner.report import gate_text
     from runner.session.results import comparison
 
+    if why:
+        require_table("--why", "an issue" if issue else format, output)
     conditions, metrics = parse_conditions(fail_on or ()), parse_metrics(metric or ())
     if issue and format not in ("table", "md"):  # the suffix of a file chooses md
         raise UsageError(Problem("--issue writes Markdown, and takes no --format", hint="leave out one of them"))
@@ -103,13 +105,13 @@ def _print_comparison(
             console.save(chart_file.content([compared], output.suffix, compared.releases), output)
             return
     colour = output is None and console.colour()
-    if why and format == "table":
+    if why:
         from runner.report import terminal
 
         text = terminal.text(compared, width=console.width(), colour=colour, metrics=metrics, why=True)
     else:
         text = render(compared, format, width=console.width(), colour=colour, gate=gate, metrics=metrics)
-    console.emit(text, output)
+    console.emit(console.for_people(text) if format == "table" and output is None else text, output)
 
 
 @app.command(short_help="Show the issues of a run and the command to run next")

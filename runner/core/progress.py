@@ -130,12 +130,17 @@ class LiveProgress(Progress):
 
     is_live = True
 
-    def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
-        """Draw on ``console``."""
+    def __init__(
+        self,
+        console: "Console",
+        clock: Callable[[], float] = time.monotonic,
+        visible: Callable[[str], str] = without_credentials,
+    ) -> None:
+        """Draw on ``console``; ``visible`` returns a line that stays as it may be shown."""
         from rich.live import Live
 
         def write(text: str) -> None:
-            console.print(printable(without_credentials(text), multiline=True), markup=False, highlight=False)
+            console.print(printable(visible(text), multiline=True), markup=False, highlight=False)
 
         super().__init__(write, clock)
         self.rows: dict[str, str] = {}
@@ -183,10 +188,16 @@ class LiveProgress(Progress):
         return grid
 
 
-def create_progress(write: Callable[[str], None], *, live: bool) -> Progress:
-    """Return a live table on stderr, or plain lines through ``write`` if stderr is not a terminal."""
+def create_progress(write: Callable[[str], None], *, live: bool, visible: Callable[[str], str]) -> Progress:
+    """Return a live table on stderr, or plain lines through ``write`` if stderr is not a terminal.
+
+    Args:
+        write: writes a line that stays where the progress is not live.
+        live: whether stderr is a terminal.
+        visible: returns a line of a live display as it may be shown.
+    """
     if not live:
         return Progress(write)
     from rich.console import Console
 
-    return LiveProgress(Console(stderr=True))
+    return LiveProgress(Console(stderr=True), visible=visible)

@@ -138,7 +138,11 @@ class History:
                     yield of, cell, tuple(point for _, point in group)
 
     def points(self, run: str) -> dict[str, SeriesPoint]:
-        """Return cell -> its point in a run, by the id of the run; only of times."""
+        """Return the point of each cell in a run, of the metric time.
+
+        Args:
+            run: the id of the run.
+        """
         query = _points().where(RunTable.run == run, CellTable.metric == TIME)
         with self._reading() as connection:
             stored = connection.execute(query).all()

@@ -1,10 +1,11 @@
 """Makes the references of users' networks: of each case and precision, by the first program that can.
 
 Where a model file has a function ``weights`` and a ``NumpyModel`` that takes its arrays, NumPy computes the reference:
-in an environment of its own, or on a CPU in the first one of another framework. Else the base is the first environment,
-in the order of the matrix, that computes a case with the same framework, or with any framework where the file gives the
-weights; of several variants, it takes the first. If it fails, or a phase of it, the next one is the base. The first
-reference of all phases, or else the first one of some, is kept for the run, in a file; a resumed run makes it again.
+an environment of NumPy computes it if one is selected; else, on a CPU, the NumPy of the first environment. Else the
+base is the first environment, in the order of the matrix, that computes a case with the same framework, or with any
+framework where the file gives the weights; of several variants, it takes the first. If it fails, or a phase of it, the
+next one is the base. The first reference of all phases, or else the first one of some, is kept for the run, in a file;
+a resumed run makes it again.
 
 What the first steps leave behind can be compared within a framework alone. So where another framework has made the
 reference, the first program that agrees with it adds its own.

@@ -14,7 +14,7 @@ from runner.analysis.model import Grade
 from runner.analysis.releases import EnvironmentRelease
 from runner.report import metric_text, panels, wording
 from runner.report.headline import headline
-from runner.report.release_change import PROBABLY, Card, ReleaseChange
+from runner.report.release_change import Card, ReleaseChange
 from runner.stats.intervals import probable, significant
 
 
@@ -126,7 +126,7 @@ def _judged(change: ReleaseChange, level: str) -> ReleaseChange:
     """Return an average as clear if it is called, or else as probable if its interval excludes 1, too."""
     low, high = change.low or 0.0, change.high or math.inf
     if change.clear and level == "probable" and (low > 1 or high < 1):
-        return replace(change, clear=False, word=PROBABLY[0] if high < 1 else PROBABLY[1])
+        return replace(change, clear=False, word=wording.PROBABLY[0] if high < 1 else wording.PROBABLY[1])
     return replace(change, clear=change.clear and level == "called")
 
 
@@ -166,8 +166,8 @@ def _change(comparison: Comparison, other: str, names: Mapping[str, EnvironmentR
         p_value=mean.p_value if mean else None,
         word=word,
         noise=noise,
-        words=wording.counts(rows or of_other),
-        others=wording.counts(by_ratio[False] if rows else ()),
+        words=wording.counts(map(wording.word, rows or of_other)),
+        others=wording.counts(map(wording.word, by_ratio[False] if rows else ())),
         rows=tuple(rows),
         rounds=mean.rounds if mean else max((row.rounds for row in rows), default=0),
     )
@@ -213,6 +213,6 @@ def _slower(
         (row, name(each.base, names), base_name(row.environment, each.base, names))
         for each in comparisons
         for row in each.rows
-        if wording.word(row) in ("slower", "probably slower")
+        if wording.is_slower(wording.word(row))
     ]
     yield from sorted(slower, key=lambda entry: -(entry[0].ratio or 0.0))

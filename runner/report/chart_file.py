@@ -207,7 +207,4 @@ def _text(x: int, y: int, content_text: str, css_class: str = "") -> str:
 
 
 def _summary(rows: Sequence[ComparedRow]) -> str:
-    words = [row.word for row in rows]
-    return f"{len(rows)} comparisons: " + wording.counted_words(
-        {each: words.count(each) for each in wording.WORDS if each in words}
-    )
+    return f"{len(rows)} comparisons: {wording.counted_words(wording.counts(row.word for row in rows))}"

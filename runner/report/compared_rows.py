@@ -16,7 +16,6 @@ from runner.core.metrics import BY_NAME, TIME
 from runner.report import comparison_notes, formatting, panels, wording
 from runner.report.answer import base_name, name
 from runner.report.quality import SHORT, IssueMark, marks
-from runner.report.release_change import PROBABLY
 from runner.report.wording import Word
 
 NOISE_FLOOR = "noise-floor"
@@ -97,12 +96,11 @@ class ComparedRow:
     @property
     def bare_ends(self) -> str:
         """The 95 % interval of the change, without a direction where the verdict has it."""
-        direction = self.word not in ("faster", "slower", *PROBABLY)
-        return wording.speedup_range(self.row.ratio_low, self.row.ratio_high, direction=direction)
+        return wording.row_range(self.row)
 
     @property
     def doubt(self) -> str:
-        """Its most important serious warning in a few words, with the release, and how many more there are."""
+        """Its first serious warning in a few words, with the release that it is about, and the number of the others."""
         issues = [issue for issue in self.row.quality_issues if issue.serious]
         if not issues:
             return ""
@@ -113,7 +111,10 @@ class ComparedRow:
 
     @property
     def short_advice(self) -> str:
-        """What it would take to decide it, or why that is hard, in a few words; a longer reason is in the details."""
+        """What decides the test, in a few words: more rounds, or nothing beyond its A/A control.
+
+        It is empty for a decided test, and for a reason that is longer than LONGEST_ADVICE.
+        """
         if self.row.code == NOISE_FLOOR:
             return "no farther than its A/A control"
         if self.row.more_rounds > MAX_MORE_ROUNDS and not self.row.abandoned:

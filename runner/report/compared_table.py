@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from rich.table import Table
@@ -60,8 +60,8 @@ def table(comparison: Comparison, other: str, width: int) -> Table:
     drawn.add_column("test", no_wrap=True)
     for column in columns:
         drawn.add_column(Text(column.head), no_wrap=True, justify="right" if column.is_number else "left")
-    for number, each in enumerate(_names(rows, room)):
-        drawn.add_row(Text(f"{'':{INDENT}}{each.fitting(room)}"), *(column.fields[number] for column in columns))
+    for number, name in enumerate(_fitted(_names(rows, room), room)):
+        drawn.add_row(Text(f"{'':{INDENT}}{name}"), *(column.fields[number] for column in columns))
     return drawn
 
 
@@ -100,7 +100,7 @@ def _columns(comparison: Comparison, other: str, rows: Sequence[Row], width: int
         columns += list(map(_of_side, heads, sides))
     columns.append(_Column("change", [_change(row) for row in rows]))
     if width >= INTERVAL_WIDTH:
-        ends = [wording.speedup_range(row.ratio_low, row.ratio_high, direction=not _has_word(row)) for row in rows]
+        ends = list(map(wording.row_range, rows))
         columns += [_Column(INTERVAL, list(map(Text, ends)))] if any(ends) else []
     if width >= BARS_WIDTH:
         columns.append(_Column("slower \N{BOX DRAWINGS LIGHT VERTICAL} faster", _bars(rows)))
@@ -109,11 +109,6 @@ def _columns(comparison: Comparison, other: str, rows: Sequence[Row], width: int
 
 def _of_side(head: str, times: Iterable[str]) -> _Column:
     return _Column(shortened(head.rpartition("/")[2], 16), list(map(Text, times)), is_number=True)
-
-
-def _has_word(row: Row) -> bool:
-    """Return whether the change of a row says a direction."""
-    return wording.word(row) in ("faster", "slower", "probably faster", "probably slower")
 
 
 def _change(row: Row) -> Text:
@@ -140,6 +135,36 @@ def _names(rows: "Sequence[Row]", room: int) -> "list[_Name]":
     return names
 
 
+def _fitted(names: "Sequence[_Name]", room: int) -> list[str]:
+    """Return names in at most ``room`` columns, no two of which are the same.
+
+    Cases that are the same without their middle lose their end instead, or their beginning. Where that does not help
+    either, the names have a number.
+    """
+    texts = [each.fitting(room) for each in names]
+    for cut in (_without_end, _without_beginning):
+        uses = Counter(texts)
+        others = [each.fitting(room, cut) for each in names]
+        taken = Counter([*others, *(text for text in texts if uses[text] == 1)])
+        pairs = zip(texts, others, strict=True)
+        texts = [text if uses[text] == 1 or taken[other] > 1 else other for text, other in pairs]
+    uses, numbers = Counter(texts), Counter[str]()
+    for index, (text, name) in enumerate(zip(texts, map(str, names), strict=True)):
+        numbers[text] += 1
+        if uses[text] > 1:
+            number = f" #{numbers[text]}"
+            texts[index] = shortened(name, room - len(number)) + number
+    return texts
+
+
+def _without_end(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def _without_beginning(text: str, width: int) -> str:
+    return text if len(text) <= width else f"...{text[3 - width :]}"
+
+
 class _Name(NamedTuple):
     case: str
     phase: str
@@ -157,9 +182,9 @@ class _Name(NamedTuple):
     def without_base(self) -> "_Name":
         return self._replace(api=self.api.partition(" / ")[0])
 
-    def fitting(self, room: int) -> str:
-        """Return it in at most ``room`` columns, if need be without the middle of its case, or of all of it."""
-        case = shortened(self.case, max(room - len(str(self)) + len(self.case), MIN_CASE))
+    def fitting(self, room: int, cut: Callable[[str, int], str] = shortened) -> str:
+        """Return it in at most ``room`` columns, if need be with a shorter case, or without the middle of all of it."""
+        case = cut(self.case, max(room - len(str(self)) + len(self.case), MIN_CASE))
         return shortened(str(self._replace(case=case)), room)
 
 

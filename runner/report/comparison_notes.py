@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from runner.analysis.compare.kinds import by_kind
-from runner.analysis.comparison_model import Comparison, GeometricMean, Row
+from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.releases import framework_name
 from runner.catalog.published import SOURCES
 from runner.core.grouping import grouped
-from runner.report.formatting import counted, percent, phase_label, sentence
+from runner.report import wording
+from runner.report.formatting import counted, phase_label, sentence
 
 SELF_EXPLANATORY = ("within-margin", "beyond-margin", "beyond-one")
 """Codes whose reason only repeats what the verdict means; tables explain it once, in their legend."""
@@ -15,11 +16,6 @@ MEAN = (
     "an average is the geometric mean over the tests that both releases ran, every workload counted once; it says "
     "nothing about other networks"
 )
-
-
-def mean_scope(mean: GeometricMean) -> str:
-    """Return what a mean covers, ``14 cells in 4 workloads``."""
-    return f"{counted(mean.cells, 'test')} in {counted(len(mean.workloads), 'workload')}"
 
 
 def widening_sentences(comparisons: Iterable[Comparison]) -> list[str]:
@@ -54,20 +50,23 @@ def detectable_sentence(comparison: Comparison) -> str:
         return ""
     low, high = comparison.detectable_rounds[0], comparison.detectable_rounds[-1]
     rounds = counted(high, "round") if low == high else f"{low} to {high} rounds"
-    percent = 100 * comparison.detectable_change
-    size = f"above about {percent:.{1 if percent < 10 else 0}f} %"
-    if percent >= 100:
-        size = f"above about a factor of {1 + comparison.detectable_change:.2g}"
-    return f"with {rounds} and this noise, changes {size} can be called in 8 of 10 runs"
+    size = wording.amount(1 + comparison.detectable_change)
+    return f"with {rounds} and this noise, changes above about {size} can be called in 8 of 10 runs"
 
 
 def detectable_sizes(comparisons: Iterable[Comparison]) -> list[tuple[str, str]]:
-    """Return (framework, smallest change that 8 of 10 such runs call) of each comparison, that with most rows first."""
+    """Return the smallest change that each comparison can call, after the name of its framework.
+
+    It is the change that 8 of 10 such runs call. The comparison with most rows is the first.
+    """
     of_kinds = [each for comparison in comparisons if not comparison.is_control for each in by_kind(comparison)]
     of_kinds.sort(key=lambda each: -len(each.rows))
     several = len({each.device_name for each in of_kinds}) > 1
     return [
-        (f"{_base_name(each)}{f' on {each.device_name}' if several else ''}", percent(each.detectable_change))
+        (
+            f"{_base_name(each)}{f' on {each.device_name}' if several else ''}",
+            wording.amount(1 + each.detectable_change),
+        )
         for each in of_kinds
         if each.detectable_change is not None
     ]

@@ -86,7 +86,7 @@ def races(cases: Iterable[Case], releases: Mapping[str, EnvironmentRelease]) -> 
     return of_frameworks
 
 
-def uncompared(
+def measured_alone(
     cases: Iterable[Case], compared: Iterable[str], releases: Mapping[str, EnvironmentRelease]
 ) -> list[Alone]:
     """Return the measured cells that no comparison has, A/A controls left out.

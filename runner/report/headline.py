@@ -38,7 +38,7 @@ def subject(cards: Sequence[Card]) -> str:
     return f"{few(list(networks), 2)}, {pairs}" if networks else pairs
 
 
-def uncompared(dataset: Dataset, names: Mapping[str, EnvironmentRelease], device: str) -> str:
+def without_comparisons(dataset: Dataset, names: Mapping[str, EnvironmentRelease], device: str) -> str:
     """Return the title of a run that compares nothing: its tests and releases, and what failed in which of them.
 
     Args:

@@ -76,10 +76,15 @@ class CellSeries:
         return points if 2 * len(points) > len(listed) else ()
 
     @property
+    def charted(self) -> tuple[SeriesPoint, ...]:
+        """The points of the chart: those with a ratio if the trend is of ratios, else all that are shown."""
+        return self.ratios or self.listed
+
+    @property
     def marks(self) -> tuple[ChartMark, ...]:
-        """The points of the chart."""
-        ratios = self.ratios
-        return tuple(_mark(point, is_ratio=bool(ratios)) for point in ratios or self.listed)
+        """The points of the chart as it draws them."""
+        is_ratio = bool(self.ratios)
+        return tuple(_mark(point, is_ratio=is_ratio) for point in self.charted)
 
 
 def _mark(point: SeriesPoint, *, is_ratio: bool) -> ChartMark:
@@ -214,13 +219,14 @@ def _list_parts(trends: Sequence[CellSeries], width: int) -> Iterator[Renderable
     for change, trend, marks in sorted(_changes(trends), key=lambda row: (-row[0], row[1].cell, row[1].device)):
         fields = [trend.cell, *([trend.device] if several_devices else []), str(len(trend.points))]
         if width >= LIST_WIDTH:
-            fields += [_amount(trend, trend.listed[0]), _amount(trend, trend.listed[-1])]
+            fields += [_amount(trend, trend.charted[0]), _amount(trend, trend.charted[-1])]
         text = wording.change(BY_NAME[trend.metric], change) if len(marks) > 1 else formatting.DASH
         fields += [text, sparkline([mark.value for mark in marks], room)]
         table.add_row(*map(Text, fields))
     yield table
     yield Text(
-        "change: from the first run to the last, each against the base measured alternately with it if it has one"
+        "change: from the first run to the last, each against the base measured alternately with it if it has one; "
+        "if most runs have the newest base, first and last are of these"
     )
 
 

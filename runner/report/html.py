@@ -14,7 +14,7 @@ from runner.report import formatting, key_numbers, pictures, speedup_axis, wordi
 from runner.report.answer import Answer, answer, changed_metrics
 from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.controls_table import controls_summary
-from runner.report.fastest import alone_by_release, races, uncompared
+from runner.report.fastest import alone_by_release, measured_alone, races
 from runner.report.heat_map import HeatMap, heat_maps
 from runner.report.page import Page
 from runner.report.page_templates import template
@@ -28,9 +28,8 @@ from runner.report.times import Line
 MAX_ROWS = 150
 """Comparisons that are drawn. A larger run draws its slower ones, as many of the others as fit, the largest changes
 first, and has the rest in a table for each workload."""
-SLOWER = ("slower", "probably slower")
 MIN_MAPPED = 2
-"""Releases against one base from which there is a map: with one, the comparisons themselves are that list."""
+"""The page has a map if a base is compared with at least this many releases; with one, the plot shows the same."""
 
 
 class Skips(NamedTuple):
@@ -61,14 +60,14 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
     known = {cell for each in page.rows for cell in each.row.cell_ids}
     numbers = key_numbers.key_numbers(page.rows, of_releases, page.last)
     has_numbers = len(page.rows) >= key_numbers.MIN_ROWS
-    alone = uncompared(page.cases, known, page.releases) if page.rows else []
+    alone = measured_alone(page.cases, known, page.releases) if page.rows else []
     content: dict[str, Any] = {
         "page": page,
         "reference": reference,
         "notes": page.notes,
         "counts": _counts(page.rows),
         "numbers": numbers if has_numbers else [],
-        "sentence": key_numbers.visible_sentence(numbers) if page.rows and not has_numbers else "",
+        "sentence": key_numbers.limits_sentence(numbers) if page.rows and not has_numbers else "",
         "marks": page.marks,
         "alone": alone,
         "alone_counts": alone_by_release(alone),
@@ -112,8 +111,8 @@ def _drawn(
     margin = comparisons[0].margin if comparisons else 0.02
     shown = rows
     if len(rows) > MAX_ROWS:
-        by_need = sorted(rows, key=lambda each: each.word not in SLOWER)
-        needed = sum(each.word in SLOWER for each in rows)
+        by_need = sorted(rows, key=lambda each: not wording.is_slower(each.word))
+        needed = sum(wording.is_slower(each.word) for each in rows)
         kept = set(map(id, by_need[: max(needed, MAX_ROWS)]))
         shown = [each for each in rows if id(each) in kept]
     anchors = {each.anchor for each in shown}
@@ -130,9 +129,8 @@ def _drawn(
 
 def _counts(rows: Sequence[ComparedRow]) -> str:
     """Return how many comparisons have each word, ``23 faster, 3 slower of 28 comparisons``."""
-    words = [each.word for each in rows]
-    counted = [f"{words.count(word)} {word}" for word in wording.WORDS if word in words]
-    return f"{', '.join(counted)} of {formatting.counted(len(rows), 'comparison')}" if rows else ""
+    words = wording.counted_words(wording.counts(each.word for each in rows))
+    return f"{words} of {formatting.counted(len(rows), 'comparison')}" if rows else ""
 
 
 def _maps(page: Page) -> list[HeatMap]:

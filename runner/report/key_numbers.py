@@ -91,7 +91,7 @@ def _agreement(last: LastRun | None) -> KeyNumber:
     return KeyNumber(title=title, value=value, text=text, word="" if last.agrees else "slower")
 
 
-def visible_sentence(numbers: Sequence[KeyNumber]) -> str:
-    """Return what stands below a page of few rows: what such a run can see, and whether the last run agrees."""
+def limits_sentence(numbers: Sequence[KeyNumber]) -> str:
+    """Return the smallest change that a run can see, and whether the last run agrees, for a page of few rows."""
     *_, smallest, last = numbers
     return f"{smallest.title}: {smallest.value}; {last.title}: {last.value}"

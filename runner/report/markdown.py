@@ -136,7 +136,7 @@ def _first_part(page: Page) -> list[str]:
         parts.append(table(CARD_HEAD, map(_card, changes)))
     if page.trust:
         parts.append(bullets(Raw(f"**{plain(name)}**: {plain(text)}") for name, text in page.trust))
-    slower = [each for each in page.rows if each.word in ("slower", "probably slower")]
+    slower = [each for each in page.rows if wording.is_slower(each.word)]
     for title, rows in (("Slower", slower), ("Largest changes", page.rows)):
         for kind, of_kind in by_kind(rows).items():
             on_kind = f" on {plain(kind)}" if kind else ""
@@ -191,7 +191,7 @@ def all_comparisons(rows: Sequence[ComparedRow], max_rows: int) -> list[str]:
     """Return the table of all comparisons, folded; above ``max_rows`` the slower ones and the largest changes."""
     if not rows:
         return []
-    by_need = sorted(rows, key=lambda each: each.word not in ("slower", "probably slower"))  # stable
+    by_need = sorted(rows, key=lambda each: not wording.is_slower(each.word))  # stable
     kept = set(map(id, by_need[:max_rows]))
     shown = [each for each in rows if id(each) in kept]
     title = "All" if len(shown) == len(rows) else f"{len(shown)} of"

@@ -21,12 +21,12 @@ from runner.core.grouping import grouped
 from runner.core.model import Cell
 from runner.core.model.cells import environment_of, is_control, is_plain
 from runner.core.model.profiles import StepProfile
-from runner.report import formatting
+from runner.report import formatting, wording
 from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer
 from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.controls_table import ControlLine, control_lines
-from runner.report.headline import uncompared
+from runner.report.headline import without_comparisons
 from runner.report.last_run import LastRun
 from runner.report.panels import Panel, panels
 from runner.report.pictures import Samples
@@ -133,7 +133,7 @@ def arrange(
     cases = CaseArranger(dataset, comparisons, medians, marks_by_cell(issues, comparisons), rates).arranged()
     device, names = _device(dataset), analysis.releases
     disturbed = disturbed_rounds(dataset.journal).sentence
-    run_answer = answer(comparisons, names, analysis.grade, uncompared(dataset, names, device), disturbed)
+    run_answer = answer(comparisons, names, analysis.grade, without_comparisons(dataset, names, device), disturbed)
     rows = tuple(compared_rows(comparisons, names, repeated_options(dataset.provenance)))
     missing = tuple(missing_cells(dataset))
     failed = sum(len(each.cells) for each in missing if each.outcome == "failed")
@@ -185,7 +185,7 @@ def drawn_cells(rows: Sequence[ComparedRow]) -> set[str]:
     """Return the cells whose samples are drawn: of all rows, or of the serious and slower ones if there are many."""
     shown = [each for each in rows if each.row.ratio is not None]
     if len(shown) > DRAWN_ROWS:
-        shown = [each for each in shown if each.serious or each.word in ("slower", "probably slower")][:DRAWN_ROWS]
+        shown = [each for each in shown if each.serious or wording.is_slower(each.word)][:DRAWN_ROWS]
     return {cell for each in shown for cell in each.row.cell_ids}
 
 

@@ -10,7 +10,6 @@ from runner.report.answer import Answer
 from runner.report.compared_rows import ComparedRow
 from runner.report.formatting import counted
 from runner.report.release_change import ReleaseChange
-from runner.report.wording import WORDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +20,7 @@ class Pair:
         title: both releases, ``PyTorch 1.0.0 → 2.13.0``.
         environments: the ids of the base and the other.
         rows: the slower first, those without a ratio last.
-        average: the change on average; empty without one, and of a single test.
+        average: the change on average; empty if there is no average, or only one test.
         scope: what it is, with its 95 % interval; empty without a ratio.
         css_word: whether the average is faster or slower, as a word that has a colour.
         counts: how many rows have each word, in a line.
@@ -72,7 +71,6 @@ def _pair(
     names: Mapping[str, EnvironmentRelease],
 ) -> Pair:
     device_name, base, other = key
-    words = [each.word for each in rows]
     average = change if change and len(change.rows) > 1 else None
     ends = wording.speedup_range(average.low, average.high, direction=not average.has_direction) if average else ""
     left_out = (
@@ -85,7 +83,7 @@ def _pair(
         average=average.big if average else "",
         scope=", ".join(filter(None, ("on average", ends))) if average and average.ratio else "",
         css_word=_css_word(average),
-        counts=" · ".join(f"{words.count(word)} {word}" for word in WORDS if word in words),
+        counts=wording.counted_words(wording.counts(each.word for each in rows), " · "),
         note="; ".join(filter(None, (_backend_note(base, other, names), average.noise if average else "", left_out))),
         device_name=device_name,
     )

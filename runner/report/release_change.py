@@ -10,7 +10,6 @@ from runner.report.wording import Word
 
 MAX_NAMED_WORKLOADS = 6
 """Workloads that a card names; more are counted."""
-PROBABLY: tuple[Word, Word] = ("probably faster", "probably slower")
 UNCOMPARED: tuple[Word, Word] = ("not comparable", "not measured")
 ONE_ROUND = "one round: no verdict"
 
@@ -59,7 +58,7 @@ class ReleaseChange:
     @property
     def has_direction(self) -> bool:
         """Whether it says which release is faster: the change is called, or probable."""
-        return self.ratio is not None and (self.clear or self.word in PROBABLY)
+        return self.ratio is not None and (self.clear or self.word in wording.PROBABLY)
 
     @property
     def is_comparable(self) -> bool:

@@ -5,14 +5,14 @@ so every text has the change with its direction, as ``change`` and ``change_rang
 ratio.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Literal, Protocol, get_args
 
 from runner.analysis.compare.tails import LONGER_TAIL, OPEN_TAIL, SHORTER_TAIL
 from runner.analysis.comparison_model import LEANING, Comparison, Row, Verdict
 from runner.core.metrics import BY_NAME, TIME, Metric
-from runner.report.comparison_notes import mean_scope
-from runner.report.formatting import DASH
+from runner.report.formatting import DASH, counted
 
 Word = Literal[
     "faster",
@@ -45,6 +45,7 @@ VERDICT_WORDS: Mapping[Verdict, Word] = {
 }
 """Verdict -> its word, where that depends on nothing else."""
 CANNOT_TELL: Word = "can't tell"
+PROBABLY: tuple[Word, Word] = ("probably faster", "probably slower")
 STATE_WORDS: Mapping[str, str] = {
     **{str(verdict): word for verdict, word in VERDICT_WORDS.items()},
     "inconclusive": CANNOT_TELL,
@@ -52,6 +53,8 @@ STATE_WORDS: Mapping[str, str] = {
     "same-median": "same median",
 }
 """Verdict, or state of a comparison in JSON -> its word, where only that is known."""
+FARTHEST = 1e6
+"""Factor beyond which an end of an interval is no limit: few rounds that scatter much leave it open."""
 PERCENT_BELOW = 1.195
 """Factor below which a change is written as a share: the first that would be rounded to 1.20x."""
 NO_CHANGE = "0.0 %"
@@ -108,10 +111,12 @@ def change_range(metric: Metric, low: float | None, high: float | None, *, direc
 
     Without ``direction``, an interval on one side of 1 has none: it stands next to a change that has one. Its ends are
     both factors or both shares. An interval around 1 has both directions, the worse one first, without the noun of the
-    metric.
+    metric. An end beyond FARTHEST is open: the other one is then "more than 1.20x slower", or "at most 3.2x faster".
     """
-    if low is None or high is None or low <= 0:
+    if low is None or high is None:
         return ""
+    if low < 1 / FARTHEST or high > FARTHEST:
+        return _open_range(metric, low, high, direction=direction)
     as_factor = min(low, 1 / high) < 1 / PERCENT_BELOW and not low < 1 < high
     smaller, larger = (
         amount(end, of_less=metric.better == "less", as_factor=as_factor)
@@ -122,6 +127,17 @@ def change_range(metric: Metric, low: float | None, high: float | None, *, direc
         return " to ".join(text if text == NO_CHANGE else f"{text} {word}" for text, word in ends)
     text = smaller if smaller == larger else f"{smaller} to {larger}"
     return f"{text} {metric.change(high)} {metric.noun}".rstrip() if direction and text != NO_CHANGE else text
+
+
+def _open_range(metric: Metric, low: float, high: float, *, direction: bool) -> str:
+    """Return an interval of which an end is open; empty if both are."""
+    if low < 1 / FARTHEST and high > FARTHEST:
+        return ""
+    end, is_around_one = (low, low < 1) if high > FARTHEST else (high, high > 1)
+    text = amount(end, of_less=metric.better == "less")
+    if is_around_one:
+        return f"at most {text} {metric.change(end)}"
+    return f"more than {text} {metric.change(end)} {metric.noun}".rstrip() if direction else f"more than {text}"
 
 
 def change_with_range(metric: Metric, measured: WithRatio) -> str:
@@ -159,9 +175,10 @@ def mean_sentences(comparison: Comparison) -> list[str]:
     for mean in comparison.overall:
         on_kind = f" on {mean.device_name}" if several else ""
         ends = speedup_range(mean.ratio_low, mean.ratio_high) or "no interval from one round"
-        text = f"{mean.environment} against {comparison.base}{on_kind}: {speedup(mean.ratio)} on average, {ends}, over "
+        text = f"{mean.environment} against {comparison.base}{on_kind}: {speedup(mean.ratio)} on average, {ends}"
+        scope = f"over {counted(mean.cells, 'test')} in {counted(len(mean.workloads), 'workload')}"
         median = f"median {speedup(mean.median_ratio)}"
-        sentences.append("; ".join(filter(None, (text + mean_scope(mean), median, mean.noise))))
+        sentences.append("; ".join(filter(None, (f"{text}, {scope}", median, mean.noise))))
     return sentences
 
 
@@ -176,12 +193,27 @@ def word(row: Row) -> Word:
     return CANNOT_TELL
 
 
+def row_range(row: Row) -> str:
+    """Return the 95 % interval of a row about times, to stand beside its verdict: that has the direction, if any."""
+    return speedup_range(row.ratio_low, row.ratio_high, direction=not has_direction(word(row)))
+
+
+def has_direction(of_row: Word) -> bool:
+    """Return whether a word says that something is faster or slower, if only probably."""
+    return of_row in ("faster", "slower", *PROBABLY)
+
+
+def is_slower(of_row: Word) -> bool:
+    """Return whether a word says that something is slower, if only probably."""
+    return of_row in ("slower", "probably slower")
+
+
 def verdict(row: Row) -> str:
     """Return the verdict of a row about times with its size: ``2.00x faster``, ``probably 12 % slower``, ``same``."""
     of_row = word(row)
     if of_row in ("faster", "slower"):
         return speedup(row.ratio)
-    if of_row in ("probably faster", "probably slower"):
+    if of_row in PROBABLY:
         return f"probably {speedup(row.ratio)}"
     if row.ratio and row.rounds == 1 and row.verdict == "inconclusive":
         return f"{speedup(row.ratio)}, one round"
@@ -193,12 +225,16 @@ def verdict_word(verdict: str) -> str:
     return STATE_WORDS.get(verdict, verdict)
 
 
-def counts(rows: Iterable[Row]) -> dict[Word, int]:
-    """Return how many rows have each word, without those that no row has."""
-    words = [word(row) for row in rows]
-    return {each: words.count(each) for each in WORDS if each in words}
+def counts(words: Iterable[Word]) -> dict[Word, int]:
+    """Return how often each word is there, in the order of ``WORDS``, without those that are not.
+
+    >>> counts(["same", "faster", "same"])
+    {'faster': 1, 'same': 2}
+    """
+    counter = Counter(words)
+    return {each: counter[each] for each in WORDS if each in counter}
 
 
-def counted_words(words: Mapping[Word, int]) -> str:
+def counted_words(words: Mapping[Word, int], between: str = ", ") -> str:
     """Return counts in a line: ``5 faster, 1 can't tell``."""
-    return ", ".join(f"{count} {each}" for each, count in words.items())
+    return between.join(f"{count} {each}" for each, count in words.items())

@@ -1,18 +1,16 @@
 """The environments of a matrix, for `runner list environments`: which release each has, and whether it runs here."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from runner.analysis.releases import framework_name
-from runner.core.errors import GpuError
 from runner.core.model import SKIP_MEANINGS, Skip, Spec
 from runner.matrix import Matrix
 from runner.matrix.environments import package_name
 from runner.plan.specs import specs
 from runner.releases.followed import release_in
-from runner.session.context import Context, setup
-from runner.session.options import Options
+from runner.session.context import Context
+from runner.session.listed_context import setup_for_list
 
 
 def environment_rows(file: Path) -> Iterator[tuple[str, ...]]:
@@ -24,11 +22,7 @@ def environment_rows(file: Path) -> Iterator[tuple[str, ...]]:
     Raises:
         MatrixError: it is not valid.
     """
-    options = Options(matrix=file)
-    try:
-        context = setup(options)
-    except GpuError:
-        context = setup(replace(options, device="cpu"))
+    context, _ = setup_for_list(file)
     matrix, request = context.matrix, context.request
     complete, incomplete = specs(matrix, request.environments, request.device, context.settings.matrix)
     survey = context.backend.survey(complete)

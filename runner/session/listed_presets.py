@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from runner.core.errors import GpuError, NothingSelectedError
+from runner.core.errors import NothingSelectedError
 from runner.core.model import Survey
 from runner.core.units import long_duration
 from runner.plan.pairs import with_controls
 from runner.plan.specs import specs
 from runner.report.formatting import counted
 from runner.session.context import Context, setup
+from runner.session.listed_context import setup_for_list
 from runner.session.options import Options
 from runner.session.preparation import prepare
 
@@ -24,12 +25,7 @@ def preset_rows(file: Path) -> Iterator[tuple[str, ...]]:
     Raises:
         MatrixError: it is not valid.
     """
-    options = Options(matrix=file)
-    try:
-        context = setup(options)
-    except GpuError:
-        options = replace(options, device="cpu")
-        context = setup(options)
+    context, options = setup_for_list(file)
     selected, _ = specs(context.matrix, context.request.environments, context.request.device, context.settings.matrix)
     survey = context.backend.survey(selected)
     for name, preset in context.matrix.presets.items():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,8 @@ SECONDS = 120
 GONE_SECONDS = 45.0
 """Less than the minute after which what a fault has started ends by itself."""
 LOCKS = ("measuring-cpu.lock", IN_USE)
+STARTED = re.compile(r"[^\s`]+ -m runner ")
+"""What messages write for ``runner `` here, where it is started as a module."""
 
 
 @dataclass
@@ -164,10 +167,10 @@ class Bench:
         self.observed |= {"exit": done.returncode, "printed": done.stderr.splitlines()[-12:]}
         assert done.returncode in self.fault.exits, done.stderr
         assert "Traceback" not in done.stderr, done.stderr
-        position = 0
+        printed, position = STARTED.sub("runner ", done.stderr), 0
         for sentence in self.fault.sees:
-            assert sentence in done.stderr[position:], done.stderr
-            position = done.stderr.index(sentence, position) + len(sentence)
+            assert sentence in printed[position:], printed
+            position = printed.index(sentence, position) + len(sentence)
 
     def check_cleaned(self) -> None:
         """Check that no process, temporary folder, lock, half file or container is left."""

@@ -1,6 +1,6 @@
 """Errors in one environment's part of an example, which is measured beside another environment."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +35,29 @@ def chosen(planted: Mapping[str, Planted], config: pytest.Config) -> dict[str, P
     """Return the errors that are planted: those in PyTorch, and with ``--need slow`` all of them."""
     all_of_them = needs.given(config, "slow")
     return {name: error for name, error in planted.items() if all_of_them or error.program.startswith("torch")}
+
+
+def records_of_all(
+    request: pytest.FixtureRequest, folder: Path, example: str, environments: Iterable[str]
+) -> dict[str, dict[str, Any]]:
+    """Return cell -> record, of the small size of an example in environments; skips without ``--need frameworks``."""
+    require_images(request.config)
+    cells = [f"{name}/*/{Path(example).stem}/small/*" for name in environments]
+    return records_of(folder, *cells, "--model", str(ROOT / "examples" / example))
+
+
+def records_with_chosen_errors(
+    request: pytest.FixtureRequest, folder: Path, example: str, planted: Mapping[str, Planted], base: str
+) -> dict[str, dict[str, Any]]:
+    """Return what ``records_with_errors`` does, of the errors that are ``chosen``; skips as ``records_of_all``."""
+    require_images(request.config)
+    return records_with_errors(folder, example, chosen(planted, request.config), base)
+
+
+def require_images(config: pytest.Config) -> None:
+    """Skip where the images of the frameworks are not to be built."""
+    if not needs.given(config, "frameworks"):
+        pytest.skip("--need frameworks builds the images")
 
 
 def records_with_errors(

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from tests.frameworks.one_round import ROOT, records_of
-from tests.frameworks.planted_errors import NEW, Planted, assert_found, records_with_errors
-from tests.support import needs
+from tests.frameworks.planted_errors import NEW, Planted, assert_found, records_with_errors, require_images
 
 pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
 
@@ -101,8 +100,7 @@ BASE = "torch-1.12/by-hand"
 @pytest.fixture(scope="module")
 def together(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     """Cell -> record, of all frameworks."""
-    if not needs.given(request.config, "frameworks"):
-        pytest.skip("--need frameworks builds the images")
+    require_images(request.config)
     return records_of(
         tmp_path_factory.mktemp("together"), *PROGRAMS, "!*/medium/*", "!*/gpu/*", "--model", str(EXAMPLE)
     )
@@ -111,8 +109,7 @@ def together(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
 @pytest.fixture(scope="module")
 def with_errors(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     """Cell -> record, of the networks with errors."""
-    if not needs.given(request.config, "frameworks"):
-        pytest.skip("--need frameworks builds the images")
+    require_images(request.config)
     return records_with_errors(tmp_path_factory.mktemp("planted"), EXAMPLE.name, PLANTED, BASE)
 
 

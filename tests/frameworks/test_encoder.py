@@ -5,13 +5,17 @@ from typing import Any
 
 import pytest
 
-from tests.frameworks.one_round import ROOT, records_of
-from tests.frameworks.planted_errors import NEW, Planted, assert_found, chosen, records_with_errors
-from tests.support import needs
+from tests.frameworks.planted_errors import (
+    NEW,
+    Planted,
+    assert_found,
+    records_of_all,
+    records_with_chosen_errors,
+)
 
 pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
 
-EXAMPLE = ROOT / "examples" / "encoder.py"
+EXAMPLE = "encoder.py"
 PROGRAMS = {
     "torch-1.12": ("by-hand",),
     "torch-2.x": ("by-hand", "fused"),
@@ -38,18 +42,13 @@ PLANTED: Mapping[str, Planted] = {
 @pytest.fixture(scope="module")
 def together(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     """Cell -> record, of all frameworks."""
-    if not needs.given(request.config, "frameworks"):
-        pytest.skip("--need frameworks builds the images")
-    cells = [f"{name}/*/encoder/small/*" for name in PROGRAMS]
-    return records_of(tmp_path_factory.mktemp("together"), *cells, "--model", str(EXAMPLE))
+    return records_of_all(request, tmp_path_factory.mktemp("together"), EXAMPLE, PROGRAMS)
 
 
 @pytest.fixture(scope="module")
 def with_errors(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     """Cell -> record, of the networks with errors."""
-    if not needs.given(request.config, "frameworks"):
-        pytest.skip("--need frameworks builds the images")
-    return records_with_errors(tmp_path_factory.mktemp("planted"), EXAMPLE.name, chosen(PLANTED, request.config), BASE)
+    return records_with_chosen_errors(request, tmp_path_factory.mktemp("planted"), EXAMPLE, PLANTED, BASE)
 
 
 @pytest.mark.parametrize("environment", PROGRAMS)

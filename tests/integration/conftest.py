@@ -1,8 +1,10 @@
 """A small matrix of two NumPy environments, and the real command line in a process of its own."""
 
+import contextlib
 import json
 import os
 import secrets
+import shlex
 import shutil
 import signal
 import socket
@@ -16,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from runner.cli.program import started_as
 from runner.core.paths import cache_folder
 from tests.fakes import driver
 from tests.support import needs, slurm
@@ -64,6 +67,12 @@ class Runner:
         )
         self.started.append(process)
         return process
+
+    @property
+    def name(self) -> str:
+        """What messages call the program here."""
+        with contextlib.chdir(self.folder):
+            return shlex.join(started_as("__main__.py"))
 
     def json(self, *arguments: str) -> dict[str, Any]:
         """Run a command that prints JSON and succeeds."""

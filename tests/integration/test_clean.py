@@ -127,7 +127,7 @@ def test_doctor_names_the_variable_that_hides_every_gpu(
     assert done.returncode == 0, done.stderr
     assert "missing  gpu " in done.stdout
     assert "CUDA_VISIBLE_DEVICES is '7', and no GPU here is called so" in done.stdout
-    assert "`runner run --device cpu` takes venv and measures " in " ".join(done.stdout.split())
+    assert f"`{runner.name} run --device cpu` takes venv and measures " in " ".join(done.stdout.split())
 
 
 def test_doctor_where_nothing_can_run_ends_with_one(runner: Runner, cache: Path) -> None:
@@ -135,7 +135,7 @@ def test_doctor_where_nothing_can_run_ends_with_one(runner: Runner, cache: Path)
     path.write_text(path.read_text().replace('python: "3.11", lock: docker/locks/numpy.txt', "image: nobody/none:1"))
     done = runner("doctor", "--device", "cpu")
     assert done.returncode == 1, done.stderr
-    assert done.stdout.splitlines()[-1] == "nothing runs here: `runner run` takes venv"
+    assert done.stdout.splitlines()[-1] == f"nothing runs here: `{runner.name} run` takes venv"
 
 
 @pytest.fixture

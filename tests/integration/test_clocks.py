@@ -445,7 +445,7 @@ def test_the_command_shows_what_is_held_and_lets_go_of_what_was_left(
     assert standin.pinned()
     assert runner("clocks", "reset", "--device", "cuda:0").returncode == 5
     _kill(lease, standin)
-    assert "whose guardian is dead: `runner clocks reset` restores them" in runner("clocks", "show").stdout
+    assert f"whose guardian is dead: `{runner.name} clocks reset` restores them" in runner("clocks", "show").stdout
     done = runner("clocks", "reset")
     assert (done.returncode, done.stdout) == (0, "reset the clocks of 1 GPU\n")
     assert standin.pinned() == {}

@@ -137,7 +137,7 @@ def test_a_night_that_is_interrupted_keeps_its_half(runner: Runner) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert "`runner run --resume " in err
+    assert f"`{runner.name} run --resume " in err
     (half,) = runner.folder.glob("reports/runs/[!.]*")
     ended = journal_of(half)[-1]
     assert (ended["event"], ended["how"]) == ("ended", "interrupted")
@@ -160,7 +160,7 @@ def test_a_night_that_is_interrupted_while_it_measures_again_says_so(runner: Run
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert "`runner nightly` measures it again" in err
+    assert f"`{runner.name} nightly` measures it again" in err
     night = last_night(runner)
     assert night["state"] == "interrupted"
     assert {entry["state"] for entry in night["changes"]} == {"interrupted"}

@@ -266,7 +266,7 @@ def test_a_run_whose_engine_dies_ends_with_its_own_code_and_goes_on_later(
     assert process.returncode == 4, err
     folder = folder_of(runner, "reports")
     assert folder is not None
-    assert f"then `runner run --resume {folder.name}`" in err
+    assert f"then `{runner.name} run --resume {folder.name}`" in err
     assert "Traceback" not in err
     kept = {name: measured(folder)[name] for name in finished(folder)}
     assert {record["status"] for record in runner.records()} == {"ok"}

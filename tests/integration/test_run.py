@@ -165,7 +165,7 @@ def test_an_interrupted_round_leaves_what_was_finished_and_nothing_else(
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "interrupted" in err
-    assert "`runner run --resume " in err
+    assert f"`{runner.name} run --resume " in err
     assert "Traceback" not in err
     wait_for(lambda: not [pid for pid in below if alive(pid)])
     assert not list(runner.folder.rglob("*.tmp"))

@@ -31,7 +31,7 @@ def test_a_function_of_a_file_has_a_verdict_and_is_proposed_again(runner: Runner
     assert set(records[0]["facts"]["model_files"]) == {"attention_wrapper.py", "layers.py", "nets.py"}
     compared = runner("compare", "np-old", "np-new")
     assert "attention/4x8x16_4x8x16" in compared.stdout
-    proposed = [line for line in done.stderr.splitlines() if re.search(": runner run ", line)]
+    proposed = [line for line in done.stderr.splitlines() if re.search(f": {re.escape(runner.name)} run ", line)]
     assert all(f" {shlex.join(named)}" in line for line in proposed)
 
 

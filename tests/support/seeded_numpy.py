@@ -1,4 +1,7 @@
-"""NumPy as a framework with a generator of its own, and a model file in it, for tests of how results are verified."""
+"""A framework for tests: NumPy, with a generator that a test can seed.
+
+``model_module`` makes a module of a model file.
+"""
 
 from types import ModuleType
 from typing import Any

@@ -76,20 +76,28 @@ def _network_name(case: Case) -> str:
 
 
 def _product_name(case: Case) -> str:
-    return f"Matrix product, {case['m']}x{case['k']} by {case['k']}x{case['n']}"
+    return f"Matrix product, {_factors(case)}"
 
 
 def _sparse_product_name(case: Case) -> str:
-    return f"Sparse product, {case['m']}x{case['k']} by {case['k']}x{case['n']}"
+    return f"Sparse product, {_factors(case)}"
 
 
 def _convolution_name(case: Case) -> str:
-    filters = f"{case['k']} filters of {case['filter_w']}x{case['filter_h']}"
-    return f"Convolution, {case['w']}x{case['h']}x{case['c']}, {filters}"
+    return f"Convolution, {case['w']}x{case['h']}x{case['c']}, {_filters(case)}"
 
 
 def _sum_name(case: Case) -> str:
     return f"Sum of {case['floats']:,} numbers"
+
+
+def _factors(case: Case, remark: str = "") -> str:
+    """Return the sizes of the factors of a product; ``remark`` is about the first one."""
+    return f"{case['m']}x{case['k']}{remark} by {case['k']}x{case['n']}"
+
+
+def _filters(case: Case) -> str:
+    return f"{case['k']} filters of {case['filter_w']}x{case['filter_h']}"
 
 
 def _size(value: object) -> str:
@@ -114,18 +122,18 @@ def _network(case: Case) -> str:
 
 def _product(case: Case) -> str:
     transposed = " and ".join(name for name in "AB" if case[f"{name.lower()}_transposed"])
-    text = f"matrix product, {case['m']}x{case['k']} by {case['k']}x{case['n']}"
+    text = f"matrix product, {_factors(case)}"
     return f"{text}, {transposed} transposed" if transposed else text
 
 
 def _sparse_product(case: Case) -> str:
-    sparsity = f"{100 * case['sparsity']:.0f} % zeros"
-    return f"sparse matrix product, {case['m']}x{case['k']} with {sparsity} by {case['k']}x{case['n']}"
+    zeros = f" with {100 * case['sparsity']:.0f} % zeros"
+    return f"sparse matrix product, {_factors(case, zeros)}"
 
 
 def _convolution(case: Case) -> str:
     sizes = f"{case['w']}x{case['h']} images, {case['c']} channels"
-    return f"convolution, {sizes}, {case['k']} filters of {case['filter_w']}x{case['filter_h']}, batch {case['n']}"
+    return f"convolution, {sizes}, {_filters(case)}, batch {case['n']}"
 
 
 def _allreduce(case: Case) -> str:

@@ -70,6 +70,25 @@ def test_a_chart_and_an_issue_are_written_before_the_gate_ends_the_command() -> 
     assert isinstance(invoke(*SIDES, "--issue", "--format", "json").exception, UsageError)
 
 
+@pytest.mark.parametrize(
+    ("words", "output"),
+    [
+        (("--format", "json"), "json"),
+        (("-o", "made.csv"), "csv"),
+        (("-o", "made.svg"), "a chart"),
+        (("--issue",), "an issue"),
+    ],
+)
+def test_why_is_refused_where_no_table_is_written(words: tuple[str, ...], output: str) -> None:
+    shown = invoke(*SIDES, "--why", *words)
+    assert isinstance(shown.exception, UsageError)
+    assert f"--why adds lines to the table, and not to {output}" in str(shown.exception)
+    assert not shown.stdout
+    assert not [*Path().glob("made.*")]
+    assert "reasons: --why" not in invoke(*SIDES, "--why").stdout
+    assert isinstance(invoke("plan", "--why", "--format", "json").exception, UsageError)
+
+
 def test_python_has_the_same_result() -> None:
     broken = runner.compare("torch-1.12", "torch-2.x", fail_on="slower:5%")
     assert broken.gate

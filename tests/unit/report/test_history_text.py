@@ -81,7 +81,8 @@ def test_ratios_to_another_base_are_another_series() -> None:
     confirmed = trend(1.1).points[0]._replace(kind="confirmation", base="torch-2.x@20260101-023000-ab12/rest")
     shown = replace(before, points=(*before.points, *trend(0.5, 0.51, 0.5).points, confirmed))
     assert [mark.value for mark in shown.marks] == [0.5, 0.51, 0.5]
-    assert " 0.0 %" in list_text([shown], 100, colour=False)
+    listed = list_text([shown], 100, colour=False).splitlines()[1]
+    assert re.findall(r"\d+ ms|\S+ %", listed) == ["500 ms", "500 ms", "0.0 %"], "of the runs with the newest base"
     text = trend_text(shown, 100, colour=False)
     assert "time as a share of that of torch-1.0" in text
     assert "1 confirmation not shown" in text

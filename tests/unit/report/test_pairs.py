@@ -3,7 +3,7 @@
 import pytest
 
 from runner.analysis.analyse import Analysis, analyse_run
-from runner.report.fastest import alone_by_release, races, uncompared
+from runner.report.fastest import alone_by_release, measured_alone, races
 from runner.report.page import Page, arrange
 from runner.report.pairs import Pair, pairs
 from tests.support.quick_run import quick
@@ -63,6 +63,6 @@ def test_each_framework_is_once_in_a_race_the_fastest_first(page: Page) -> None:
 
 def test_tests_without_a_comparison_are_listed_without_controls(page: Page) -> None:
     known = {cell for each in page.rows for cell in each.row.cell_ids}
-    alone = uncompared(page.cases, known, page.releases)
+    alone = measured_alone(page.cases, known, page.releases)
     assert alone_by_release(alone) == "6 of JAX 0.10.2, 3 of PyTorch 2.13.0, 1 of Theano 0.8.2"
     assert not any("@" in each.cell for each in alone)

@@ -133,8 +133,8 @@ def test_what_a_comparison_can_call_is_in_every_format_except_csv(comparison: Co
     ("change", "rounds", "text"),
     [
         (0.0917, (3,), "with 3 rounds and this noise, changes above about 9.2 % can be called in 8 of 10 runs"),
-        (0.42, (3, 4, 5), "with 3 to 5 rounds and this noise, changes above about 42 % can be called in 8 of 10 runs"),
-        (2.71, (2,), "with 2 rounds and this noise, changes above about a factor of 3.7 can be called in 8 of 10 runs"),
+        (0.42, (3, 4, 5), "with 3 to 5 rounds and this noise, changes above about 1.42x can be called in 8 of 10 runs"),
+        (2.71, (2,), "with 2 rounds and this noise, changes above about 3.7x can be called in 8 of 10 runs"),
         (None, (), ""),
     ],
 )

@@ -1,13 +1,11 @@
-"""What a run ends with: the page first, and commands that the shell of the person who started it can run."""
+"""What a run ends with: the page first, and what helps next."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from runner.report.check import Check, Counts
-from runner.session.next_steps import lines, next_commands, started_as
+from runner.session.next_steps import lines, next_commands
 
 CHECK = Check(
     run="20261120-104500-ab12",
@@ -24,7 +22,7 @@ CHECK = Check(
 
 
 def shown(check: Check, *, has_own_network: bool = False, folder: tuple[str, ...] = ()) -> list[str]:
-    return lines(next_commands(check, folder, has_own_network=has_own_network), ["runner"])
+    return lines(next_commands(check, folder, has_own_network=has_own_network))
 
 
 def test_a_newcomer_opens_the_page_and_then_measures_a_network() -> None:
@@ -51,31 +49,3 @@ def test_numbers_that_cannot_be_used_are_looked_into_first(command: str) -> None
 def test_an_unfinished_run_is_continued() -> None:
     resume = f"runner run --resume {CHECK.run}"
     assert shown(replace(CHECK, state="unfinished", command=resume))[0] == f"next: {resume}"
-
-
-def test_the_program_is_called_as_the_shell_of_the_person_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / ".nox" / "matrix" / "bin" / "runner"
-    program.parent.mkdir(parents=True)
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    monkeypatch.chdir(tmp_path)
-    on_path = {"PATH": str(program.parent)}
-    assert started_as(str(program), on_path) == ["runner"]
-    assert started_as(str(program), {**on_path, "NOX_CURRENT_SESSION": "matrix"}) == [".nox/matrix/bin/runner"]
-    assert started_as(str(program), {"PATH": ""}) == [".nox/matrix/bin/runner"]
-    assert started_as("", {"PATH": ""}) == ["runner"]
-    other = tmp_path / "runner"
-    other.write_text("#!/bin/sh\n")
-    assert started_as(str(other), on_path) == ["./runner"], "the shell knows another one"
-
-
-def test_a_module_is_started_by_the_same_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    python = tmp_path / ".venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.write_text("#!/bin/sh\n")
-    python.chmod(0o755)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "executable", str(python))
-    module = "/elsewhere/runner/__main__.py"
-    assert started_as(module, {"PATH": str(python.parent)}) == ["python", "-m", "runner"]
-    assert started_as(module, {"PATH": ""}) == [".venv/bin/python", "-m", "runner"]

@@ -126,8 +126,11 @@ def verified(
     facts["trained_base"] = how.pop("trained_base", "np-a")
     path = str(folder / "arrays")
     blob.write(path, groups)
-    files = SimpleNamespace(load=lambda: module(methods, second=second))
-    files.load_anew = files.load
+
+    def load() -> Any:
+        return module(methods, second=second)
+
+    files = SimpleNamespace(load=load, load_anew=load)
     reference = {"facts": facts, "arrays": blob.index(groups), "base": "np-a", "path": path, "files": files}
     reference["content"] = blob.content(path)
     request = {"case": CASE, "phase": phase, "device": "cpu", "precision": "fp32", "check_steps": True, **how}
