@@ -8,7 +8,7 @@ from runner.analysis.model import ADVICE, Figures, Grade, Reason
 from runner.core.model import Cell
 from runner.report import wording
 from runner.report.answer import Answer
-from runner.report.release_change import PROBABLY, Card, ReleaseChange
+from runner.report.release_change import Card, ReleaseChange
 
 SPEEDUP = re.compile(r"([\d.]+)(x| %) (faster|slower)")
 NO_FIGURES = Figures(
@@ -67,7 +67,7 @@ def _change(*fields: str) -> ReleaseChange:
         tests=int(tests),
         workloads=0,
         clear=SPEEDUP.fullmatch(change) is not None,
-        word=next((word for word in PROBABLY if change == f"probably {size}" and size.endswith(word.split()[1])), None),
+        word=next((word for word in wording.PROBABLY if change == f"probably {size}" and size.endswith(word.split()[1])), None),
         noise="",
         words={word: counts[word] for word in wording.WORDS if word in counts},
         rows=(),
