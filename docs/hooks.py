@@ -10,6 +10,8 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = "reports/examples"
+DECISIONS = "decisions/"
+"""Pages for those who change the program: they hold the words of every question, and a search would list them first."""
 HOMES = {"start.md": "index.html", "index.md": "how-it-works.html"}
 """Page -> its file in the site. ``docs/index.md`` is how the program works, for those who read the files."""
 STATUSES = {
@@ -39,7 +41,9 @@ def on_files(files: Files, config: Any) -> Files:  # noqa: ANN401  mkdocs has no
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:  # noqa: ANN401
-    """Return a page whose links to an example report lead to its copy in the site."""
+    """Return a page whose links to an example report lead to its copy in the site; decisions are not searched."""
+    if page.file.src_uri.startswith(DECISIONS):
+        page.meta["search"] = {"exclude": True}
     up = "../" * page.file.src_uri.count("/")
     return markdown.replace(f"]({up}../{EXAMPLES}/", f"]({up}examples/")
 

@@ -5,7 +5,7 @@ The page, ``report.md`` and the end of ``runner run`` show it first.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -34,14 +34,14 @@ class Answer:
     """
 
     headline: str
-    cards: tuple[Card, ...]
-    slower: tuple[tuple[Row, str, str], ...]
-    grade: Grade | None
+    cards: tuple[Card, ...] = field(repr=False)
+    slower: tuple[tuple[Row, str, str], ...] = field(repr=False)
+    grade: Grade | None = field(repr=False)
     undecided: int
     compared: int
     abandoned: int = 0
     disturbed: str = ""
-    changed: tuple[tuple[Row, str, str], ...] = ()
+    changed: tuple[tuple[Row, str, str], ...] = field(default=(), repr=False)
 
 
 def answer(

@@ -26,15 +26,14 @@ LETTER = 7.0
 SHARP_HEIGHT = 8000
 """Height in pixels up to which a PNG is twice as large as its SVG: 8,000 x 2,200 pixels of four bytes are 70 MB."""
 
+AXIS_COLOURS = {"band": 'fill="#dfe3e8"', "grid": 'stroke="#dfe3e8"', "one": 'stroke="#5b6570"'}
+"""Class of a part of the axis -> its colour: a rule that names the chart matches nothing in a symbol that is used."""
 STYLE = """text { font: 12px "DejaVu Sans", Verdana, Arial, sans-serif; fill: #1c2127 }
 .title { font-weight: 700; font-size: 15px }
 .side { font-weight: 700 }
 .soft { fill: #5b6570 }
 .head text { font-size: 10px; fill: #5b6570; text-anchor: middle }
 .cut { fill: none; stroke: currentColor; stroke-width: 2 }
-.band { fill: #dfe3e8 }
-.grid { stroke: #dfe3e8; fill: none }
-.one { stroke: #5b6570 }
 .faster { color: #0a62a5 }
 .probably-faster { color: #0a62a5 }
 .slower { color: #a84300 }
@@ -118,6 +117,7 @@ def svg(comparisons: Sequence[Comparison], names: Mapping[str, EnvironmentReleas
     return (
         f'<svg id="{chart_id}" xmlns="http://www.w3.org/2000/svg" '
         f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        'style="max-width: 100%; height: auto" '
         f'role="img" aria-label="{escape(_summary(rows))}"><style>{style}</style>'
         f'<rect width="100%" height="100%" fill="#fff"/>{"".join(parts)}</svg>\n'
     )
@@ -136,7 +136,10 @@ def _origin(comparisons: Sequence[Comparison]) -> str:
 
 def _head(left: int, axis_scale: speedup_axis.Scale, margin: float, axis_id: str) -> Iterator[str]:
     """Yield the symbol of the axis, the title and the labels of the axis."""
-    yield f"<defs>{pictures.axis(axis_scale, margin, axis_id)}</defs>"
+    symbol = pictures.axis(axis_scale, margin, axis_id)
+    for css_class, colours in AXIS_COLOURS.items():
+        symbol = symbol.replace(f'class="{css_class}"', colours)
+    yield f"<defs>{symbol}</defs>"
     yield _text(PADDING, PADDING + 15, "Change of speed, faster on the right", "title")
     yield _placed(pictures.axis_labels(axis_scale), left, PADDING + LINE, 14)
 

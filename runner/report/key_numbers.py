@@ -51,15 +51,19 @@ def key_numbers(
 
 
 def _largest(title: str, word: Word, rows: Sequence[ComparedRow]) -> KeyNumber:
-    """Return the largest change of one direction of the decided rows, if possible without a serious warning."""
+    """Return the largest change of one direction of the decided rows, if possible without a serious warning.
+
+    Where larger ones have a warning, its text says so: the reader sees those rows, too.
+    """
     decided = [each for each in rows if each.word == word]
     if not decided:
         return KeyNumber(title=title, value="none", text=f"no test is clearly {word}")
     row = max(decided, key=lambda each: (not each.serious, each.size))
+    note = "; larger ones have a serious warning" if any(each.size > row.size for each in decided) else ""
     return KeyNumber(
         title=title,
         value=row.change,
-        text=f"{row.label}, {row.base} → {row.other}",
+        text=f"{row.label}, {row.base} → {row.other}{note}",
         word=word,
         anchor=row.anchor,
         questioned=bool(row.serious),
@@ -81,9 +85,7 @@ def _agreement(last: LastRun | None) -> KeyNumber:
     if last is None:
         return KeyNumber(title=title, value="not known", text="the history was not read")
     if not last.compared:
-        return KeyNumber(
-            title=title, value="no earlier run", text="of the last few measured the same tests of these releases"
-        )
+        return KeyNumber(title=title, value="no earlier run", text="has these tests and releases, of the last few")
     text = f"with the run of {last.measured}"
     if last.farthest:
         text += "; the others are apart by chance" if last.agrees else f"; farthest apart: {last.farthest}"

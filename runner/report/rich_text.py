@@ -48,6 +48,7 @@ def as_text(parts: Iterable["RenderableType"], width: int, *, colour: bool = Fal
         color_system="standard" if colour else None,
         highlight=False,
         markup=False,
+        force_jupyter=False,  # in a notebook Rich shows what it prints, and the text would be empty
     )
     for part in parts:
         console.print(part, soft_wrap=isinstance(part, str))

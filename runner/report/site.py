@@ -10,6 +10,7 @@ from runner.core.metrics import BY_NAME
 from runner.core.model.cells import environment_of
 from runner.report import wording
 from runner.report.formatting import counted, date
+from runner.report.last_nights import LastNights
 from runner.report.page_templates import environment
 from runner.report.run_summary import RunSummary
 from runner.report.trend_charts import TrendChart, chart, spark
@@ -31,7 +32,11 @@ FOLDER = "trends"
 
 
 def site(
-    trends: Iterable[Trend], summaries: Sequence[RunSummary], newest: datetime | None, margin: float = MARGIN
+    trends: Iterable[Trend],
+    summaries: Sequence[RunSummary],
+    newest: datetime | None,
+    margin: float = MARGIN,
+    nights: Sequence[LastNights] = (),
 ) -> Iterator[tuple[str, str]]:
     """Yield file name and content of each page: those of the cells, then those of the devices, and the index last.
 
@@ -40,6 +45,7 @@ def site(
         summaries: of the runs, newest first; each run has its page at ``runs/<run>/index.html``.
         newest: when the newest run of the history started; None without a run.
         margin: the relative change that counts as none.
+        nights: the newest of each device.
     """
     rows: list[TrendRow] = []
     week = Week.before(newest, margin) if newest else None
@@ -66,6 +72,7 @@ def site(
             week=week,
             listed=MAX_LISTED,
             folder=FOLDER,
+            nights=nights,
             night_date=date,
         ),
     )

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from runner.analysis.model import ADVICE, Figures, Grade, Level, Reason
 from runner.analysis.quality.grade import FAIR_AA_MEDIAN, FAR_AA_PAIR
+from runner.report import wording
 from runner.report.answer import Answer
 from runner.report.compared_rows import ComparedRow
 from runner.report.formatting import counted, percent
@@ -89,10 +90,18 @@ def trust_marks(answer: Answer, rows: Sequence[ComparedRow], *, failed: int, cel
     questioned = sum(bool(each.serious) for each in rows)
     if questioned:
         yield _bad(f"{counted(questioned, 'comparison')} with a serious warning, marked below")
-    if answer.undecided:
-        yield _bad(f"{answer.undecided} of {answer.compared} comparisons undecided")
+    yield from _open_marks(answer, rows)
     if answer.disturbed:
         yield _bad(answer.disturbed)
+
+
+def _open_marks(answer: Answer, rows: Sequence[ComparedRow]) -> Iterator[TrustMark]:
+    """Yield how many comparisons are open, in the words that their rows have."""
+    probable = sum(each.word.startswith("probably") for each in rows)
+    if probable:
+        yield _bad(f"{probable} of {answer.compared} comparisons only probable")
+    if answer.undecided > probable:
+        yield _bad(f"{answer.undecided - probable} of {answer.compared} comparisons: {wording.CANNOT_TELL}")
 
 
 def _in_few_words(reason: Reason, figures: Figures) -> str:

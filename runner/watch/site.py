@@ -14,6 +14,7 @@ from runner.core.unfinished import sweep
 from runner.history.entries import ChangeEntry, RunRow, series_device
 from runner.history.location import sqlite_path
 from runner.report.formatting import counted
+from runner.report.last_nights import last_nights
 from runner.report.page_templates import is_harmless, page_of_site
 from runner.report.run_summary import NAME, RunSummary, read_summary
 from runner.report.site import FOLDER as TRENDS
@@ -82,7 +83,8 @@ def write_site(
     with History.open(url, only_reads=True) as database:
         past = _past(database, now or datetime.now(UTC), note)
         newest = max((instant(row.at) for row in past), default=None)
-        for name, content in site(_trends(database, past), summaries, newest, margin):
+        nights = last_nights(past, {each.run for each in summaries})
+        for name, content in site(_trends(database, past), summaries, newest, margin, nights):
             save(folder / name, content)
     note(f"{counted(len(summaries), 'run')} in {folder}")
     return folder / "index.html"

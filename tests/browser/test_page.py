@@ -269,6 +269,7 @@ def test_rows_are_copied_with_names_and_ids(chromium: Browser, report_page: Path
         assert "torch-1.12/lstm-cell-fused/" in line
     assert sentence.startswith("PyTorch 1.0 → 1.12: LSTM, 1 layer of ")
     assert sentence.endswith("/fp32]")
+    assert "venv, measured " in sentence, "a sentence says what it was measured on, and when"
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -171,16 +171,27 @@ def test_a_picture_has_a_title_a_ground_and_its_size_requests_nothing_and_is_sho
     assert any(f"images/{picture.name})" in text(page.relative_to(DOCS).as_posix()) for page in PAGES)
 
 
+def leaves(navigation: Any) -> Iterator[str]:
+    """Give the targets of a navigation, whose sections may have groups."""
+    if isinstance(navigation, str):
+        yield navigation
+    else:
+        for entry in navigation.values() if isinstance(navigation, dict) else navigation:
+            yield from leaves(entry)
+
+
 def test_every_page_is_in_the_navigation_of_the_site_once() -> None:
     navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
     assert [name for section in navigation for name in section] == [
         *("Start", "How to", "Understand", "Reference", "Decisions")
     ]
-    entries = [entry for section in navigation for members in section.values() for entry in members]
-    targets = [next(iter(entry.values())) if isinstance(entry, dict) else entry for entry in entries]
+    targets = list(leaves(navigation))
     pages = sorted(target for target in targets if target.endswith(".md"))
     assert pages == sorted(page.relative_to(DOCS).as_posix() for page in PAGES)
     assert all((ROOT / "reports" / target).exists() for target in targets if target not in pages)
+    (how_to,) = (section["How to"] for section in navigation if "How to" in section)
+    assert [len(group) for group in how_to] == [1] * 6
+    assert max(len(pages) for group in how_to for pages in group.values()) <= 7
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -206,6 +217,16 @@ def test_no_two_rows_of_the_index_are_about_the_same_thing() -> None:
     subjects = [line.split(" | ")[0] for line in places.splitlines() if line.startswith("| ")]
     assert len(subjects) > 30
     assert len(set(subjects)) == len(subjects)
+
+
+def test_a_verdict_of_a_readers_network_is_a_link_and_250_words_from_home() -> None:
+    """The way is the home page up to its link, and the page behind it up to the end of what the command prints."""
+    to_the_link, link, _ = text("start.md").partition("](how-to/measure-your-network.md)")
+    printed = re.search(r"^```text\n(.*?)^```$", text("how-to/measure-your-network.md"), re.MULTILINE | re.DOTALL)
+    assert link
+    assert printed is not None
+    assert re.search(r"\b(faster|slower|same)\b", printed[1])
+    assert len(to_the_link.split()) + len(printed.string[: printed.end()].split()) <= 250
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:

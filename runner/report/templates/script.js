@@ -77,7 +77,8 @@
   function sentence(row) {
     const [name, id, sides, times, change, ends, notes] = parts(row);
     const more = [ends && `95 % interval ${ends}`, times, notes].filter(Boolean).join("; ");
-    return `${sides}: ${name}: ${change} (${more}) [${id}]`;
+    const measured = document.getElementById("measured").innerText.replaceAll(" · ", ", ");
+    return `${sides}: ${name}: ${change} (${more}); ${measured} [${id}]`;
   }
 
   async function copy(content, say) {

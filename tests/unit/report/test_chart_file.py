@@ -36,6 +36,13 @@ def comparison(reports: Path) -> Comparison:
     return replace(compared, releases=releases(results))
 
 
+def test_what_rows_use_of_the_axis_has_colours_of_its_own(comparison: Comparison) -> None:
+    """A style rule below the id of the chart matches nothing in a symbol that is used: the band was black."""
+    (symbol,) = ET.fromstring(chart_file.svg([comparison], comparison.releases)).iter(f"{SVG}symbol")
+    assert len(symbol) > 3
+    assert all({"fill", "stroke"} & part.attrib.keys() and "class" not in part.attrib for part in symbol)
+
+
 def test_the_svg_has_the_texts_of_every_row_and_a_picture_of_each_interval(comparison: Comparison) -> None:
     root = ET.fromstring(chart_file.svg([comparison], comparison.releases))
     texts = [element.text for element in root.iter(f"{SVG}text")]

@@ -20,7 +20,8 @@ def test_marks_say_what_speaks_for_the_numbers_and_what_against(page: Page) -> N
         (True, "A/A control: the same release twice differs by 2.5 %"),
         (False, "typical interval: 5.0 % to either side"),
         (False, "2 comparisons with a serious warning, marked below"),
-        (False, "3 of 28 comparisons undecided"),
+        (False, "1 of 28 comparisons only probable"),
+        (False, "2 of 28 comparisons: can't tell"),
     ]
 
 
