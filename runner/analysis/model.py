@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from runner.core.metrics import TIME
 from runner.core.model import Cell
 from runner.store.journal import Journal
 
@@ -184,6 +185,7 @@ class Figures:
             a share; None without a comparison of two rounds.
         aa_visible: the smallest difference that one of the A/A pairs would be reported with in 8 of 10 such runs.
         plain_pairs: number of cells with a plain-process control; ``plain_differing`` of them differ from it.
+        metric: the name of the metric that ``rounds``, ``comparisons`` and ``half_width`` are about.
     """
 
     others_busy: float | None
@@ -200,6 +202,7 @@ class Figures:
     aa_visible: float | None = None
     plain_pairs: int = 0
     plain_differing: int = 0
+    metric: str = TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ def site(
     """Yield file name and content of each page: those of the cells, then those of the devices, and the index last.
 
     Args:
-        trends: of the history, in any order; each is drawn and forgotten. What changed in the week is that of times.
+        trends: of the history, in any order; each is drawn and forgotten.
         summaries: of the runs, newest first; each run has its page at ``runs/<run>/index.html``.
         newest: when the newest run of the history started; None without a run.
         margin: the relative change that counts as none.
@@ -52,7 +52,7 @@ def site(
     for trend in trends:
         row = row_of(trend)
         rows.append(row)
-        if week and row.is_of_times:
+        if week:
             week.add(trend, row)
         yield f"{FOLDER}/{row.page}", _page("trend", **_trend_content(trend))
     rows.sort(key=lambda row: row.rank)

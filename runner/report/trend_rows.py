@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from runner.core.metrics import BY_NAME, TIME, Metric
 from runner.history.entries import Acceptance, ChangeEntry
-from runner.report.trends import LevelChange, Trend, device_title, instant, time_of
+from runner.report.trends import ConfirmedChange, LevelChange, Trend, device_title, instant, time_of
 
 WEEK = timedelta(days=7)
 SPARK_POINTS = 60
@@ -101,6 +101,7 @@ class Week:
         small: how many levels changed by less than the margin.
         releases: (device, environment, release before, release) of environments that changed.
         accepted: levels that were accepted.
+        metrics: (trend's row, change, values of both runs) of metrics other than time that nights confirmed.
     """
 
     since: datetime
@@ -110,6 +111,7 @@ class Week:
     small: int = 0
     releases: dict[tuple[str, str, str, str], None] = field(default_factory=dict)
     accepted: list[tuple[TrendRow, Acceptance]] = field(default_factory=list)
+    metrics: list[tuple[TrendRow, ConfirmedChange, str]] = field(default_factory=list)
 
     @classmethod
     def before(cls, newest: datetime, margin: float) -> "Week":
@@ -117,7 +119,10 @@ class Week:
         return cls(newest - WEEK, margin)
 
     def add(self, trend: Trend, row: TrendRow) -> None:
-        """Add what changed in a trend."""
+        """Add what changed in a trend: of times its levels, of another metric what nights confirmed."""
+        if not row.is_of_times:
+            self.metrics += [(row, each, trend.amounts(each.change.before, each.night.run)) for each in trend.confirmed]
+            return
         for change in trend.changes_since(self.since):
             if is_within(change.ratio, self.margin):
                 self.small += 1
@@ -129,6 +134,11 @@ class Week:
         self.accepted += [(row, level) for level in trend.levels if instant(level.at) >= self.since]
 
     @property
+    def metrics_by_size(self) -> list[tuple[TrendRow, ConfirmedChange, str]]:
+        """The changes of metrics other than time, the largest first."""
+        return sorted(self.metrics, key=lambda each: -abs(math.log(each[1].change.ratio or 1.0)))
+
+    @property
     def is_quiet(self) -> bool:
         """Whether nothing changed."""
-        return not (self.slower or self.faster or self.small or self.releases or self.accepted)
+        return not (self.slower or self.faster or self.small or self.releases or self.accepted or self.metrics)

@@ -9,13 +9,14 @@ from datetime import datetime
 from functools import cached_property
 from itertools import groupby, islice, pairwise
 from types import MappingProxyType
+from typing import NamedTuple
 
 from runner.core.grouping import grouped
 from runner.core.metrics import BY_NAME, TIME
 from runner.core.model.cells import environment_of, without_environment
 from runner.core.row_ids import row_id, row_title
 from runner.core.units import TimeUnit, amount, amount_unit
-from runner.history.entries import Acceptance, ChangeEntry, SeriesPoint
+from runner.history.entries import Acceptance, ChangeEntry, RunRow, SeriesPoint
 from runner.stats.change_points import ChangePoint
 from runner.stats.changes_of_tables import NightlySeries, change_points_of
 from runner.stats.intervals import squared_error
@@ -42,6 +43,18 @@ class LevelChange:
     ratio_high: float
 
 
+class ConfirmedChange(NamedTuple):
+    """A change of a metric that a night measured in turns: one for the worse that it confirmed, or one for the better.
+
+    Attributes:
+        night: the run of the night.
+        change: as the night has it.
+    """
+
+    night: RunRow
+    change: ChangeEntry
+
+
 @dataclass(frozen=True, kw_only=True)
 class Trend:
     """The series of a cell on a device of a host.
@@ -56,6 +69,7 @@ class Trend:
         levels: those that a person accepted, oldest first.
         regression: the change that a night confirmed and that still stands; None without.
         change_points: of each of its ``segments``, by ``changes_together``; None where it is looked at by itself.
+        confirmed: what nights of the last week confirmed of a metric other than time, oldest first.
     """
 
     cell: str
@@ -67,6 +81,7 @@ class Trend:
     regression: ChangeEntry | None = None
     change_points: tuple[tuple[ChangePoint, ...], ...] | None = None
     metric: str = TIME
+    confirmed: tuple[ConfirmedChange, ...] = ()
 
     @property
     def series_id(self) -> str:
@@ -92,6 +107,12 @@ class Trend:
         """Return a value of the metric with its unit."""
         metric = BY_NAME[self.metric]
         return amount(value, metric.unit, on_disk=metric.on_disk)
+
+    def amounts(self, before: str, after: str) -> str:
+        """Return its values in two runs, ``46.0 MiB → 60.0 MiB``; empty if a run has none."""
+        values = {point.run: point.seconds for point in self.points}
+        known = before in values and after in values
+        return f"{self.amount(values[before])} → {self.amount(values[after])}" if known else ""
 
     @property
     def has_ratios(self) -> bool:
@@ -214,6 +235,8 @@ class Trend:
 
 TrendChanges = Mapping[tuple[str, str, str], tuple[tuple[ChangePoint, ...], ...]]
 """(id of a series, device, host) -> the change points of each segment of its trend."""
+ConfirmedChanges = Mapping[tuple[str, str, str], Sequence[ConfirmedChange]]
+"""(id of a series, device, host) -> what nights confirmed of it, oldest first."""
 
 
 def changes_together(trends: Iterable[Trend]) -> TrendChanges:
@@ -239,6 +262,7 @@ def trends_of(
     regressions: Mapping[tuple[str, str, str], ChangeEntry],
     changes: TrendChanges = MappingProxyType({}),
     metric: str = TIME,
+    confirmed: ConfirmedChanges = MappingProxyType({}),
 ) -> Iterator[Trend]:
     """Yield a trend for each cell, device and host.
 
@@ -248,6 +272,7 @@ def trends_of(
         regressions: (id of a series, device, host) -> the confirmed change that still stands.
         changes: of ``changes_together``; a trend that is not in it is looked at by itself.
         metric: the name of what the points measured.
+        confirmed: what nights of the last week confirmed of it.
     """
     for device, cell, points in series:
         hosts = grouped((point.host, point) for point in points if point.kind != "confirmation")
@@ -263,6 +288,7 @@ def trends_of(
                 regression=regressions.get((row_id(cell, metric), device, host)),
                 change_points=changes.get((row_id(cell, metric), device, host)),
                 metric=metric,
+                confirmed=tuple(confirmed.get((row_id(cell, metric), device, host), ())),
             )
 
 

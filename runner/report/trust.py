@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from runner.analysis.model import ADVICE, Figures, Grade, Level, Reason
 from runner.analysis.quality.grade import FAIR_AA_MEDIAN, FAR_AA_PAIR
+from runner.core.metrics import BY_NAME, TIME
 from runner.report import wording
 from runner.report.answer import Answer
 from runner.report.compared_rows import ComparedRow
@@ -34,9 +35,7 @@ def trust_lines(answer: Answer, *, failed: int, cells: int) -> Iterator[tuple[st
     if answer.grade is None:
         return
     figures = answer.grade.figures
-    yield "Grade", f"{answer.grade.level}: {ADVICE[answer.grade.level]}"
-    for reason in answer.grade.reasons:
-        yield "Reason", reason.sentence
+    yield from _grade_lines(answer.grade)
     if figures.aa_median is not None:
         text = f"a release against itself differs by {100 * figures.aa_median:.1f} % in the median of "
         text += counted(figures.aa_pairs, "A/A control")
@@ -57,6 +56,13 @@ def trust_lines(answer: Answer, *, failed: int, cells: int) -> Iterator[tuple[st
         f"no disagreement with the reference in any of the {cells} measured tests"
         + (f"; {failed} more failed, see below" if failed else ""),
     )
+
+
+def _grade_lines(grade: Grade) -> Iterator[tuple[str, str]]:
+    yield "Grade", f"{grade.level}: {ADVICE[grade.level]}"
+    yield from (("Reason", reason.sentence) for reason in grade.reasons)
+    if grade.figures.metric != TIME:
+        yield "Precision", f"that of its intervals of {BY_NAME[grade.figures.metric].title}, which the run decides"
 
 
 def _good(text: str) -> TrustMark:
@@ -107,7 +113,8 @@ def _open_marks(answer: Answer, rows: Sequence[ComparedRow]) -> Iterator[TrustMa
 def _in_few_words(reason: Reason, figures: Figures) -> str:
     """Return a reason of a grade in a few words; the sentence of one that has none."""
     if reason.code == "half-width" and figures.half_width is not None:
-        return f"typical interval: {percent(figures.half_width)} to either side"
+        of_metric = "" if figures.metric == TIME else f" of {BY_NAME[figures.metric].title}"
+        return f"typical interval{of_metric}: {percent(figures.half_width)} to either side"
     if reason.code == "rounds":
         return f"{figures.rounds:g} round{'s' * (figures.rounds != 1)}: small changes stay open"
     if reason.code == "canary" and figures.canary is not None:

@@ -6,7 +6,8 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
-from runner.core.bounds import STRICT, Argument, open_dict
+from runner.core.bounds import STRICT, Argument, MetricName, open_dict
+from runner.core.metrics import TIME
 from runner.core.model.devices import ClockPolicy
 from runner.core.model.plans import Measurement
 from runner.store.shapes import value_of
@@ -38,6 +39,7 @@ class RunHeader:
         as_is: environment -> how it was named, ``python:~/envs/a/bin/python`` or ``image:NAME``, for interpreters and
             images that are measured as they are; empty with the host backend.
         executor: the address of the scheduler whose hosts measure; empty where this host alone does.
+        metrics: the names of the metrics whose open verdicts get further rounds.
     """
 
     __pydantic_config__ = STRICT
@@ -62,6 +64,7 @@ class RunHeader:
     locks: Mapping[str, Argument] = field(default_factory=dict)
     as_is: Mapping[str, Argument] = field(default_factory=dict)
     executor: Argument = ""
+    metrics: tuple[MetricName, ...] = (TIME,)
 
     def event(self) -> dict[str, Any]:
         """Return the fields of the ``begun`` event."""

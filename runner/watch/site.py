@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from runner.analysis.analyse import analyse_run
 from runner.core.errors import Problem, RecordError, RunnerError, UsageError
 from runner.core.files import read_bounded
-from runner.core.metrics import TIME
+from runner.core.metrics import BETTER, BY_NAME, TIME
 from runner.core.row_ids import cell_and_metric
 from runner.core.unfinished import sweep
 from runner.history.entries import ChangeEntry, RunRow, series_device
@@ -19,7 +19,15 @@ from runner.report.page_templates import is_harmless, page_of_site
 from runner.report.run_summary import NAME, RunSummary, read_summary
 from runner.report.site import FOLDER as TRENDS
 from runner.report.site import site
-from runner.report.trends import Trend, changes_together, instant, trends_of
+from runner.report.trend_rows import Week
+from runner.report.trends import (
+    ConfirmedChange,
+    ConfirmedChanges,
+    Trend,
+    changes_together,
+    instant,
+    trends_of,
+)
 from runner.session.last_run import last_run
 from runner.session.remember import history_url
 from runner.session.results import has_records, write_report
@@ -84,7 +92,9 @@ def write_site(
         past = _past(database, now or datetime.now(UTC), note)
         newest = max((instant(row.at) for row in past), default=None)
         nights = last_nights(past, {each.run for each in summaries})
-        for name, content in site(_trends(database, past), summaries, newest, margin, nights):
+        since = Week.before(newest, margin).since if newest else None
+        confirmed = _confirmed(database, [row for row in past if since and instant(row.at) >= since])
+        for name, content in site(_trends(database, past, confirmed), summaries, newest, margin, nights):
             save(folder / name, content)
     note(f"{counted(len(summaries), 'run')} in {folder}")
     return folder / "index.html"
@@ -99,20 +109,21 @@ def _past(history: "History", now: datetime, note: Callable[[str], None]) -> Seq
     return past or stored
 
 
-def _trends(history: "History", past: Sequence[RunRow]) -> Iterator[Trend]:
+def _trends(history: "History", past: Sequence[RunRow], confirmed: ConfirmedChanges) -> Iterator[Trend]:
     """Yield the trends of the times of a history, with accepted levels and the regressions that stand.
 
-    Of other metrics, those with such a regression. The history is read twice: a night's change points depend on all
-    cells, and no more than one trend is held.
+    Of other metrics, those with such a regression, or with a confirmed change. The history is read twice: a night's
+    change points depend on all cells, and no more than one trend is held.
     """
     changes = changes_together(trends_of(history.all_series(), {}, {}))
     levels, regressions = history.levels(), _regressions(history, past)
     yield from trends_of(history.all_series(), levels, regressions, changes)
-    for series in dict.fromkeys(series for series, _, _ in regressions):
+    for series in dict.fromkeys(series for series, _, _ in (*regressions, *confirmed)):
         cell, metric = cell_and_metric(series)
         if metric != TIME:
-            of_metric = trends_of(history.all_series(cell, metric=metric), levels, regressions, metric=metric)
-            yield from (trend for trend in of_metric if trend.regression)
+            points = history.all_series(cell, metric=metric)
+            of_metric = trends_of(points, levels, regressions, metric=metric, confirmed=confirmed)
+            yield from (trend for trend in of_metric if trend.regression or trend.confirmed)
 
 
 def _regressions(history: "History", past: Sequence[RunRow]) -> dict[tuple[str, str, str], ChangeEntry]:
@@ -124,6 +135,28 @@ def _regressions(history: "History", past: Sequence[RunRow]) -> dict[tuple[str, 
         for _, change in history.changes(run)
         if change.confirmed_in
     }
+
+
+def _confirmed(history: "History", past: Sequence[RunRow]) -> ConfirmedChanges:
+    """Return what nights of a history confirmed of metrics other than time, each where it was confirmed first.
+
+    A quantile of the calls that changed as the time did is left out: it repeats the verdict.
+
+    Args:
+        history: with the changes of the nights.
+        past: the runs to look at, oldest first.
+    """
+    confirmed: dict[tuple[str, str, str], list[ConfirmedChange]] = {}
+    for night in filter(_is_night, past):
+        changes = [change for _, change in history.changes(night.run)]
+        of_times = {(change.cell, change.verdict) for change in changes if change.metric == TIME}
+        for change in changes:
+            is_repeated = BY_NAME[change.metric].quantile and (change.cell, change.verdict) in of_times
+            is_confirmed = change.confirmed_in == night.run or change.verdict in BETTER
+            if change.metric != TIME and is_confirmed and not is_repeated:
+                key = (change.series, series_device(night.backend, night.device_name), night.host)
+                confirmed.setdefault(key, []).append(ConfirmedChange(night, change))
+    return confirmed
 
 
 def _is_night(row: RunRow) -> bool:

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from runner.analysis.analyse import analyse_run
 from runner.backends.venv import VenvBackend
 from runner.core.model import Spec
 from runner.core.paths import cache_folder
-from tests.integration.conftest import Runner, wait_for
+from runner.store.run import Run
+from tests.integration.conftest import Runner, journal_of, wait_for
 from tests.support.slow_numpy import LARGE_NUMPY, SLOW_NUMPY, copy_with_code
 
 CELL = "numpy-loop/rnn-step/rnn-b32-h128/forward/fp32"
@@ -100,6 +102,13 @@ def test_a_planted_growth_of_memory_is_named_by_its_metric(runner: Runner, plant
     assert result["sentences"][0].startswith(f"{CELL}, peak memory of the steps: ")
     assert " with NumPy 2.4.5 than with NumPy 2.4.4, " in result["sentences"][0]
     assert "x more memory (" in result["sentences"][0]
+    runs = [*runner.folder.glob("reports/bisect/*/runs/[!.]*")]
+    assert runs
+    for run in runs:
+        assert journal_of(run)[0]["metrics"] == ["memory"]
+        grade = analyse_run(Run.open(run)).grade
+        assert grade is not None
+        assert grade.figures.metric == "memory"
 
 
 def test_a_record_is_measured_again_in_an_environment_that_is_built_again(runner: Runner, plant: Plant) -> None:

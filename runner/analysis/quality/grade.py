@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from runner.analysis.compare.forecasts import typical_sd, unbiased_sd
+from runner.analysis.compare.forecasts import detectable_by_kind, typical_sd, unbiased_sd
 from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.controls import AA_FALSE_DISCOVERY_RATE, MAX_AA_CHANGE, canary_by_host, different_pairs
 from runner.analysis.forecast import detectable_change
 from runner.analysis.model import LEVELS, MIN_ROUNDS, Dataset, Figures, Grade, QualityIssue, Reason
 from runner.analysis.quality.run import knows_cpus, online_cpus, others_busy
+from runner.core.metrics import BY_NAME, TIME, margin_of
 from runner.core.model.cells import environment_of, is_control, is_plain
 
 FAIR_AA_MEDIAN, POOR_AA_MEDIAN = 0.03, 0.10
@@ -77,7 +78,7 @@ def _figures(run: MeasuredRun, issues: Sequence[QualityIssue], comparisons: Sequ
     dataset, pairs = run.dataset, run.aa_pairs
     changes = [max(pair.ratio, 1 / pair.ratio) - 1 for pair in pairs]
     far = {pair.twin for pair, change in zip(pairs, changes, strict=True) if change > FAR_AA_PAIR}
-    rows, offered = compared(comparisons), median_interval(comparisons)
+    metric, offered = widest_decided(dataset, comparisons)
     rounds_by_cell = dataset.rounds["cell"].value_counts()
     cells = {name for name in rounds_by_cell[rounds_by_cell > 0].index if not is_plain(environment_of(name))}
     serious = {issue.cell for issue in issues if issue.serious and issue.code not in ELSEWHERE_COUNTED}
@@ -92,9 +93,10 @@ def _figures(run: MeasuredRun, issues: Sequence[QualityIssue], comparisons: Sequ
         canary=max([each for each in ranges if each is not None], default=None),
         cells=len(cells),
         serious_cells=len(cells & serious),
-        rounds=offered.rounds if rows else median(rounds_by_cell[rounds_by_cell > 0].tolist()),
-        comparisons=len(rows),
+        rounds=offered.rounds or median(rounds_by_cell[rounds_by_cell > 0].tolist()),
+        comparisons=len(compared(comparisons, metric)),
         half_width=offered.half_width,
+        metric=metric,
         aa_visible=_visible(comparisons, dataset.looks) if pairs else None,
         plain_pairs=len(run.plain_pairs),
         plain_differing=sum(pair.differs for pair in run.plain_pairs.values()),
@@ -141,18 +143,44 @@ def canary_range(canary: Sequence[tuple[str, int, float]]) -> float | None:
     return max(medians) / min(medians) - 1 if len(medians) > 1 else None
 
 
-def median_interval(comparisons: Iterable[Comparison]) -> MedianInterval:
+def widest_decided(run: Dataset, comparisons: Sequence[Comparison]) -> tuple[str, MedianInterval]:
+    """Return the metric, of those that a run decides, whose median comparison has the widest interval; and that.
+
+    A run goes on until the verdicts on these metrics are decided, and says little of the precision of others. It is
+    time where none of them is compared.
+    """
+    named = run.provenance.get("metrics") or ()
+    decided = [name for name in named if compared(comparisons, name)] or [TIME]
+    intervals = {name: median_interval(comparisons, name, run.looks) for name in decided}
+    return max(intervals.items(), key=lambda item: item[1].half_width or 0.0)
+
+
+def median_interval(
+    comparisons: Iterable[Comparison], metric: str = TIME, looks: tuple[int, ...] = ()
+) -> MedianInterval:
     """Return how many rounds an open comparison got, and the typical 95 % interval of a comparison with that many.
 
     Clear comparisons end early with wide intervals. Theirs count as if they had gone on, so that the grade shows the
-    noise, and not how far the releases are apart.
+    noise, and not how far the releases are apart. Servers, whose number is not that of rounds, do not go on.
+
+    Args:
+        comparisons: those with an A/A control do not count.
+        metric: the name of the metric.
+        looks: the numbers of rounds at which the run takes verdicts; comparisons have those of times.
     """
     from scipy.special import stdtrit
 
     counts, widths = [0.0], list[float]()
     for comparison in comparisons:
-        reached = {kind: each.rounds[-1] for kind, each in comparison.detectable_by_kind.items() if each.rounds}
-        for row in compared([comparison]):
+        rows = compared([comparison], metric)
+        of_rows = [looks if BY_NAME[metric].scope == "cell" else ()] * len(rows)
+        by_kind = (
+            comparison.detectable_by_kind
+            if metric == TIME
+            else detectable_by_kind(rows, of_rows, margin_of(metric, comparison.margin))
+        )
+        reached = {kind: each.rounds[-1] for kind, each in by_kind.items() if each.rounds}
+        for row in rows:
             rounds = reached.get(row.device_name, max(reached.values(), default=row.rounds))
             counts.append(rounds)
             independent = rounds * row.independent_rounds / max(row.rounds, 1)
@@ -161,9 +189,10 @@ def median_interval(comparisons: Iterable[Comparison]) -> MedianInterval:
     return MedianInterval(median(counts[1:] or counts), math.expm1(min(median(widths), 100.0)) if widths else None)
 
 
-def compared(comparisons: Iterable[Comparison]) -> list[Row]:
-    """Return the rows with a ratio, without those of A/A controls."""
-    return [row for each in comparisons for row in each.rows if row.ratio and not is_control(row.environment)]
+def compared(comparisons: Iterable[Comparison], metric: str = TIME) -> list[Row]:
+    """Return the rows about a metric, by its name, that have a ratio, without those of A/A controls."""
+    rows = (row for each in comparisons for row in each.rows_of(metric))
+    return [row for row in rows if row.ratio and not is_control(row.environment)]
 
 
 def _machine(issues: Sequence[QualityIssue], figures: Figures) -> Iterator[Reason]:
@@ -211,6 +240,8 @@ def _serious_cells(figures: Figures) -> Iterator[Reason]:
 
 
 def _rounds(figures: Figures) -> Iterator[Reason]:
+    if BY_NAME[figures.metric].exact:
+        return  # one value decides
     if figures.rounds < (POOR_ROUNDS if figures.comparisons else FAIR_ROUNDS):
         what = "comparison" if figures.comparisons else "cell"
         text = f"the median {what} has {figures.rounds:g} round{'s' * (figures.rounds > 1)}; "
@@ -221,8 +252,10 @@ def _rounds(figures: Figures) -> Iterator[Reason]:
 def _half_width(figures: Figures) -> Iterator[Reason]:
     width = figures.half_width
     if width is not None and width > FAIR_HALF_WIDTH:
-        text = f"with {figures.rounds:g} rounds, the 95 % interval of the median comparison would reach {width:.0%} to "
-        yield Reason("poor" if width > POOR_HALF_WIDTH else "fair", "half-width", f"{text}either side")
+        of_metric = "" if figures.metric == TIME else f" of {BY_NAME[figures.metric].title}"
+        text = f"with {figures.rounds:g} rounds, the 95 % interval of the median comparison{of_metric} would reach "
+        text += f"{width:.0%} to either side"
+        yield Reason("poor" if width > POOR_HALF_WIDTH else "fair", "half-width", text)
 
 
 CHECKS: tuple[Callable[[Figures], Iterator[Reason]], ...] = (_controls, _canary, _serious_cells, _rounds, _half_width)

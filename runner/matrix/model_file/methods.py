@@ -50,8 +50,8 @@ def method_problems(model: ModelClass, definitions: Definitions, source: PythonS
                 hint = f"rename it: a method of this name is called as `{called}`"
             yield source.problem(method, message, hint)
         elif len(given) > largest_count(method):
-            message = f"{model.name}.{name}() takes no {given[0]}, and is called with them"
-            yield source.problem(method, message, f"write `{called}`")
+            missing = f"{given[0]}, and is called with them" if given else "self, and is called on an object"
+            yield source.problem(method, f"{model.name}.{name}() takes no {missing}", f"write `{called}`")
 
 
 def method_of(definitions: Definitions, node: ast.ClassDef, name: str) -> ast.FunctionDef | None:

@@ -73,6 +73,7 @@ def start_run(
         locks={name: str(path.absolute()) for name, path in settings.locks.items()},
         as_is={} if only else {name: word_of(each) for name, each in settings.as_is.items()},
         executor=origin.executor,
+        metrics=settings.metrics,
     )
     name = origin.night or datetime.now(UTC)
     return Run.create(

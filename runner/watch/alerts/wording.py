@@ -17,19 +17,20 @@ def ratio_of(change: NightChange) -> float:
 
 def change_text(change: NightChange) -> str:
     """Return how large a change is with its interval, how it was measured, and the values of a metric but time."""
-    values, amount = _values(change), wording.change_with_range(BY_NAME[change.metric], change.in_turns)
+    known, amount = values_of(change), wording.change_with_range(BY_NAME[change.metric], change.in_turns)
+    values = f": {known}" if known else ""
     if change.again is None:
         return f"{amount} between the runs{values}"
     return f"{amount}, alternating, {formatting.counted(change.again.rounds, 'round')}{values}"
 
 
-def _values(change: NightChange) -> str:
-    """Return the values of a metric other than time with their unit, as the end of a sentence."""
+def values_of(change: NightChange) -> str:
+    """Return the values of a metric other than time with their unit: ``46.0 MiB → 60.0 MiB``; empty without them."""
     before, now = change.in_turns.base_amount, change.in_turns.amount
     if before is None or now is None:
         return ""
     metric = BY_NAME[change.metric]
-    return f": {metric_text.amount(metric, before)} \N{RIGHTWARDS ARROW} {metric_text.amount(metric, now)}"
+    return f"{metric_text.amount(metric, before)} \N{RIGHTWARDS ARROW} {metric_text.amount(metric, now)}"
 
 
 def name_of(change: NightChange) -> str:

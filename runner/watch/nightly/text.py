@@ -1,14 +1,16 @@
 """A night as text for a terminal or a mail."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runner.core.grouping import grouped
 from runner.core.metrics import BY_NAME, TIME, WORSE
 from runner.nights.night import Against, Night, NightChange, NightPair
 from runner.report import differences, formatting, wording
 from runner.report.formatting import counted
+from runner.watch.alerts.wording import phrase_of, ratio_of, values_of
 
 BETWEEN: Mapping[Against, str] = {
     "baseline": "between the runs",
@@ -65,10 +67,26 @@ def _environment_lines(night: Night, environment: str, before: str) -> list[str]
 def _summary(night: Night) -> str:
     confirmed = len(night.slower)
     unconfirmed = sum(change.again is None for change in night.changes)
-    text = f"{confirmed or 'no'} regression{'s' * (confirmed > 1)} confirmed"
+    text = f"{confirmed or 'no'} regression{'s' * (confirmed > 1)} confirmed{_by_metric(night)}"
     if unconfirmed:
         text += f"; {unconfirmed} of {len(night.changes)} candidates were not re-measured"
     return text if night.state == "done" else f"{text}; the night was interrupted"
+
+
+def _by_metric(night: Night) -> str:
+    """Return what is worse in each metric, as the end of a sentence; empty if that is time alone."""
+    changes_by_metric = grouped((change.metric, change) for change in night.slower)
+    if changes_by_metric.keys() <= {TIME}:
+        return ""
+    return f": {', '.join(_worse(*each) for each in changes_by_metric.items())}"
+
+
+def _worse(name: str, changes: Sequence[NightChange]) -> str:
+    """Return how much worse a metric is: that of one change with its values, of several the largest."""
+    largest = max(changes, key=ratio_of)
+    if len(changes) == 1:
+        return ", ".join(filter(None, (wording.change(BY_NAME[name], ratio_of(largest)), values_of(largest))))
+    return f"{phrase_of(changes, name)}, up to {wording.amount(ratio_of(largest))}"
 
 
 def _line(change: NightChange) -> str:
@@ -80,7 +98,9 @@ def _line(change: NightChange) -> str:
     if again is None:
         confirmed = f"{word}: {name}: confirmed by night {change.confirmed_in}"
         return f"{confirmed}; {between}" if change.confirmed_in else f"looks {change.verdict}: {name}: {between}"
-    amount, alternating = wording.change_with_range(metric, again), f"alternating, {counted(again.rounds, 'round')}"
+    values = values_of(change)
+    amount = wording.change_with_range(metric, again) + (f", {values}" if values else "")
+    alternating = f"alternating, {counted(again.rounds, 'round')}"
     if change.is_regression and change.against == "anchor":
         return f"creep: {name}: {amount} than the anchor of {formatting.date(change.before)[:10]}, {alternating}"
     if change.is_regression and again.verdict not in WORSE:

@@ -25,7 +25,7 @@ from runner.plan.pairs import add_controls
 from runner.session.execution import assignment
 from runner.session.execution.assignment import Assignment
 from runner.session.execution.device_worker import DeviceWorker, RunContext
-from runner.session.execution.header import start_run
+from runner.session.execution.header import read_header, start_run
 from runner.session.execution.recorder import RunRecorder
 from runner.session.execution.resume import past
 from runner.session.execution.side_by_side import measure_parts
@@ -43,6 +43,12 @@ READY = {name: made(name, "1") for name in "ab"}
 def run(tmp_path: Path) -> Run:
     settings = RunSettings(file=tmp_path / "matrix.yaml", reports=tmp_path, cache=tmp_path / "cache")
     return start_run(test_assignment.plan(), settings, RunOrigin(), GPUS, READY)
+
+
+def test_a_run_says_which_metrics_its_rounds_are_for(run: Run, tmp_path: Path) -> None:
+    settings = RunSettings(file=run.path, reports=tmp_path / "of-memory", cache=tmp_path, metrics=("memory", "size"))
+    of_memory = start_run(test_assignment.plan(), settings, RunOrigin(), GPUS, READY)
+    assert (read_header(run).metrics, read_header(of_memory).metrics) == (("time",), ("memory", "size"))
 
 
 def measured(

@@ -34,6 +34,7 @@ HEADER = RunHeader(
     profile=True,
     locks={"torch-1.0": "/tmp/torch.lock"},
     executor="dask:host:8786",
+    metrics=("memory", "import"),
 )
 EVENT: dict[str, Any] = json.loads(json.dumps(HEADER.event()))
 
@@ -61,6 +62,7 @@ def test_a_header_comes_back_as_it_was(tmp_path: Path) -> None:
         {"command": ["--model", "hf:a\0"]},
         {"locks": {"torch-1.0": "\0"}},
         {"as_is": {"mine": "python:\0"}},
+        {"metrics": ["memory", "minutes"]},
     ],
 )
 def test_a_path_or_an_argument_with_a_nul_is_refused(changed: dict[str, Any], tmp_path: Path) -> None:

@@ -390,6 +390,87 @@ def test_a_regression_of_another_metric_has_its_line_and_its_trend(tmp_path: Pat
     assert len(list((tmp_path / "site/trends").glob("torch*.html"))) == 3, "others have no trend"
 
 
+MEMORY, IMPORT = (
+    replace(measured(seconds=46 * 2.0**20), metric="memory"),
+    replace(measured(environment_cell("torch-2.x", BY_NAME["import"]).id, seconds=2.0), metric="import"),
+)
+OF_MEMORY = ChangeEntry(
+    cell=MEMORY.cell,
+    metric="memory",
+    before=night(2).run,
+    state="measured-again",
+    verdict="more",
+    ratio=1.304,
+    ratio_low=1.29,
+    ratio_high=1.32,
+    confirmed_in=night(3).run,
+)
+
+
+def week_of(folder: Path, *changes: ChangeEntry, nights: int = 6) -> str:
+    """Return what changed this week on the site of some nights; the fourth and later ones have changes and 60 MiB."""
+    folder.mkdir(exist_ok=True)
+    with History.open(f"sqlite:///{folder}/history.db") as history:
+        for number in range(nights):
+            memory = replace(MEMORY, seconds=(60 if number >= 3 else 46) * 2.0**20)
+            metrics = (memory, replace(IMPORT, seconds=1.8 if number >= 3 else 2.0))
+            history.add(night(number, measured(), metrics=metrics, changes=changes if number >= 3 else ()))
+    index = write_site(folder, folder / "site", 0.02, lambda _: None, now=datetime(2026, 3, 1, tzinfo=UTC))
+    return index.read_text().partition('id="week"')[2].partition("</section>")[0]
+
+
+def test_confirmed_changes_of_other_metrics_are_among_what_changed_this_week(tmp_path: Path) -> None:
+    faster = replace(OF_MEMORY, cell=IMPORT.cell, metric="import", verdict="faster", ratio=0.9, confirmed_in="")
+    week = week_of(tmp_path, OF_MEMORY, replace(faster, ratio_low=0.89, ratio_high=0.91), nights=4)
+    text = html_text(week)
+    assert "Confirmed changes of other metrics" in text
+    for words in ("peak memory of the steps", "1.30x more memory", "46.0 MiB → 60.0 MiB", "1.29x to 1.32x"):
+        assert words in text, words
+    for words in ("import of the framework", "11 % faster to import", "2.00 s → 1.80 s"):
+        assert words in text, words
+    assert text.index("1.30x more memory") < text.index("11 % faster to import")
+    assert "Nothing changed this week" not in text
+    links = re.findall(r'href="(trends/torch[^"]*)"', week)
+    assert len(links) == 2
+    assert all((tmp_path / "site" / link).exists() for link in links)
+
+
+def test_a_change_that_still_stands_is_listed_for_the_night_that_confirmed_it(tmp_path: Path) -> None:
+    text = html_text(week_of(tmp_path, OF_MEMORY))
+    assert text.count("1.30x more memory") == 1
+    assert text.count("2026-01-04") == 1
+    later = html_text(week_of(tmp_path / "later", OF_MEMORY, nights=14))
+    assert "1.30x more memory" not in later
+    assert "Nothing changed this week" in later
+    assert "1.30x more memory" in html_text((tmp_path / "later/site/index.html").read_text()), "it still stands"
+
+
+@pytest.mark.parametrize(
+    "unconfirmed",
+    [
+        replace(OF_MEMORY, confirmed_in=""),
+        replace(OF_MEMORY, confirmed_in="", verdict="inconclusive"),
+        replace(OF_MEMORY, confirmed_in="", verdict="same", ratio=1.0),
+        replace(OF_MEMORY, confirmed_in="", verdict="", state="no-time"),
+    ],
+)
+def test_what_no_night_confirmed_is_not_among_what_changed(unconfirmed: ChangeEntry, tmp_path: Path) -> None:
+    assert "Nothing changed this week" in html_text(week_of(tmp_path, unconfirmed))
+
+
+def test_a_quantile_that_changed_as_the_time_did_is_not_listed_again(tmp_path: Path) -> None:
+    quantile = replace(measured(), metric="p95")
+    faster = replace(OF_MEMORY, metric="p95", verdict="faster", ratio=0.8, confirmed_in="")
+    of_time = replace(faster, metric="time")
+    for folder, changes, count in ((tmp_path / "both", (faster, of_time), 0), (tmp_path / "alone", (faster,), 1)):
+        folder.mkdir()
+        with History.open(f"sqlite:///{folder}/history.db") as history:
+            for number in range(4):
+                history.add(night(number, measured(), metrics=(quantile,), changes=changes if number == 3 else ()))
+        index = write_site(folder, folder / "site", 0.02, lambda _: None, now=datetime(2026, 1, 5, tzinfo=UTC))
+        assert html_text(index.read_text()).count("faster at the 95th percentile") == count
+
+
 def test_a_folder_without_runs_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="holds no run with results"):
         write_site(tmp_path, tmp_path / "site", 0.02, print)

@@ -15,6 +15,7 @@ from benchmarks.simulated_nights import Engine
 from runner.analysis.analyse import analyse_run
 from runner.analysis.comparison_model import Comparison
 from runner.analysis.dataset import load_dataset
+from runner.core.grouping import grouped
 from runner.core.metrics import BY_NAME
 from runner.core.model import Block, Cell, Measurement, Plan, PlannedCell, Record, Survey
 from runner.core.progress import Progress
@@ -30,11 +31,15 @@ from runner.watch.nightly.compared import compared, read_earlier, suspects
 from runner.watch.nightly.confirmation import Confirmation
 from runner.watch.nightly.requests import NightCandidate
 from runner.watch.nightly.text import night_text
+from runner.watch.site import write_site
 from tests.support.changed_runs import change_header
 from tests.support.fake_runs import cell, good, make
+from tests.support.html import html_text
 from tests.support.nights import SLACK, Receivers, ended
 
 CELLS = (cell(), cell(case="2x640"))
+CHANGING = cell().environment
+"""The environment that takes the values of a night; any other takes those of ``Values()`` in each."""
 DAYS = 7
 MARGIN = 0.02
 MINUTES_OF_A_DAY = 24 * 60
@@ -57,7 +62,8 @@ def digest_of(day: int) -> str:
 
 def records(of: Cell, values: Values, count: int, draw: random.Random) -> list[Record]:
     """Return rounds of a cell, with noise; each has a server of its own."""
-    planted = values if replace(of, environment=cell().environment) == CELLS[0] else Values()
+    values = values if of.environment.partition("@")[0] == CHANGING else Values()
+    planted = values if replace(of, environment=CHANGING) == CELLS[0] else Values()
     return [
         good(
             of,
@@ -95,13 +101,13 @@ class DrawnConfirmation(Confirmation):
         return self.folder, comparison
 
 
-def plan() -> Plan:
+def plan(cells: Sequence[Cell]) -> Plan:
     """Return the plan of the first run of a night."""
-    cases = {of.case_id: of for of in CELLS}
-    blocks = tuple(Block(case_id=name, spec={}, device="cpu", cells=(of,)) for name, of in cases.items())
-    planned = tuple(PlannedCell(cell=of, device="cpu", seconds=6.0) for of in CELLS)
+    cases = grouped((of.case_id, of) for of in cells)
+    blocks = tuple(Block(case_id=name, spec={}, device="cpu", cells=tuple(each)) for name, each in cases.items())
+    planned = tuple(PlannedCell(cell=of, device="cpu", seconds=6.0) for of in cells)
     measurement = Measurement(rounds=3, max_rounds=3)
-    frameworks = {cell().environment: "torch"}
+    frameworks = {of.environment: "torch" for of in cells}
     return Plan(
         device="cpu", backend="venv", measurement=measurement, cells=planned, blocks=blocks, frameworks=frameworks
     )
@@ -109,29 +115,35 @@ def plan() -> Plan:
 
 @dataclass
 class Week:
-    """Nights of an environment that has another build in each, and the receivers of their alerts."""
+    """Nights of environments that have another build in each, and the receivers of their alerts."""
 
     reports: Path
     draw: random.Random
+    environments: tuple[str, ...] = (CHANGING,)
     receivers: Receivers = field(default_factory=Receivers)
     values: dict[str, Values] = field(default_factory=dict)
     nights: list[Night] = field(default_factory=list)
     metrics: list[tuple[str, ...]] = field(default_factory=list)
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The cells of all environments."""
+        return [replace(of, environment=name) for name in self.environments for of in CELLS]
 
     def night(self, values: Values) -> list[Message]:
         """Measure a night, compare, confirm and alert; return its messages."""
         day = len(self.nights)
         run = make(
             self.reports,
-            [record for of in CELLS for record in records(of, values, 3, self.draw)],
+            [record for of in self.cells for record in records(of, values, 3, self.draw)],
             later=day * MINUTES_OF_A_DAY,
         )
         header = {"device": "cpu", "device_name": "EPYC", "backend": "venv", "at": f"2026-12-{day + 1:02}T02:30:00Z"}
-        change_header(run, **header, digests={cell().environment: digest_of(day)})
+        digests = {name: digest_of(day) for name in self.environments}
+        change_header(run, **header, digests=digests)
         run.note("ended", how="done")
         self.values[run.id] = values
         night, candidates, rows = self._judged(run, header)
-        digests = {cell().environment: digest_of(day)}
         changes = self._confirmed(run, values, candidates)
         night = replace(night, changes=(*night.changes, *changes), state="done", stage="alert")
         self.nights.append(ended(self.reports, night, self.receivers, [SLACK], compared=rows, digests=digests))
@@ -145,16 +157,16 @@ class Week:
         digests = run.journal().header["digests"]
         candidates, rows = suspects(results, digests, earlier, lambda _: {}, MARGIN)
         fields = {name: value for name, value in header.items() if name != "at"}
-        seconds = {of.id: 0.01 for of in CELLS}
+        seconds = {of.id: 0.01 for of in self.cells}
         night = Night(
-            run=run.id, at=header["at"], changes=(), measured=len(CELLS), seconds=seconds, **cast(Any, fields)
+            run=run.id, at=header["at"], changes=(), measured=len(seconds), seconds=seconds, **cast(Any, fields)
         )
-        return compared(night, CELLS, earlier, (), MARGIN), candidates, rows
+        return compared(night, self.cells, earlier, (), MARGIN), candidates, rows
 
     def _confirmed(self, run: Run, values: Values, candidates: Sequence[NightCandidate]) -> list[Any]:
         settings = SimpleNamespace(controls=False, margin=MARGIN, reports=self.reports)
         confirmation = DrawnConfirmation(
-            first=Prepared(plan=plan(), specs=(), survey=Survey()),
+            first=Prepared(plan=plan(self.cells), specs=(), survey=Survey()),
             run=run.id,
             pace=1.0,
             context=cast(Context, SimpleNamespace(backend=Engine(), settings=settings, gpus=())),
@@ -196,6 +208,34 @@ def test_a_week_with_a_regression_planted_in_one_night_has_one_alert_and_its_end
     assert [bool(night.slower) for night in week.nights] == [False, False, True, True, True, False, False]
     assert [change.metric for change in week.nights[4].slower] == [name]
     assert f"{BY_NAME[name].worse}: " in night_text(week.nights[2])
+
+
+def test_memory_that_grows_on_the_fourth_night_is_one_alert_which_later_nights_do_not_repeat(tmp_path: Path) -> None:
+    week = Week(tmp_path, random.Random("from the fourth night on"), environments=("torch-1.12", CHANGING))
+    messages = [week.night(Values(peak=1.1 * 2.0**28) if day >= 3 else Values()) for day in range(DAYS)]
+    assert [len(of_night) for of_night in messages] == [0, 0, 0, 1, 0, 0, 0], messages
+    (opened,) = messages[3]
+    assert re.match(r"torch-2\.x (10|9\.\d) % more memory: nn-lstm/", opened.title)
+    assert "slower" not in opened.title + opened.body
+    assert "torch-1.12" not in opened.title + opened.body
+    assert [(entry.action, *entry.cells) for night in week.nights for entry in night.alerts] == [
+        ("opened", row_id(CELLS[0].id, "memory"))
+    ]
+    worse = [{(change.environment, change.metric) for change in night.slower} for night in week.nights]
+    assert worse == [set()] * 3 + [{(CHANGING, "memory")}] * 4
+    summary = night_text(week.nights[3]).splitlines()[-1]
+    assert re.search(r"1 regression confirmed: (10|9\.\d) % more memory, 25\d MiB → 28\d MiB", summary)
+    index = write_site(tmp_path, tmp_path / "site", MARGIN, lambda _: None)
+    listed = html_text(index.read_text()).partition("What changed this week")[2].partition("Trends by device")[0]
+    assert len(re.findall(r"(10|9\.\d) % more memory", listed)) == 1
+    assert re.search(r"25\d MiB → 28\d MiB", listed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_week_of_two_equal_releases_has_no_alert_and_nothing_in_its_summary(seed: int, tmp_path: Path) -> None:
+    week = Week(tmp_path, random.Random(f"equal {seed}"), environments=("torch-1.12", CHANGING))
+    assert [week.night(Values()) for _ in range(DAYS)] == [[]] * DAYS
+    assert all("no regression confirmed" in night_text(night).splitlines()[-1] for night in week.nights)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -322,6 +322,36 @@ def test_the_text_names_confirmed_and_unconfirmed_changes() -> None:
     assert night_text(replace(the_night(), state="interrupted")).endswith("; the night was interrupted")
 
 
+MEMORY = {"metric": "memory", "base_amount": 46 * 2.0**20, "amount": 60 * 2.0**20, "ratio": 1.304}
+
+
+def worse(**changes: Any) -> NightChange:
+    """Return a regression that tonight confirmed in turns, of another metric or size."""
+    slower = of("slower", again="slower")
+    assert slower.again is not None
+    verdict = "more" if changes.get("metric") == "memory" else "slower"
+    ends = {"ratio_low": changes["ratio"] - 0.01, "ratio_high": changes["ratio"] + 0.01}
+    values = {name: value for name, value in changes.items() if name != "metric"}
+    again = replace(slower.again, **values, **ends, verdict=verdict)
+    return replace(slower, **changes, verdict=verdict, again=again)
+
+
+def test_a_night_names_the_values_of_other_metrics_than_time_in_its_lines_and_its_summary() -> None:
+    text = night_text(the_night(worse(**MEMORY)))
+    assert "  more: nn-lstm asr-lstm/1x320-ce-short train fp32, peak memory of the steps: 1.30x more memory (" in text
+    assert "), 46.0 MiB → 60.0 MiB, alternating, 5 rounds; " in text
+    assert text.endswith("\n1 regression confirmed: 1.30x more memory, 46.0 MiB → 60.0 MiB")
+
+
+def test_the_summary_of_several_metrics_has_the_largest_change_of_each() -> None:
+    imports = worse(metric="import", ratio=1.15, base_amount=2.0, amount=2.3)
+    night = the_night(of("slower", again="slower"), worse(**MEMORY), worse(**{**MEMORY, "ratio": 1.1}), imports)
+    assert night_text(night).endswith(
+        "4 regressions confirmed: 10 % slower, more memory in 2 tests, up to 1.30x, "
+        "15 % slower to import, 2.00 s → 2.30 s"
+    )
+
+
 def test_the_text_names_the_night_that_confirmed_what_tonight_could_not_measure() -> None:
     gone = replace(of("inconclusive", state="environment-gone"), confirmed_in="20261121-023000-ab12")
     night = the_night(gone)
