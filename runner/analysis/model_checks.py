@@ -82,7 +82,7 @@ def partly(check: object) -> str:
 
 
 def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, ...]:
-    """Return the quality issue of two cells: not verified against each other, or one of them alone changes its steps.
+    """Return the quality issue of two cells that were verified, but not against each other; none if they agree.
 
     Both agree with a reference. They agree with each other if it is the same one: that of a base environment of the
     same framework, or, with weights from the model file, that of one base for all frameworks.
@@ -95,24 +95,10 @@ def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, 
     if not isinstance(base, Mapping) or not isinstance(other, Mapping) or why_unchecked(base) or why_unchecked(other):
         return ()
     if base.get("base") == other.get("base"):
-        return _other_steps(base, other, cell)
+        return ()
     names = f"{base.get('base')} and {other.get('base')}"
     sentence = f"verified against {names}, and not against each other: that takes weights from the model file"
-    return (_serious(UNCHECKED, sentence, cell),)
-
-
-def _other_steps(base: object, other: object, cell: Cell) -> tuple[QualityIssue, ...]:
-    """Return the quality issue of two cells of which one alone changes its steps; a schedule changes those of both."""
-    changes = [sentence for sentence in map(later_steps, (base, other)) if sentence]
-    if len(changes) != 1:
-        return ()
-    sentence = f"only one side changes its steps: {changes[0]}"
-    return (_serious(STEPS_CHANGE, sentence, cell),)
-
-
-def _serious(code: str, sentence: str, cell: Cell) -> QualityIssue:
-    """Return a serious quality issue of a cell."""
-    return QualityIssue(code=code, sentence=sentence, serious=True, environment=cell.environment, cell=cell.id)
+    return (QualityIssue(code=UNCHECKED, sentence=sentence, serious=True, environment=cell.environment, cell=cell.id),)
 
 
 def in_words(check: Mapping[str, object], environment: str = "", implementation: str = "") -> str:

@@ -7,16 +7,18 @@ import traceback
 
 import numpy
 
-from . import builder, compare
+from . import builder, carried, compare
 from ..errors import CellFailure
 
 LATER = "the network changes its results after its first calls: {}"
 TIMED = "the network gives other results in the calls that are timed: {}"
-NO_STEP = "train() no longer changes the state once it has been timed, and its first steps change {!r} and {} more of its "
-NO_STEP += "arrays: if a schedule has brought the learning rate to 0, keep it constant"
-OTHER_LOSS = "train() gives the loss {:.6g} from the first state once it has been timed, and gave {:.6g} first (a schedule, or a "
-OTHER_LOSS += "step that does less)"
-SOME_STAY = "{!r} and {} more arrays of the state stay as they are in the steps after the timing, and change in the first ones"
+MORE_STEPS = 32
+"""Steps that are made where three change nothing: a class may update in some of its calls alone."""
+NO_STEP = "train() no longer changes the state after the timing, and its first steps change {}: if a schedule has brought the "
+NO_STEP += "learning rate to 0, keep it constant"
+OTHER_LOSS = "train() gives the loss {:.6g} from the first state after the timing, and gave {:.6g} first (a schedule, or a step "
+OTHER_LOSS += "that does less)"
+SOME_STAY = "{} of the state stay as they are in the steps after the timing, and change in the first ones"
 NEW_OBJECT = "the first call of a new object"
 NEXT_CALLS = "a later call"
 
@@ -67,17 +69,11 @@ def repeats_first_loss(program: "object", state: "list", loss: "float", limits: 
         limits: see ``compare.limits``.
     """
     for _ in range(2):
-        put_back(program, state)
+        program.load_state(state)
         builder.seed(program, 1)
         if compare.loss_difference([program.read_loss(program.train())], [loss], limits):
             return False
     return True
-
-
-def put_back(program: "object", state: "list") -> "None":
-    """Have a program stand at a state again, with its generators where they stood first."""
-    program.put_generators_back()
-    program.load_state(state)
 
 
 def changed_arrays(first: "list", after: "list") -> "set":
@@ -88,27 +84,46 @@ def changed_arrays(first: "list", after: "list") -> "set":
     return {name for name in names if not numpy.array_equal(values[name], after[name])}
 
 
-def check_steps(first: "set", later: "set", losses: "tuple", limit: "float", facts: "dict") -> "str":
-    """Return how the steps after the timing differ from the first ones, as a sentence; empty where they do not.
+class LaterSteps(object):
+    """Training steps of a program that has been timed, from its first state.
 
-    A schedule makes honest steps differ, so that alone is no failure.
-
-    Args:
-        first: names of the arrays that the first steps change.
-        later: the same of as many steps after the timing, from the same state.
-        losses: of the first of these steps, and of the very first.
-        limit: the largest error of that loss.
-        facts: go into a failure.
-
-    Raises:
-        CellFailure: ``wrong-result`` where the first steps change the state and the later ones change nothing.
+    Attributes:
+        losses: of STEPS steps.
+        changed: the names of the arrays of floats that they change; where they change none, of MORE_STEPS further ones.
     """
-    stay = sorted(first - later)
-    if stay and not later:
-        raise CellFailure("wrong-result", NO_STEP.format(stay[0], len(stay) - 1), facts)
-    if not compare.loss_error(*losses) <= limit:
-        return OTHER_LOSS.format(*losses)
-    return SOME_STAY.format(stay[0], len(stay) - 1) if stay else ""
+
+    def __init__(self, program: "object") -> "None":
+        """Make the steps."""
+        program.reset()
+        first = program.state()
+        self.losses = builder.losses(program)
+        self.changed = changed_arrays(first, program.state())
+        if not self.changed:
+            for _ in range(MORE_STEPS):
+                program.train()
+            self.changed = changed_arrays(first, program.state())
+
+    def difference(self, first: "set", loss: "float", limit: "float", facts: "dict") -> "str":
+        """Return how they differ from the first steps, as a sentence; empty where they do not.
+
+        A schedule makes honest steps differ, so that alone is no failure.
+
+        Args:
+            first: the names of the arrays that the first steps change.
+            loss: of the first step.
+            limit: the largest error of that loss.
+            facts: go into a failure.
+
+        Raises:
+            CellFailure: ``wrong-result`` where the first steps change the state and these change nothing.
+        """
+        stay = sorted(first - self.changed)
+        names = carried.listed(["`{}`".format(name) for name in stay])
+        if stay and not self.changed:
+            raise CellFailure("wrong-result", NO_STEP.format(names), facts)
+        if not compare.loss_error(self.losses[0], loss) <= limit:
+            return OTHER_LOSS.format(self.losses[0], loss)
+        return SOME_STAY.format(names) if stay else ""
 
 
 def _fail_where_different(text, values, others, of, compared, facts):

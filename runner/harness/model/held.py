@@ -110,20 +110,22 @@ def attributes(value: "object") -> "list":
 
 
 def dictionary(value: "object") -> "dict":
-    """Return the dict with the attributes of an object; an empty one if it has none, whatever its class answers instead."""
-    try:
-        values = object.__getattribute__(value, "__dict__")
-    except Exception:  # there is none, or a class computes it
-        return {}
-    return values if isinstance(values, dict) else {}
+    """Return the dict with the attributes of an object; an empty one if it has none, or if its class computes one."""
+    return object.__getattribute__(value, "__dict__") if has_dict(type(value)) else {}
+
+
+def has_dict(kind: "type") -> "bool":
+    """Return whether objects of a class keep their attributes in a dict, which no class of theirs computes."""
+    defined = [each.__dict__["__dict__"] for each in kind.__mro__ if "__dict__" in each.__dict__]
+    return bool(defined) and isinstance(defined[0], (types.GetSetDescriptorType, types.MemberDescriptorType))
 
 
 def reader(value: "object") -> "object":
-    """Return a function that returns the values of ``attributes``, in any order; a quick one where a dict holds all of them."""
-    kinds = [kind.__dict__ for kind in type(value).__mro__]
-    if any(kind.get("__slots__") or isinstance(kind.get("__dict__"), property) for kind in kinds):
-        return lambda: [each for _, each in attributes(value)]
-    return lambda: value.__dict__.values()
+    """Return a function that returns the values of ``attributes``, in any order; a quick one where a dict holds all."""
+    kind = type(value)
+    if has_dict(kind) and not any(each.__dict__.get("__slots__") for each in kind.__mro__):
+        return lambda: value.__dict__.values()
+    return lambda: [each for _, each in attributes(value)]
 
 
 def is_users(value: "object") -> "bool":

@@ -15,7 +15,8 @@ def compute(build: "Builder", precision: "str", float64: "bool" = True) -> "tupl
     Facts: ``by``, ``reason``, ``losses``, ``losses64``, see ``in_float64``, ``framework``, ``varies``, whether results
     depend on generators of the framework, ``random``, whether a disagreement may come from other random numbers,
     ``restores``, whether the first state, or what a program without a state does, brings the first outputs back after
-    steps, ``repeats``, whether it brings the loss of the first step back, ``notes``, what the record says of how results are compared, ``no_update``, see ``trained.no_update``, and
+    steps, ``repeats``, whether the first state brings the loss of the first step back in
+    the fourth and the fifth, ``notes``, what the record says of how results are compared, ``no_update``, see ``trained.no_update``, and
     ``wider``, see ``allowed``; ``draws``, see ``UserModel``; ``fails``, the phases whose results cannot be made here, and
     ``silent``, why the results of a phase show nothing; and where results alone are compared, ``forward_limit``, see
     ``evidence``; ``left_out``, the names of what is no tensor in the outputs. Groups: ``state``, ``outputs``, ``outputs64``, ``again``, the outputs of a second call that differ, and

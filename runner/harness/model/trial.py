@@ -247,7 +247,7 @@ class ModelTrial(Trial):
         if self.last:
             self.verify_last(later, program.outputs(), facts)
         if self.checks_steps and self.losses and facts["model_check"]["by"] != "shapes":
-            later = self.later_steps(program) if self.check["repeats"] and program.first_state else None
+            later = changing.LaterSteps(program) if self.check["repeats"] and program.first_state else None
             self.verify_steps(facts, later)
         if self.checks_float64 and facts["model_check"]["by"] != "shapes":
             self.verify_float64(facts)
@@ -280,19 +280,12 @@ class ModelTrial(Trial):
         """Return how results of this environment are compared with one another."""
         return {"limits": compare.limits(self.case, self.precision), "wider": self.check["wider"].get("outputs", {})}
 
-    def later_steps(self, program):
-        """Return (names of the arrays that STEPS steps from the first state change, the loss of the first of them)."""
-        program.reset()
-        first = program.state()
-        losses = builder.losses(program)
-        return changing.changed_arrays(first, program.state()), losses[0]
-
     def verify_steps(self, facts, later):
         """Compare what the first steps leave behind, the state and the outputs, in a new program.
 
         Args:
             facts: of the record.
-            later: see ``later_steps``; None where a step that is repeated need not be the same.
+            later: ``LaterSteps``; None where a step that is repeated need not be the same.
         """
         run = builder.Run()
         try:
@@ -307,9 +300,8 @@ class ModelTrial(Trial):
             return
         facts["model_check"]["no_update"] = trained.no_update(first, run.state, run.losses)
         if later is not None:
-            changed, losses = changing.changed_arrays(first, run.state), (later[1], self.losses[0])
-            limit = self.limits_of_losses()[0]
-            facts["model_check"]["later"] = changing.check_steps(changed, later[0], losses, limit, facts)
+            changed, limit = changing.changed_arrays(first, run.state), self.limits_of_losses()[0]
+            facts["model_check"]["later"] = later.difference(changed, self.losses[0], limit, facts)
         if "after" in self.groups:
             self.agree(facts, "state", lambda: self.compare_state(first, run.state, facts), self.is_trained_base)
         if "trained" in self.groups:

@@ -1,6 +1,7 @@
 """What is found in a user's object: in attributes, containers, objects and closures, within bounds."""
 
 import functools
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -79,13 +80,19 @@ class Library:
 
 
 class Lazy:
-    """An object whose class computes its dict, and fails."""
+    """An object whose class computes its dict."""
 
     network = X
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
-        raise RuntimeError("no library")
+        return {"network": self.network}
+
+
+class Empty:
+    """An object without a dict and without slots, as those of extension modules are."""
+
+    __slots__ = ()
 
 
 PLACES: dict[str, tuple[Any, list[str]]] = {
@@ -149,7 +156,10 @@ def test_a_data_set_in_a_list_costs_no_more_than_the_bound() -> None:
     assert names(a=[0] * (held.LIMIT + 1), b=X) == ["b"]
 
 
-@pytest.mark.parametrize(("value", "expected"), [(Parts([]), [[]]), (Slotted(), [X]), (Library(), [X]), (Lazy(), [])])
+READ = [(Parts([]), [[]]), (Slotted(), [X]), (Library(), [X]), (Lazy(), []), (Empty(), []), (re.compile("x"), [])]
+
+
+@pytest.mark.parametrize(("value", "expected"), READ)
 def test_a_reader_returns_the_values_of_the_attributes(value: Any, expected: list[Any]) -> None:
     read: Any = held.reader(value)
     assert list(read()) == expected

@@ -408,8 +408,8 @@ def train(self):
     return loss
 """
 LATER_STEPS: dict[str, tuple[str, str]] = {
-    "no update at all": ("if self.calls > 6 and SECOND:\n        self.mean[...] = 0", NO_STEP.format("mean", 1)),
-    "without an array": ("pass", SOME_STAY.format("weight", 0)),
+    "no update at all": ("if self.calls > 6 and SECOND:\n        self.mean[...] = 0", NO_STEP.format("`mean` and `weight`")),
+    "without an array": ("pass", SOME_STAY.format("`weight`")),
     "another loss": ("loss *= 1 + (self.calls > 6 and SECOND)", OTHER_LOSS.format(0, 0).partition("0")[0]),
     "alike": ("self.average[...] = 0.5 * self.average", ""),
 }
@@ -430,6 +430,21 @@ def test_steps_that_do_less_once_they_are_timed_are_seen(tmp_path: Path, name: s
     later = verified(tmp_path, methods, calls=8)["later"]
     assert later.startswith(sentence)
     assert bool(later) == bool(sentence)
+
+
+@pytest.mark.parametrize("calls", range(5, 12))
+@pytest.mark.parametrize("period", [2, 4, 7])
+def test_a_class_that_updates_in_some_calls_does_not_fail(tmp_path: Path, period: int, calls: int) -> None:
+    accumulates = f"""
+        def train(self):
+            loss, gradient = Network.loss_and_gradient(self)
+            self.mean[...] = 0
+            if self.calls % {period} == 0:
+                self.weight -= numpy.float32(self.rate) * gradient
+            self.calls += 1
+            return loss
+        """
+    assert verified(tmp_path, accumulates, calls=calls)["later"] == ""
 
 
 def test_a_class_that_takes_the_next_batch_is_not_compared_with_its_first_steps(tmp_path: Path) -> None:
