@@ -408,7 +408,10 @@ def train(self):
     return loss
 """
 LATER_STEPS: dict[str, tuple[str, str]] = {
-    "no update at all": ("if self.calls > 6 and SECOND:\n        self.mean[...] = 0", NO_STEP.format("`mean` and `weight`")),
+    "no update at all": (
+        "if self.calls > 6 and SECOND:\n        self.mean[...] = 0",
+        NO_STEP.format("`mean` and `weight`"),
+    ),
     "without an array": ("pass", SOME_STAY.format("`weight`")),
     "another loss": ("loss *= 1 + (self.calls > 6 and SECOND)", OTHER_LOSS.format(0, 0).partition("0")[0]),
     "alike": ("self.average[...] = 0.5 * self.average", ""),
