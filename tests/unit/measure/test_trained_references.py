@@ -16,12 +16,14 @@ FACTS: dict[str, Any] = {
     "framework": "numpy",
     "losses": [3.0, 2.0, 1.0],
     "no_update": "",
+    "repeats": False,
     "wider": {"outputs": {"y": 0.1}, "state": {"mean": 0.5}},
 }
 TORCH_FACTS = {
     **FACTS,
     "framework": "torch",
     "no_update": "nothing",
+    "repeats": True,
     "wider": {"losses": {"1": 9.0}, "state": {"w": 0.2}},
 }
 
@@ -55,6 +57,7 @@ def test_a_framework_adds_what_its_first_steps_leave_behind(tmp_path: Path) -> N
     facts = both.description["facts"]
     assert facts["wider"] == {"outputs": {"y": 0.1}, "state": {"w": 0.2}}
     assert (facts["framework"], facts["no_update"], facts["losses"]) == ("torch", "nothing", [3.0, 2.0, 1.0])
+    assert facts["repeats"] is True
     assert both.base == "np"
     assert [trained_references.base(each) for each in (reference, traced, both)] == ["np", "torch-a", "torch-a"]
     assert len({reference.key, traced.key, both.key}) == 3
