@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def run(folder: Path, decides: Sequence[str], *, time: float = LITTLE, memory: f
         for of_cell in (BASE, OTHER):
             times = 1e-3 * draw.lognormal(0.0, time) * draw.lognormal(0.0, 0.001, 30)
             peak = int(2.0**28 * draw.lognormal(0.0, memory))
-            facts = {"step_peak_bytes": peak, "installed_bytes": 2_000_000_000, "others_busy": 0.1}
+            facts: dict[str, Any] = {"step_peak_bytes": peak, "installed_bytes": 2_000_000_000, "others_busy": 0.1}
             records.append(good(of_cell, number, times.tolist(), **facts))
     made = make(folder, records, **QUIET)
     if decides:
