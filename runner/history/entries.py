@@ -238,7 +238,11 @@ class SeriesPoint(NamedTuple):
 
 
 class RunRow(NamedTuple):
-    """A run of the history without its cells; ``cells`` and ``changes`` are their numbers."""
+    """A run of the history without its cells; ``cells`` and ``changes`` are their numbers.
+
+    The changes of a night are all that it looked at: confirmed regressions, improvements, and what turned out to be
+    none. ``History.changes`` has them.
+    """
 
     run: Name
     at: Instant
@@ -252,6 +256,11 @@ class RunRow(NamedTuple):
     source: Text
     cells: Count
     changes: Count
+
+    @property
+    def is_night(self) -> bool:
+        """Whether it is a night of this machine, or an imported one; one of those counts only if it has changes."""
+        return self.kind == "night" or self.changes > 0
 
 
 def series_device(backend: str, device_name: str) -> str:

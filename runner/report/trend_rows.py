@@ -101,7 +101,8 @@ class Week:
         small: how many levels changed by less than the margin.
         releases: (device, environment, release before, release) of environments that changed.
         accepted: levels that were accepted.
-        metrics: (trend's row, change, values of both runs) of metrics other than time that nights confirmed.
+        metrics: (trend's row, change, values of the two runs) of metrics other than time: regressions that nights
+            confirmed, and improvements that they measured alternately. The values are not those of the change's ratio.
     """
 
     since: datetime
@@ -119,7 +120,7 @@ class Week:
         return cls(newest - WEEK, margin)
 
     def add(self, trend: Trend, row: TrendRow) -> None:
-        """Add what changed in a trend: of times its levels, of another metric what nights confirmed."""
+        """Add what changed in a trend: of times its levels, of another metric what nights measured alternately."""
         if not row.is_of_times:
             self.metrics += [(row, each, trend.amounts(each.change.before, each.night.run)) for each in trend.confirmed]
             return

@@ -69,7 +69,7 @@ class Trend:
         levels: those that a person accepted, oldest first.
         regression: the change that a night confirmed and that still stands; None without.
         change_points: of each of its ``segments``, by ``changes_together``; None where it is looked at by itself.
-        confirmed: what nights of the last week confirmed of a metric other than time, oldest first.
+        confirmed: of a metric other than time, the changes of the nights of the last week, oldest first.
     """
 
     cell: str
@@ -109,7 +109,10 @@ class Trend:
         return amount(value, metric.unit, on_disk=metric.on_disk)
 
     def amounts(self, before: str, after: str) -> str:
-        """Return its values in two runs, ``46.0 MiB → 60.0 MiB``; empty if a run has none."""
+        """Return its values in two runs, ``46.0 MiB → 60.0 MiB``; empty if a run has none.
+
+        They are the medians of the two runs, not those of a run that measured both alternately.
+        """
         values = {point.run: point.seconds for point in self.points}
         known = before in values and after in values
         return f"{self.amount(values[before])} → {self.amount(values[after])}" if known else ""
@@ -236,7 +239,7 @@ class Trend:
 TrendChanges = Mapping[tuple[str, str, str], tuple[tuple[ChangePoint, ...], ...]]
 """(id of a series, device, host) -> the change points of each segment of its trend."""
 ConfirmedChanges = Mapping[tuple[str, str, str], Sequence[ConfirmedChange]]
-"""(id of a series, device, host) -> what nights confirmed of it, oldest first."""
+"""(id of a series, device, host) -> its regressions that nights confirmed and its improvements, oldest first."""
 
 
 def changes_together(trends: Iterable[Trend]) -> TrendChanges:
@@ -272,7 +275,7 @@ def trends_of(
         regressions: (id of a series, device, host) -> the confirmed change that still stands.
         changes: of ``changes_together``; a trend that is not in it is looked at by itself.
         metric: the name of what the points measured.
-        confirmed: what nights of the last week confirmed of it.
+        confirmed: the changes of the nights of the last week.
     """
     for device, cell, points in series:
         hosts = grouped((point.host, point) for point in points if point.kind != "confirmation")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,7 +92,7 @@ def write_site(
     with History.open(url, only_reads=True) as database:
         past = _past(database, now or datetime.now(UTC), note)
         newest = max((instant(row.at) for row in past), default=None)
-        nights = last_nights(past, {each.run for each in summaries})
+        nights = last_nights(past, {each.run for each in summaries}, partial(_changes_of, database))
         since = Week.before(newest, margin).since if newest else None
         confirmed = _confirmed(database, [row for row in past if since and instant(row.at) >= since])
         for name, content in site(_trends(database, past, confirmed), summaries, newest, margin, nights):
@@ -112,8 +113,8 @@ def _past(history: "History", now: datetime, note: Callable[[str], None]) -> Seq
 def _trends(history: "History", past: Sequence[RunRow], confirmed: ConfirmedChanges) -> Iterator[Trend]:
     """Yield the trends of the times of a history, with accepted levels and the regressions that stand.
 
-    Of other metrics, those with such a regression, or with a confirmed change. The history is read twice: a night's
-    change points depend on all cells, and no more than one trend is held.
+    Of other metrics, those with such a regression, or with a change of the last week. The history is read twice: the
+    change points of a night depend on all cells, and no more than one trend is held.
     """
     changes = changes_together(trends_of(history.all_series(), {}, {}))
     levels, regressions = history.levels(), _regressions(history, past)
@@ -128,27 +129,28 @@ def _trends(history: "History", past: Sequence[RunRow], confirmed: ConfirmedChan
 
 def _regressions(history: "History", past: Sequence[RunRow]) -> dict[tuple[str, str, str], ChangeEntry]:
     """Return (id of a series, device, host) -> the confirmed change of the device's last night that still stands."""
-    last = {(series_device(row.backend, row.device_name), row.host): row.run for row in past if _is_night(row)}
+    last = {(series_device(row.backend, row.device_name), row.host): row.run for row in past if row.is_night}
     return {
         (change.series, device, host): change
         for (device, host), run in last.items()
-        for _, change in history.changes(run)
+        for change in _changes_of(history, run)
         if change.confirmed_in
     }
 
 
 def _confirmed(history: "History", past: Sequence[RunRow]) -> ConfirmedChanges:
-    """Return what nights of a history confirmed of metrics other than time, each where it was confirmed first.
+    """Return the regressions of metrics other than time that a night confirmed, each where it was confirmed first.
 
-    A quantile of the calls that changed as the time did is left out: it repeats the verdict.
+    With them go the improvements that it measured alternately, which no night confirms. A quantile of the calls that
+    changed as the time did is left out: it repeats the verdict.
 
     Args:
         history: with the changes of the nights.
         past: the runs to look at, oldest first.
     """
     confirmed: dict[tuple[str, str, str], list[ConfirmedChange]] = {}
-    for night in filter(_is_night, past):
-        changes = [change for _, change in history.changes(night.run)]
+    for night in (row for row in past if row.is_night):
+        changes = _changes_of(history, night.run)
         of_times = {(change.cell, change.verdict) for change in changes if change.metric == TIME}
         for change in changes:
             is_repeated = BY_NAME[change.metric].quantile and (change.cell, change.verdict) in of_times
@@ -159,8 +161,8 @@ def _confirmed(history: "History", past: Sequence[RunRow]) -> ConfirmedChanges:
     return confirmed
 
 
-def _is_night(row: RunRow) -> bool:
-    return row.kind == "night" or row.changes > 0
+def _changes_of(history: "History", run: str) -> list[ChangeEntry]:
+    return [change for _, change in history.changes(run)]
 
 
 def _summary(run: Run, margin: float, url: str) -> RunSummary:

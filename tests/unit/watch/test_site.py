@@ -182,9 +182,10 @@ def test_what_changed_this_week_is_on_the_index() -> None:
     released = nights(step=1.0)
     released[27:] = [each._replace(release="2.9.1") for each in released[27:]]
     slower, other = trend(nights()), trend(released, levels=(level(28),))
-    index = html_text(written(slower, other)["index.html"])
+    page = written(slower, other)["index.html"]
+    index = html_text(page)
     assert "What changed this week" in index
-    assert re.search(r"[78]\.\d % slower", index)
+    assert re.search(r'data-head="change of level"><b class="slower">[78]\.\d % slower', page)
     assert "2.9.0 → 2.9.1" in index
     assert "a new check" in index
     later = html_text(written(slower, newest=40)["index.html"])
@@ -199,7 +200,9 @@ def test_a_confirmed_regression_comes_first() -> None:
     files = written(suspected, confirmed)
     page = files[f"trends/{confirmed.device_page}"]
     assert page.index(confirmed.page) < page.index(suspected.page)
-    assert "3.1 % slower" in html_text(files["index.html"])
+    assert re.search(r'data-head="measured alternately"><b class="slower">3\.1 % slower', files["index.html"])
+    assert "confirmed regression 3.1 % slower, measured alternately" in html_text(page)
+    assert 'data-head="change of level"' in page
     assert "Confirmed regression" in html_text(files[f"trends/{confirmed.page}"])
 
 
@@ -419,11 +422,13 @@ def week_of(folder: Path, *changes: ChangeEntry, nights: int = 6) -> str:
     return index.read_text().partition('id="week"')[2].partition("</section>")[0]
 
 
-def test_confirmed_changes_of_other_metrics_are_among_what_changed_this_week(tmp_path: Path) -> None:
+def test_changes_of_other_metrics_are_among_what_changed_this_week(tmp_path: Path) -> None:
     faster = replace(OF_MEMORY, cell=IMPORT.cell, metric="import", verdict="faster", ratio=0.9, confirmed_in="")
     week = week_of(tmp_path, OF_MEMORY, replace(faster, ratio_low=0.89, ratio_high=0.91), nights=4)
     text = html_text(week)
-    assert "Confirmed changes of other metrics" in text
+    assert "Changes of other metrics, measured alternately" in text
+    assert "onfirmed changes" not in text, "no night confirms an improvement"
+    assert week.count('data-head="values of the two runs">46.0 MiB') == week.count(">values of the two runs</th>") == 1
     for words in ("peak memory of the steps", "1.30x more memory", "46.0 MiB → 60.0 MiB", "1.29x to 1.32x"):
         assert words in text, words
     for words in ("import of the framework", "11 % faster to import", "2.00 s → 1.80 s"):
@@ -443,6 +448,16 @@ def test_a_change_that_still_stands_is_listed_for_the_night_that_confirmed_it(tm
     assert "1.30x more memory" not in later
     assert "Nothing changed this week" in later
     assert "1.30x more memory" in html_text((tmp_path / "later/site/index.html").read_text()), "it still stands"
+
+
+def test_the_strip_of_nights_shows_what_was_confirmed_and_no_candidates(tmp_path: Path) -> None:
+    """With a build every night, each test is a candidate, and most turn out to be the same."""
+    same = replace(OF_MEMORY, metric="time", verdict="same", ratio=1.0, confirmed_in="")
+    week_of(tmp_path, OF_MEMORY, same, nights=5)
+    strip = (tmp_path / "site/index.html").read_text().partition('id="nights"')[2].partition("</section>")[0]
+    texts = re.findall(r'<li( class="regressed")? title="[^:]*:30: 1 test, ([^"]*)"', strip)
+    assert texts == [*[("", "no confirmed change")] * 3, (' class="regressed"', "1 regression confirmed"), texts[0]]
+    assert "a filled one confirmed a regression" in strip
 
 
 @pytest.mark.parametrize(
