@@ -185,7 +185,8 @@ class Figures:
             a share; None without a comparison of two rounds.
         aa_visible: the smallest difference that one of the A/A pairs would be reported with in 8 of 10 such runs.
         plain_pairs: number of cells with a plain-process control; ``plain_differing`` of them differ from it.
-        metric: the name of the metric that ``rounds``, ``comparisons`` and ``half_width`` are about.
+        metric: the name of the metric that ``rounds``, ``comparisons`` and ``half_width`` are about: of those that the
+            run decides, ``decided``, the one with the widest interval.
     """
 
     others_busy: float | None
@@ -203,6 +204,7 @@ class Figures:
     plain_pairs: int = 0
     plain_differing: int = 0
     metric: str = TIME
+    decided: tuple[str, ...] = (TIME,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ def alerts(
     if test and issue is not None:
         raise UsageError(Problem("--test and --issue are two commands", hint="leave out one of them"))
     if issue is not None:
-        console.emit(overview.issue_body(reports, issue), output)
+        console.emit(overview.issue_body(reports, issue), output, is_document=True)
         return 0
     if test:
         outcome = overview.send_test(os.environ)

@@ -15,9 +15,11 @@ from typing_extensions import override
 from runner.cli.groups import EXAMPLES, GROUPS
 from runner.core.errors import Problem, UsageError
 
+OF_HOST = "--backend host and "
+"""What a hint about ``--python`` leaves out where ``--backend host`` is not given."""
 SEVERAL: Mapping[str, str] = {
     "threads": "--threads 1,2,4 compares these counts in one run",
-    "python": "to compare interpreters, leave out --backend host and --python, and select python:PATH for each",
+    "python": f"to compare interpreters, leave out {OF_HOST}--python, and select python:PATH for each",
 }
 """Option -> what to do for several values, where that is not to repeat the option."""
 FORMATS: Mapping[str, str] = {
@@ -171,10 +173,11 @@ def refuse_repeated(command: TyperCommand | TyperGroup, ctx: Any, args: list[str
     """
     if ctx.resilient_parsing:
         return
-    given = command.make_parser(ctx).parse_args(args=list(args))[2]
+    values, _, given = command.make_parser(ctx).parse_args(args=list(args))
     options = [each for each in given if each.param_type_name == "option" and not each.multiple]
     for option in options:
         if (count := options.count(option)) > 1:
             times = "twice" if count == 2 else f"{count} times"
             hint = SEVERAL.get(str(option.name), "keep one of them")
+            hint = hint if values.get("backend") == "host" else hint.replace(OF_HOST, "")
             raise UsageError(Problem(f"{option.opts[0]} is given {times}", hint=hint))

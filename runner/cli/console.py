@@ -24,8 +24,6 @@ from runner.core.text import printable, without_credentials, without_label
 if TYPE_CHECKING:
     from runner.core.progress import Progress
 
-COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
-"""An escape sequence that sets colours; no other one is printed."""
 GARBAGE = (50_000, 20, 20)
 """Thresholds of Python's cycle collector. The objects of a large run live to the end of the command; with Python's own
 thresholds of 700, 10 and 10, a tenth of a report's time went into looking through them again and again.
@@ -119,9 +117,14 @@ def _unexpected(error: BaseException) -> int:
     return 70
 
 
-def emit(text: str, output: Path | None) -> None:
-    """Print a result, or replace a file by it."""
+def emit(text: str, output: Path | None, *, is_document: bool = False) -> None:
+    """Print a result, or replace a file by it.
+
+    A text that is printed names the commands that start this program in this shell. Files and documents, such as JSON,
+    CSV and Markdown, may be read elsewhere, and name the command ``runner``.
+    """
     if output is None:
+        text = text if is_document else for_people(text)
         print(visible(text.rstrip("\n"), colour=colour()), flush=True)
     else:
         save(text.rstrip("\n") + "\n", output)
@@ -168,11 +171,9 @@ class Printable(Protocol):
 def show(result: Printable, format: Literal["table", "json"], output: Path | None) -> None:
     """Print a result as text or as JSON, or write it to a file."""
     if format == "json":
-        emit(json_text(result.json()), output)
-    elif output is None:
-        emit(for_people(result.text(width(), colour=colour())), output)
+        emit(json_text(result.json()), output, is_document=True)
     else:
-        emit(result.text(width(), colour=False), output)
+        emit(result.text(width(), colour=output is None and colour()), output)
 
 
 WIDEST = 200
@@ -224,7 +225,8 @@ def visible(text: str, *, colour: bool) -> str:
     text = without_credentials(text)
     if not colour:
         return printable(text, multiline=True)
-    return "".join(part if COLOURS.fullmatch(part) else printable(part, multiline=True) for part in COLOURS.split(text))
+    parts = re.split(f"({program.COLOURS.pattern})", text)  # no other escape sequence is printed
+    return "".join(part if program.COLOURS.fullmatch(part) else printable(part, multiline=True) for part in parts)
 
 
 def progress() -> "Progress":

@@ -57,7 +57,7 @@ def show(
     with History.open(existing(history_url(reports, history)), only_reads=True) as opened:
         result = shown(opened, pattern, device=device or "", last=last, metrics=metrics)
     if format == "csv":
-        console.emit(result.csv(), output)
+        console.emit(result.csv(), output, is_document=True)
     else:
         console.show(result, format, output)
     return 0

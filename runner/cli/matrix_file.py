@@ -88,5 +88,5 @@ def schema(
     if check:
         load(check)
     else:
-        console.emit(console.json_text(matrix_schema()), output)
+        console.emit(console.json_text(matrix_schema()), output, is_document=True)
     return 0

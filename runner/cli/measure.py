@@ -49,7 +49,7 @@ def plan(
     colour = output is None and console.colour()
     plan, controls = _planned(options, machine)
     text = _plan_text(plan, format, why=why, colour=colour, controls=controls)
-    console.emit(console.for_people(text) if format == "table" and output is None else text, output)
+    console.emit(text, output, is_document=format != "table")
     return 0
 
 
@@ -99,7 +99,7 @@ def wrap(
     from runner.matrix.wrapper import parse_model, wrapper_of
 
     wrapper = wrapper_of(parse_model(model), input or ())
-    console.emit(wrapper.text, output)
+    console.emit(wrapper.text, output, is_document=True)
     return 0
 
 

@@ -75,7 +75,7 @@ def compare(
         from runner.session.issue import issue_text
 
         compared, text = issue_text(matrix, reports, environments, best=best, run=run)
-        console.emit(text, output)
+        console.emit(text, output, is_document=True)
     else:
         compared = comparison(matrix, reports, environments, best=best, run=run)
     result = gate([compared], conditions) if conditions else None
@@ -111,7 +111,7 @@ def _print_comparison(
         text = terminal.text(compared, width=console.width(), colour=colour, metrics=metrics, why=True)
     else:
         text = render(compared, format, width=console.width(), colour=colour, gate=gate, metrics=metrics)
-    console.emit(console.for_people(text) if format == "table" and output is None else text, output)
+    console.emit(text, output, is_document=format != "table")
 
 
 @app.command(short_help="Show the issues of a run and the command to run next")

@@ -43,7 +43,7 @@ def schedule(
     night = ScheduledNight(python=sys.executable, folder=Path.cwd(), words=words, at=clock(at), environ=os.environ)
     units = files(night, format)
     if output is None:
-        console.emit("\n".join(units.values()), None)
+        console.emit("\n".join(units.values()), None, is_document=True)
     else:
         for name, content in units.items():
             path = output / name

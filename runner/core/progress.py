@@ -136,7 +136,7 @@ class LiveProgress(Progress):
         clock: Callable[[], float] = time.monotonic,
         visible: Callable[[str], str] = without_credentials,
     ) -> None:
-        """Draw on ``console``; ``visible`` returns a line that stays as it may be shown."""
+        """Draw on ``console``, and write the lines that stay through ``visible``; see ``create_progress``."""
         from rich.live import Live
 
         def write(text: str) -> None:
@@ -194,7 +194,8 @@ def create_progress(write: Callable[[str], None], *, live: bool, visible: Callab
     Args:
         write: writes a line that stays where the progress is not live.
         live: whether stderr is a terminal.
-        visible: returns a line of a live display as it may be shown.
+        visible: returns a line without credentials and control characters, whose commands start this program in the
+            shell.
     """
     if not live:
         return Progress(write)

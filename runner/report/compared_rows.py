@@ -247,7 +247,7 @@ def _means(row: Row) -> str:
     if row.mean_ratio is None:
         return ""
     ends = wording.speedup_range(row.mean_ratio_low, row.mean_ratio_high)
-    return f"{wording.speedup(row.mean_ratio)}{f', 95 % interval {ends}' if ends else ''}"
+    return ", ".join(filter(None, (wording.speedup(row.mean_ratio), wording.interval(ends))))
 
 
 def _slow_calls(row: Row) -> str:

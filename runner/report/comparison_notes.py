@@ -50,12 +50,13 @@ def detectable_sentence(comparison: Comparison) -> str:
         return ""
     low, high = comparison.detectable_rounds[0], comparison.detectable_rounds[-1]
     rounds = counted(high, "round") if low == high else f"{low} to {high} rounds"
-    size = wording.amount(1 + comparison.detectable_change)
-    return f"with {rounds} and this noise, changes above about {size} can be called in 8 of 10 runs"
+    size = wording.visible_size(comparison.detectable_change)
+    what = f"changes above about {size}" if size else "no change"
+    return f"with {rounds} and this noise, {what} can be called in 8 of 10 runs"
 
 
 def detectable_sizes(comparisons: Iterable[Comparison]) -> list[tuple[str, str]]:
-    """Return the smallest change that each comparison can call, after the name of its framework.
+    """Return the smallest change that each comparison can call, or ``none``, after the name of its framework.
 
     It is the change that 8 of 10 such runs call. The comparison with most rows is the first.
     """
@@ -65,7 +66,7 @@ def detectable_sizes(comparisons: Iterable[Comparison]) -> list[tuple[str, str]]
     return [
         (
             f"{_base_name(each)}{f' on {each.device_name}' if several else ''}",
-            wording.amount(1 + each.detectable_change),
+            wording.visible_size(each.detectable_change) or "none",
         )
         for each in of_kinds
         if each.detectable_change is not None

@@ -135,7 +135,7 @@ def _mean(rows: Sequence[ComparedRow]) -> MapCell | None:
         return None
     ratio = math.exp(sum(logs) / len(logs))
     words = {each.word for each in rows}
-    spread = wording.speedup_range(math.exp(min(logs)), math.exp(max(logs)))
+    spread = wording.speedup_spread(math.exp(min(logs)), math.exp(max(logs)))
     return MapCell(
         text=_text(ratio),
         anchor="",

@@ -87,13 +87,12 @@ class ReleaseChange:
     def scope(self) -> str:
         """The interval, what it covers and how far single tests are apart."""
         ends = wording.speedup_range(self.low, self.high)
-        interval = f"95 % interval {ends}" if ends else ""
         if self.tests == 1:
             tests = "in the only test that both ran" + "".join(f": {row.case_id}" for row in self.rows[:1])
         else:
             tests = f"{counted(self.tests, 'test')} of {few(self.workloads, MAX_NAMED_WORKLOADS)}"
             tests = tests if self.ratio is None else f"on average over {tests}"
-        return "; ".join(filter(None, (interval, tests, self.median, self.extremes, self.not_averaged)))
+        return "; ".join(filter(None, (wording.interval(ends), tests, self.median, self.extremes, self.not_averaged)))
 
     @property
     def median(self) -> str:
@@ -103,9 +102,8 @@ class ReleaseChange:
     @property
     def extremes(self) -> str:
         """How far single tests are apart; empty of fewer than two."""
-        if len(self.rows) < 2:
-            return ""
-        return f"single tests {wording.speedup_range(self.rows[-1].ratio, self.rows[0].ratio)}"
+        ratios = [row.ratio for row in self.rows if row.ratio]
+        return f"single tests {wording.speedup_spread(min(ratios), max(ratios))}" if len(ratios) > 1 else ""
 
     @property
     def counts(self) -> str:

@@ -131,7 +131,8 @@ def _run(comparison: Comparison) -> RenderableType:
 def _limits(comparison: Comparison) -> Iterator[str]:
     """Yield which changes the runs can show, and what a question mark means."""
     if comparison.detectable_change is not None:
-        yield f"changes of {wording.amount(1 + comparison.detectable_change)} or more show"
+        size = wording.visible_size(comparison.detectable_change)
+        yield f"changes of {size} or more show" if size else "no change can be seen"
     issues = (issue for row in comparison.rows if compared_table.is_questioned(row) for issue in row.quality_issues)
     codes = list(dict.fromkeys(issue.code for issue in issues if issue.serious))
     if codes:

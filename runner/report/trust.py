@@ -61,8 +61,12 @@ def trust_lines(answer: Answer, *, failed: int, cells: int) -> Iterator[tuple[st
 def _grade_lines(grade: Grade) -> Iterator[tuple[str, str]]:
     yield "Grade", f"{grade.level}: {ADVICE[grade.level]}"
     yield from (("Reason", reason.sentence) for reason in grade.reasons)
-    if grade.figures.metric != TIME:
-        yield "Precision", f"that of its intervals of {BY_NAME[grade.figures.metric].title}, which the run decides"
+    widest, decided = grade.figures.metric, [BY_NAME[name].title for name in grade.figures.decided]
+    if len(decided) > 1:
+        titles = f"{', '.join(decided[:-1])} and {decided[-1]}"
+        yield "Precision", f"the run decides {titles}; the grade uses the widest intervals, of {BY_NAME[widest].title}"
+    elif widest != TIME:
+        yield "Precision", f"the run decides {decided[0]}, so the grade uses the intervals of this metric"
 
 
 def _good(text: str) -> TrustMark:
@@ -103,7 +107,7 @@ def trust_marks(answer: Answer, rows: Sequence[ComparedRow], *, failed: int, cel
 
 def _open_marks(answer: Answer, rows: Sequence[ComparedRow]) -> Iterator[TrustMark]:
     """Yield how many comparisons are open, in the words that their rows have."""
-    probable = sum(each.word.startswith("probably") for each in rows)
+    probable = sum(each.word in wording.PROBABLY for each in rows)
     if probable:
         yield _bad(f"{probable} of {answer.compared} comparisons only probable")
     if answer.undecided > probable:

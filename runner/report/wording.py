@@ -53,8 +53,17 @@ STATE_WORDS: Mapping[str, str] = {
     "same-median": "same median",
 }
 """Verdict, or state of a comparison in JSON -> its word, where only that is known."""
-FARTHEST = 1e6
+FARTHEST = 1e3
 """Factor beyond which an end of an interval is no limit: few rounds that scatter much leave it open."""
+NOTHING = "the rounds show nothing"
+"""An interval of which both ends are open."""
+AT_LEAST: Mapping[str, str] = {
+    "slower": "at least as slow",
+    "faster": "at least as fast",
+    "more": "at least as much",
+    "less": "at most as much",
+}
+"""Direction of the open end of an interval -> the interval, if its other end is no change."""
 PERCENT_BELOW = 1.195
 """Factor below which a change is written as a share: the first that would be rounded to 1.20x."""
 NO_CHANGE = "0.0 %"
@@ -111,12 +120,19 @@ def change_range(metric: Metric, low: float | None, high: float | None, *, direc
 
     Without ``direction``, an interval on one side of 1 has none: it stands next to a change that has one. Its ends are
     both factors or both shares. An interval around 1 has both directions, the worse one first, without the noun of the
-    metric. An end beyond FARTHEST is open: the other one is then "more than 1.20x slower", or "at most 3.2x faster".
+    metric. An end beyond FARTHEST is open: the other one is then "more than 1.20x slower", or "at most 3.2x faster"; if
+    both are open, it is NOTHING.
     """
     if low is None or high is None:
         return ""
+    if low < 1 / FARTHEST and high > FARTHEST:
+        return NOTHING
     if low < 1 / FARTHEST or high > FARTHEST:
         return _open_range(metric, low, high, direction=direction)
+    return _closed_range(metric, low, high, direction=direction)
+
+
+def _closed_range(metric: Metric, low: float, high: float, *, direction: bool) -> str:
     as_factor = min(low, 1 / high) < 1 / PERCENT_BELOW and not low < 1 < high
     smaller, larger = (
         amount(end, of_less=metric.better == "less", as_factor=as_factor)
@@ -130,11 +146,11 @@ def change_range(metric: Metric, low: float | None, high: float | None, *, direc
 
 
 def _open_range(metric: Metric, low: float, high: float, *, direction: bool) -> str:
-    """Return an interval of which an end is open; empty if both are."""
-    if low < 1 / FARTHEST and high > FARTHEST:
-        return ""
-    end, is_around_one = (low, low < 1) if high > FARTHEST else (high, high > 1)
+    """Return an interval of which one end is open."""
+    end, is_around_one, toward = (low, low < 1, metric.worse) if high > FARTHEST else (high, high > 1, metric.better)
     text = amount(end, of_less=metric.better == "less")
+    if text == NO_CHANGE:
+        return f"{AT_LEAST[toward]} {metric.noun}".rstrip() if direction else AT_LEAST[toward]
     if is_around_one:
         return f"at most {text} {metric.change(end)}"
     return f"more than {text} {metric.change(end)} {metric.noun}".rstrip() if direction else f"more than {text}"
@@ -166,6 +182,25 @@ def speedup_range(low: float | None, high: float | None, *, direction: bool = Tr
     ('3.2x to 4.2x', '1.0 % slower to 3.2x faster')
     """
     return change_range(BY_NAME[TIME], low, high, direction=direction)
+
+
+def speedup_spread(low: float, high: float) -> str:
+    """Return how far the ratios of the times of tests are apart; unlike an interval, it has two ends.
+
+    >>> speedup_spread(1e-4, 1.1)
+    '10 % slower to 10000x faster'
+    """
+    return _closed_range(BY_NAME[TIME], low, high, direction=True)
+
+
+def visible_size(detectable_change: float) -> str:
+    """Return the smallest change that a run can see, a share; empty beyond FARTHEST, where it can see none."""
+    return amount(1 + detectable_change) if 1 + detectable_change <= FARTHEST else ""
+
+
+def interval(ends: str) -> str:
+    """Return the ends of an interval as a clause: ``95 % interval 3.2x to 4.2x``; empty without ends."""
+    return ends if ends in ("", NOTHING) else f"95 % interval {ends}"
 
 
 def mean_sentences(comparison: Comparison) -> list[str]:

@@ -97,6 +97,7 @@ def _figures(run: MeasuredRun, issues: Sequence[QualityIssue], comparisons: Sequ
         comparisons=len(compared(comparisons, metric)),
         half_width=offered.half_width,
         metric=metric,
+        decided=decided_metrics(dataset, comparisons),
         aa_visible=_visible(comparisons, dataset.looks) if pairs else None,
         plain_pairs=len(run.plain_pairs),
         plain_differing=sum(pair.differs for pair in run.plain_pairs.values()),
@@ -149,10 +150,14 @@ def widest_decided(run: Dataset, comparisons: Sequence[Comparison]) -> tuple[str
     A run goes on until the verdicts on these metrics are decided, and says little of the precision of others. It is
     time where none of them is compared.
     """
-    named = run.provenance.get("metrics") or ()
-    decided = [name for name in named if compared(comparisons, name)] or [TIME]
-    intervals = {name: median_interval(comparisons, name, run.looks) for name in decided}
+    intervals = {name: median_interval(comparisons, name, run.looks) for name in decided_metrics(run, comparisons)}
     return max(intervals.items(), key=lambda item: item[1].half_width or 0.0)
+
+
+def decided_metrics(run: Dataset, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+    """Return the names of the metrics that a run decides and that are compared; time where there is none."""
+    named = run.provenance.get("metrics") or ()
+    return tuple(name for name in named if compared(comparisons, name)) or (TIME,)
 
 
 def median_interval(

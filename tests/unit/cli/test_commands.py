@@ -57,7 +57,21 @@ def test_there_are_options_of_both_kinds() -> None:
     [
         ("--threads 1 --threads 2", "--threads is given twice", "--threads 1,2,4 compares these counts in one run"),
         ("--threads=1 --rounds 3 --threads=1", "--threads is given twice", "--threads 1,2,4"),
-        ("--python a --python b", "--python is given twice", "to compare interpreters, leave out --backend host"),
+        (
+            "--python a --backend host --python b",
+            "--python is given twice",
+            "to compare interpreters, leave out --backend host and --python, and select python:PATH",
+        ),
+        (
+            "--python a --python b --python c",
+            "--python is given 3 times",
+            "to compare interpreters, leave out --python, and select python:PATH for each",
+        ),
+        (
+            "--python a --python b --backend venv",
+            "--python is given twice",
+            "to compare interpreters, leave out --python, and select python:PATH for each",
+        ),
         ("--pin --no-pin", "--pin is given twice", "keep one of them"),
         ("--seed 1 --seed 2 --seed 3", "--seed is given 3 times", "keep one of them"),
     ],

@@ -108,6 +108,19 @@ def test_the_interval_of_no_clear_difference_has_a_direction_of_its_own() -> Non
     assert "2.00x faster (1.67x to 2.50x)" in shown(**interval)
     two_states = {"verdict": "inconclusive", "code": "two-states"}
     assert "no clear difference (1.67x to 2.50x faster)" in shown(**interval, **two_states)
+    nothing = {"ratio_low": 1 / 13858, "ratio_high": 296383.0, "verdict": "inconclusive", "code": "more-rounds"}
+    assert "no clear difference (the rounds show nothing) 1 test: 1 can't tell" in shown(**nothing)
+
+
+def test_the_scope_of_rounds_that_show_nothing_has_no_interval() -> None:
+    nothing = row(ratio_low=1 / 13858, ratio_high=296383.0, verdict="inconclusive", code="more-rounds")
+    assert answered([nothing]).cards[0].newest.scope.startswith("the rounds show nothing; in the only test")
+    assert answered([row()]).cards[0].newest.scope.startswith("95 % interval ")
+
+
+def test_single_tests_that_are_far_apart_have_both_their_ends() -> None:
+    rows = [row(ratio=1 / 2000), row(case="b", ratio=1.1, verdict="slower")]
+    assert answered(rows, [mean()]).cards[0].newest.extremes == "single tests 10 % slower to 2000x faster"
 
 
 def test_the_median_test_stands_beside_the_average() -> None:

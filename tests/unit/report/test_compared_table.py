@@ -49,6 +49,11 @@ def test_names_that_are_the_same_without_their_middle_are_cut_elsewhere() -> Non
     assert " #2  2.00x" in lines(*everywhere, width=44)[1]
 
 
+def test_the_interval_column_says_that_rounds_show_nothing() -> None:
+    (line,) = lines(row(ratio_low=1 / 13858, ratio_high=296383.0, verdict="inconclusive"), width=100)
+    assert "can't tell  the rounds show nothing" in line
+
+
 def test_times_give_way_before_the_intervals() -> None:
     of_times = row(base_seconds=1e-3, seconds=5e-4)
     (wide,), (narrow,), (narrowest,) = (lines(of_times, width=width) for width in (130, 100, 70))

@@ -32,6 +32,11 @@ def test_the_numbers_are_those_of_decided_rows(page: Page) -> None:
     assert key_numbers((), page.comparisons, None)[0].value == "none"
 
 
+def test_a_run_that_can_see_no_change_has_none_instead_of_a_wild_factor(page: Page) -> None:
+    wild = [replace(each, detectable_change=2466898.0) for each in page.comparisons if not each.is_control]
+    assert key_numbers((), wild, None)[2].value == "none"
+
+
 def test_the_largest_change_says_where_larger_ones_have_a_serious_warning(page: Page) -> None:
     largest, second = sorted((each for each in page.rows if each.word == "faster"), key=lambda each: -each.size)[:2]
     warned = replace(largest, marks=(IssueMark("memory-share", "it spends its time on memory", serious=True),))

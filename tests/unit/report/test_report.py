@@ -129,6 +129,15 @@ def test_what_a_comparison_can_call_is_in_every_format_except_csv(comparison: Co
     assert "detectable" not in render(comparison, "csv")
 
 
+def test_a_run_that_can_call_no_change_says_so_and_names_no_wild_factor(comparison: Comparison) -> None:
+    wild = replace(comparison, detectable_change=2466898.0)
+    for form in ("md", "html"):
+        shown = re.sub(r"\s+", " ", render(wild, form))
+        assert "no change can be called in 8 of 10 runs" in shown
+        assert "2466899" not in shown
+    assert "\nno change can be seen; " in render(wild, "table", width=60)
+
+
 @pytest.mark.parametrize(
     ("change", "rounds", "text"),
     [

@@ -16,7 +16,7 @@ from runner import cli
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse, analyse_run
 from runner.analysis.comparison_model import Comparison
-from runner.cli import console
+from runner.cli import console, program
 from runner.core.progress import LiveProgress
 from runner.report import chart_file, render, report
 from runner.session.results import comparison, write_report
@@ -80,7 +80,7 @@ def test_a_chart_is_an_image_whatever_releases_are_called(run: Run, compared: Co
 def test_with_colours_only_colours_are_escape_sequences(compared: Comparison) -> None:
     text = render(compared, "table", colour=True)
     assert "\x1b[" in text
-    assert not CONTROLS.search(console.COLOURS.sub("", text))
+    assert not CONTROLS.search(program.COLOURS.sub("", text))
 
 
 def test_the_files_of_a_report_control_no_terminal_and_no_page(run: Run) -> None:

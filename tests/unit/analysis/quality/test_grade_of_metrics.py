@@ -106,11 +106,19 @@ def test_controls_are_no_comparisons(tmp_path: Path) -> None:
 
 
 def test_people_read_which_metric_the_precision_is_of(tmp_path: Path) -> None:
-    for metric, expected in (
-        ("memory", ["that of its intervals of peak memory of the steps, which the run decides"]),
-        ("time", []),
+    several = "the run decides time of a call and peak memory of the steps; the grade uses the widest intervals, of "
+    for decides, very_wide, expected in (
+        (
+            ["memory"],
+            "memory",
+            ["the run decides peak memory of the steps, so the grade uses the intervals of this metric"],
+        ),
+        (["time"], "time", []),
+        (["time", "memory"], "memory", [f"{several}peak memory of the steps"]),
+        (["time", "memory"], "time", [f"{several}time of a call"]),
     ):
-        results = run(tmp_path / metric, [metric])
+        widths: dict[str, float] = {very_wide: MUCH}
+        results = run(tmp_path / f"{'-'.join(decides)}-{very_wide}", decides, **widths)
         comparisons = summarise(results)
         shown = trust_lines(answer(comparisons, {}, graded(results), ""), failed=0, cells=2)
         assert [text for topic, text in shown if topic == "Precision"] == expected
