@@ -138,7 +138,7 @@ class Nightly(Part):
     """What `runner nightly` measures beyond the selected cells."""
 
     base: Annotated[tuple[EnvironmentId, ...], BeforeValidator(_as_tuple), Field(strict=False)] = ()
-    """The environments, one for each framework, that every night measures in turns with all others: a release that
+    """The environments, one for each framework, that every night measures alternately with all others: a release that
     stays, so that the ratios to it can be compared over nights. A text alone is one of them."""
 
 
