@@ -67,7 +67,9 @@ def _change(*fields: str) -> ReleaseChange:
         tests=int(tests),
         workloads=0,
         clear=SPEEDUP.fullmatch(change) is not None,
-        word=next((word for word in wording.PROBABLY if change == f"probably {size}" and size.endswith(word.split()[1])), None),
+        word=next(
+            (word for word in wording.PROBABLY if change == f"probably {size}" and size.endswith(word.split()[1])), None
+        ),
         noise="",
         words={word: counts[word] for word in wording.WORDS if word in counts},
         rows=(),

@@ -197,7 +197,7 @@ MISTAKES = {
     f"{TORCH}    def state(self, x): ...": "hint: rename it: a method of this name is called as",
     f"{TORCH}    def train(self): ...\n    def loss(self, x): ...": "TorchModel.loss() needs the parameter 'x'",
     f"{TORCH}    def load_state(self): ...": "4:9: error: TorchModel.load_state() takes no arrays",
-    "class TorchModel:\n    def forward(): ...": "2:9: error: TorchModel.forward() takes no self, and is called on an object",
+    "class TorchModel:\n    def forward(): ...": "2:9: error: TorchModel.forward() takes no self, and",
     "from torch import nn\nclass Net(nn.Module): ...": "2:7: error: my_network.py has no class of a framework",
     "import numpy, flax.linen as nn\nclass Net(nn.Module): ...": "hint: add `class JaxModel:`, whose `def",
     "import numpy as np\nimport torch\nx = torch.ones(3)": "hint: put the program into `class TorchModel:`: what",
