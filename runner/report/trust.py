@@ -64,9 +64,9 @@ def _grade_lines(grade: Grade) -> Iterator[tuple[str, str]]:
     widest, decided = grade.figures.metric, [BY_NAME[name].title for name in grade.figures.decided]
     if len(decided) > 1:
         titles = f"{', '.join(decided[:-1])} and {decided[-1]}"
-        yield "Precision", f"the run decides {titles}; the grade uses the widest intervals, of {BY_NAME[widest].title}"
+        yield "Precision", f"the run decides {titles}; trust rests on the widest intervals, of {BY_NAME[widest].title}"
     elif widest != TIME:
-        yield "Precision", f"the run decides {decided[0]}, so the grade uses the intervals of this metric"
+        yield "Precision", f"the run decides {decided[0]}, so trust rests on the intervals of this metric"
 
 
 def _good(text: str) -> TrustMark:

@@ -114,8 +114,8 @@ def test_a_command_is_replaced_once_wherever_the_layout_breaks_it(width: int) ->
     once = in_this_shell(advice, module)
     assert in_this_shell(filled(once), module) == filled(once)
     assert " ".join(in_this_shell(filled(advice), module).split()) == once
-    elsewhere = filled("held on another machine by A: run `runner clocks` there, or `runner worker A` on each host")
-    assert in_this_shell(elsewhere, module) == elsewhere
+    other_machine = filled("held on another machine by A: run `runner clocks` there, or `runner worker A` on each host")
+    assert in_this_shell(other_machine, module) == other_machine
 
 
 def test_a_command_in_colours_is_replaced_too() -> None:

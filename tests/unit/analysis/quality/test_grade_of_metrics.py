@@ -106,12 +106,12 @@ def test_controls_are_no_comparisons(tmp_path: Path) -> None:
 
 
 def test_people_read_which_metric_the_precision_is_of(tmp_path: Path) -> None:
-    several = "the run decides time of a call and peak memory of the steps; the grade uses the widest intervals, of "
+    several = "the run decides time of a call and peak memory of the steps; trust rests on the widest intervals, of "
     for decides, very_wide, expected in (
         (
             ["memory"],
             "memory",
-            ["the run decides peak memory of the steps, so the grade uses the intervals of this metric"],
+            ["the run decides peak memory of the steps, so trust rests on the intervals of this metric"],
         ),
         (["time"], "time", []),
         (["time", "memory"], "memory", [f"{several}peak memory of the steps"]),
