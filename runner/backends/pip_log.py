@@ -1,6 +1,7 @@
 """What pip prints while it installs, reduced to downloads and installations."""
 
 import re
+from collections.abc import Iterable, Iterator
 
 _DOWNLOADING = re.compile(
     r"^\s*Downloading (?:\S*/)?(?P<name>[^\s/]+?)-(?P<version>\d[^-\s]*?)(?:-\S*|\.tar\.gz|\.zip)? "
@@ -8,7 +9,10 @@ _DOWNLOADING = re.compile(
 )
 _INSTALLING = re.compile(r"^Installing collected packages: (.*)")
 _BUILDING = re.compile(r"^\s*Building wheel for (\S+) .*started")
+_LOGGING_ERROR = "--- Logging error ---"
+_END_OF_LOGGING_ERROR = "Arguments: "
 _HINTS = (
+    ("No space left on device", "free space on the disk of the cache folder, then give the same command again"),
     ("DO NOT MATCH THE HASHES", "the packages changed since they were locked: make the lock again with `runner lock`"),
     ("No matching distribution", "the package index did not answer, or no longer has a wheel for this Python"),
 )
@@ -35,3 +39,17 @@ def pip_progress(line: str) -> str | None:
 def pip_hint(text: str) -> str | None:
     """Return what to do about an installation whose log has this text; None where nothing is known."""
     return next((advice for sign, advice in _HINTS if sign in text), None)
+
+
+def without_logging_errors(lines: Iterable[str]) -> Iterator[str]:
+    """Give the lines of pip without the traces that Python prints where pip cannot write its log file.
+
+    Where a disk is full, hundreds of these lines follow the error that says so. The format is that of
+    ``logging.Handler.handleError``.
+    """
+    in_trace = False
+    for line in lines:
+        in_trace = in_trace or line.startswith(_LOGGING_ERROR)
+        if not in_trace:
+            yield line
+        in_trace = in_trace and not line.startswith(_END_OF_LOGGING_ERROR)

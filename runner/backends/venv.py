@@ -20,7 +20,7 @@ from typing_extensions import override
 from runner.backends import Backend, Installed, Resources, Say, harness_archive, installed, interpreters, uses
 from runner.backends.local_channel import ProcessChannel
 from runner.backends.lock_file import LOCK_BYTES, lock_skip, read_lock
-from runner.backends.pip_log import pip_hint, pip_progress
+from runner.backends.pip_log import pip_hint, pip_progress, without_logging_errors
 from runner.core.errors import InterruptedRunError, Problem, ProvisionError
 from runner.core.files import read_bounded
 from runner.core.locks import exclusive
@@ -243,7 +243,7 @@ class VenvBackend(Backend):
                 raise InterruptedRunError(CANCELLED)
             assert process.stdout is not None
             lines: list[str] = []
-            for line in process.stdout:
+            for line in without_logging_errors(process.stdout):
                 lines = [*lines, line.rstrip()][-200:]
                 if progress := pip_progress(line):
                     say(progress)

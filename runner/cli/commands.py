@@ -15,11 +15,9 @@ from typing_extensions import override
 from runner.cli.groups import EXAMPLES, GROUPS
 from runner.core.errors import Problem, UsageError
 
-OF_HOST = "--backend host and "
-"""What a hint about ``--python`` leaves out where ``--backend host`` is not given."""
 SEVERAL: Mapping[str, str] = {
     "threads": "--threads 1,2,4 compares these counts in one run",
-    "python": f"to compare interpreters, leave out {OF_HOST}--python, and select python:PATH for each",
+    "python": "to compare interpreters, give neither --python nor --backend, and select python:PATH for each",
 }
 """Option -> what to do for several values, where that is not to repeat the option."""
 FORMATS: Mapping[str, str] = {
@@ -102,7 +100,7 @@ def require_table(option: str, format: str, output: Path | None = None) -> None:
     """Refuse an option that adds lines to the table, where something else is written.
 
     Raises:
-        UsageError: the format is another one, or the file is a chart.
+        UsageError: the format is not ``table``, or the output is a chart.
     """
     is_chart = output is not None and any(output.suffix in suffixes for suffixes in ALSO.values())
     if is_chart or format != "table":
@@ -179,5 +177,4 @@ def refuse_repeated(command: TyperCommand | TyperGroup, ctx: Any, args: list[str
         if (count := options.count(option)) > 1:
             times = "twice" if count == 2 else f"{count} times"
             hint = SEVERAL.get(str(option.name), "keep one of them")
-            hint = hint if values.get("backend") == "host" else hint.replace(OF_HOST, "")
             raise UsageError(Problem(f"{option.opts[0]} is given {times}", hint=hint))

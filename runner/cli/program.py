@@ -1,7 +1,7 @@
 """The words that start this program in the shell of the person who reads its messages.
 
-Messages name the command ``runner``. Where the shell does not know it, or knows another one, ``console`` replaces it
-by what starts this program: ``.venv/bin/runner``, or ``python -m runner``.
+Messages call the program ``runner``. Where the reader's shell has no program of that name, or another one, ``console``
+writes the words that start this one: ``.venv/bin/runner``, or ``python -m runner``.
 """
 
 import os

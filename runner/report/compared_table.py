@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rich.table import Table
@@ -138,16 +138,9 @@ def _names(rows: "Sequence[Row]", room: int) -> "list[_Name]":
 def _fitted(names: "Sequence[_Name]", room: int) -> list[str]:
     """Return names in at most ``room`` columns, no two of which are the same.
 
-    Cases that are the same without their middle lose their end instead, or their beginning. Where that does not help
-    either, the names have a number.
+    Names that are the same without their middle have a number.
     """
     texts = [each.fitting(room) for each in names]
-    for cut in (_without_end, _without_beginning):
-        uses = Counter(texts)
-        others = [each.fitting(room, cut) for each in names]
-        taken = Counter([*others, *(text for text in texts if uses[text] == 1)])
-        pairs = zip(texts, others, strict=True)
-        texts = [text if uses[text] == 1 or taken[other] > 1 else other for text, other in pairs]
     uses, numbers = Counter(texts), Counter[str]()
     for index, (text, name) in enumerate(zip(texts, map(str, names), strict=True)):
         numbers[text] += 1
@@ -155,14 +148,6 @@ def _fitted(names: "Sequence[_Name]", room: int) -> list[str]:
             number = f" #{numbers[text]}"
             texts[index] = shortened(name, room - len(number)) + number
     return texts
-
-
-def _without_end(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 3]}..."
-
-
-def _without_beginning(text: str, width: int) -> str:
-    return text if len(text) <= width else f"...{text[3 - width :]}"
 
 
 class _Name(NamedTuple):
@@ -182,9 +167,9 @@ class _Name(NamedTuple):
     def without_base(self) -> "_Name":
         return self._replace(api=self.api.partition(" / ")[0])
 
-    def fitting(self, room: int, cut: Callable[[str, int], str] = shortened) -> str:
+    def fitting(self, room: int) -> str:
         """Return it in at most ``room`` columns, if need be with a shorter case, or without the middle of all of it."""
-        case = cut(self.case, max(room - len(str(self)) + len(self.case), MIN_CASE))
+        case = shortened(self.case, max(room - len(str(self)) + len(self.case), MIN_CASE))
         return shortened(str(self._replace(case=case)), room)
 
 

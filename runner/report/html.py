@@ -29,7 +29,8 @@ MAX_ROWS = 150
 """Comparisons that are drawn. A larger run draws its slower ones, as many of the others as fit, the largest changes
 first, and has the rest in a table for each workload."""
 MIN_MAPPED = 2
-"""The page has a map if a base is compared with at least this many releases; with one, the plot shows the same."""
+"""Releases compared with one base, at least, for the page to have a map of them; a single release has all its changes
+in the plot."""
 
 
 class Skips(NamedTuple):

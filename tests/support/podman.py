@@ -57,7 +57,8 @@ def service(base: str) -> Iterator[str]:
     assert done.returncode == 0, done.stderr
     host = f"unix://{folder}/podman.sock"
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([*podman, "system", "service", "--time=0", host], stdout=log, stderr=log)
+        command = [*podman, "system", "service", "--time=0", host]
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)  # conmon writes a file ``oom`` there
     try:
         limit = time.monotonic() + START_SECONDS
         while not (folder / "podman.sock").exists():

@@ -1,8 +1,11 @@
 """Lines of pip, old and new, as progress."""
 
+import io
+import logging
+
 import pytest
 
-from runner.backends.pip_log import pip_hint, pip_progress
+from runner.backends.pip_log import pip_hint, pip_progress, without_logging_errors
 
 
 @pytest.mark.parametrize(
@@ -34,3 +37,23 @@ def test_a_failed_installation_has_a_hint_where_the_cause_is_known() -> None:
     assert "`runner lock`" in str(pip_hint("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE."))
     assert "wheel" in str(pip_hint("ERROR: No matching distribution found for numpy==1.0"))
     assert pip_hint("Killed") is None
+    assert "free space" in str(pip_hint("ERROR: Could not install: [Errno 28] No space left on device: '/c/venvs/x'"))
+
+
+class FullDisk(io.StringIO):
+    """A log file whose disk is full."""
+
+    def write(self, _text: str) -> int:
+        raise OSError(28, "No space left on device")
+
+
+def test_an_error_outlives_the_traces_of_a_log_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    logger = logging.Logger("pip", logging.DEBUG)
+    logger.addHandler(logging.StreamHandler(FullDisk()))
+    for number in range(3):
+        logger.debug("Removed build tracker: %r", number)
+    traces = capsys.readouterr().err.splitlines()
+    assert len(traces) > 30
+    error = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
+    lines = ["Installing collected packages: numpy", *traces, error, *traces, "WARNING: pip is old"]
+    assert list(without_logging_errors(lines)) == [lines[0], error, lines[-1]]

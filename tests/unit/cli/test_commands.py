@@ -60,17 +60,17 @@ def test_there_are_options_of_both_kinds() -> None:
         (
             "--python a --backend host --python b",
             "--python is given twice",
-            "to compare interpreters, leave out --backend host and --python, and select python:PATH",
+            "to compare interpreters, give neither --python nor --backend, and select python:PATH for each",
         ),
         (
             "--python a --python b --python c",
             "--python is given 3 times",
-            "to compare interpreters, leave out --python, and select python:PATH for each",
+            "to compare interpreters, give neither --python nor --backend, and select python:PATH for each",
         ),
         (
             "--python a --python b --backend venv",
             "--python is given twice",
-            "to compare interpreters, leave out --python, and select python:PATH for each",
+            "to compare interpreters, give neither --python nor --backend, and select python:PATH for each",
         ),
         ("--pin --no-pin", "--pin is given twice", "keep one of them"),
         ("--seed 1 --seed 2 --seed 3", "--seed is given 3 times", "keep one of them"),

@@ -34,19 +34,14 @@ def test_a_narrow_table_loses_the_workload_first_and_then_the_middle_of_the_case
     assert "2.00x slower" in wide[0], "the slowest comes first"
 
 
-def test_names_that_are_the_same_without_their_middle_are_cut_elsewhere() -> None:
+def test_names_that_are_the_same_without_their_middle_have_a_number() -> None:
     middle = [row(f"lstm-b{batch}-of-a-long-name-h64-t96") for batch in (1, 2)]
-    start = [row(f"{letter}stm-of-a-long-name-that-does-not-fit") for letter in "lp"]
     everywhere = [row(f"lstm-of-a-long-name-{number:03}-that-does-not-fit-here") for number in range(12)]
-    for rows in (middle, start, everywhere, [*middle, *start, *everywhere]):
+    for rows in (middle, everywhere, [*middle, *everywhere]):
         names = [line.partition("  2.00x")[0].strip() for line in lines(*rows, width=44)]
         assert len(set(names)) == len(rows)
         assert all(len(line) <= 44 for line in lines(*rows, width=44))
-    assert [line.partition("  2.00x")[0] for line in lines(*middle, width=44)] == [
-        "  lstm-b1... forward, nn-rnn",
-        "  lstm-b2... forward, nn-rnn",
-    ]
-    assert " #2  2.00x" in lines(*everywhere, width=44)[1]
+    assert " #2  2.00x" in lines(*middle, width=44)[1]
 
 
 def test_the_interval_column_says_that_rounds_show_nothing() -> None:
