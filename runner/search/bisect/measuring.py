@@ -60,7 +60,7 @@ class Measuring:
             self._lock(other, base)
             prepared = self.prepared(base, other)
             self._check_plan(prepared, base, other)
-            self._build(prepared, base, other)
+            prepared = self._built(prepared, base, other)
             step = step_of(base, other, self._measured(prepared, other), self.state.question)
         except UnmeasurableError as error:
             reason = error.problems[0].message
@@ -117,8 +117,11 @@ class Measuring:
             if reason:
                 raise failure(candidate, base, reason)
 
-    def _build(self, prepared: Prepared, base: ReleaseCandidate, other: ReleaseCandidate) -> None:
-        """Build both, one at a time; what is built is noted before, so that a later search removes it."""
+    def _built(self, prepared: Prepared, base: ReleaseCandidate, other: ReleaseCandidate) -> Prepared:
+        """Build both, one at a time, and return the plan with what is there now.
+
+        What is built is noted before, so that a later search removes it.
+        """
         for candidate in (base, other):
             if candidate.source == "index" and candidate.name not in prepared.survey.cached:
                 self.state.built = list(dict.fromkeys([*self.state.built, candidate.name]))
@@ -127,6 +130,7 @@ class Measuring:
         for candidate in (base, other):
             if candidate.name in failed:
                 raise _unprovisioned(candidate, base, failed[candidate.name])
+        return replace(prepared, survey=self.context.backend.survey(prepared.specs))
 
     def _measured(self, prepared: Prepared, other: ReleaseCandidate) -> RunSession:
         """Measure a plan in a run below the search, which has a comparison with the base.
