@@ -29,7 +29,8 @@ class EnvironmentRelease:
         framework: as in matrix.yaml; empty if it is not known.
         version: without a local part such as ``+cu118``; the id if it is not known.
         backend: the framework that Keras runs on, with its version; empty for other frameworks.
-        name: framework, version and backend; with the id in parentheses if another environment has the same.
+        name: framework, version and backend; if another environment has the same, with its id in parentheses, which is
+            what was named beside the release in ``numpy-2.3.5-numba-0.65.0``.
         short: the name without its framework.
     """
 
@@ -75,7 +76,7 @@ def _release(environment: str, framework: str, facts: Mapping[str, Any]) -> Envi
 
 
 def _distinct(release: EnvironmentRelease) -> EnvironmentRelease:
-    mark = f" ({release.environment})"
+    mark = f" ({release.environment.removeprefix(f'{release.framework}-{release.version}-')})"
     return replace(release, name=release.name + mark, short=release.short + mark)
 
 
