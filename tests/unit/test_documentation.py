@@ -180,6 +180,14 @@ def leaves(navigation: Any) -> Iterator[str]:
             yield from leaves(entry)
 
 
+def test_the_search_of_the_site_needs_neither_a_server_nor_another_host() -> None:
+    settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
+    (script,) = settings["extra"]["polyfills"]
+    assert "offline" in settings["plugins"]
+    assert "iframe-worker" in script  # else the plugin adds the one of another host
+    assert "location.protocol" in text(script)
+
+
 def test_every_page_is_in_the_navigation_of_the_site_once() -> None:
     navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
     assert [name for section in navigation for name in section] == [
