@@ -146,8 +146,11 @@ def main(words: Sequence[str] | None = None) -> None:
         pairs = random_pairs(FRAMEWORKS, options.pairs, options.seed)
         with ThreadPoolExecutor(AT_ONCE) as pool:
             _print("plan", pairs, list(pool.map(partial(reason_of_plan, folder), pairs)))
-        pairs = random_pairs(SMALL, options.build, options.seed)
-        _print("build and measure", pairs, [reason_of_run(folder, pair) for pair in pairs])
+        pairs, reasons = random_pairs(SMALL, options.build, options.seed), []
+        for pair in pairs:
+            reasons.append(reason_of_run(folder, pair))
+            print(f"{len(reasons)}/{len(pairs)} {' '.join(pair)}: {reasons[-1] or 'measured'}", flush=True)
+        _print("build and measure", pairs, reasons)
 
 
 def _print(what: str, pairs: Sequence[tuple[str, str]], reasons: Sequence[str]) -> None:

@@ -19,6 +19,9 @@ LOCK_AGAIN = "write it again with `runner lock`"
 OVERRIDES = "# overrides: "
 """Begins the line of the header that names the packages whose versions count instead of what others require."""
 
+AS_OF = "# the packages of "
+"""Begins the line of the header with the date as of which the packages were chosen."""
+
 _PACKAGE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[A-Za-z0-9._, -]*\])?==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
 _HASH = re.compile(r"--hash=(sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128})")
 _INDEX = re.compile(r"--extra-index-url (https?://[A-Za-z0-9\[][A-Za-z0-9._~:/?#\[\]@!&()*+,;=%-]*)")
@@ -64,12 +67,18 @@ class LockFile:
 
     @property
     def overrides(self) -> tuple[str, ...]:
-        """The packages whose versions count instead of what others require, ``nvidia-cudnn-cu12==9.15.1.9``.
-
-        Such a lock is complete, and pip refuses it unless it is told to ignore what packages require (``--no-deps``).
-        """
+        """The packages whose versions count instead of what others require, ``nvidia-cudnn-cu12==9.15.1.9``."""
         lines = [line.removeprefix(OVERRIDES) for line in self.header if line.startswith(OVERRIDES)]
         return tuple(package for line in lines for package in line.split(", "))
+
+    @property
+    def needs_no_deps(self) -> bool:
+        """Whether pip has to ignore what the packages require (``--no-deps``), all of which the lock has.
+
+        It refuses a version that contradicts what another package requires. And pip 23.2 looks for the newest release
+        of what another package requires with an extra, such as ``etils[epy]``, which a lock as of an earlier date lacks.
+        """
+        return any(line.startswith((OVERRIDES, AS_OF)) for line in self.header)
 
 
 def read_lock(path: Path) -> tuple[bytes, LockFile]:

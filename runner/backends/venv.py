@@ -195,7 +195,7 @@ class VenvBackend(Backend):
             "off",
         ]
         content, locked = read_lock(spec.lock)
-        no_deps = ["--no-deps"] if locked.overrides else []
+        no_deps = ["--no-deps"] if locked.needs_no_deps else []
         pip += ["--require-hashes", *no_deps, "--no-input", *PIP_PATIENCE, "-r"]
         try:
             self._run([str(interpreters.find(spec.python)), "-I", "-m", "venv", str(home)], say)

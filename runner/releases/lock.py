@@ -11,7 +11,7 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
-from runner.backends.lock_file import LOCK_BYTES, OVERRIDES, parse_lock, read_lock
+from runner.backends.lock_file import AS_OF, LOCK_BYTES, OVERRIDES, parse_lock, read_lock
 from runner.core.errors import MatrixError, Problem, ProvisionError
 from runner.core.files import read_bounded, write_whole
 from runner.core.outages import is_outage
@@ -77,7 +77,7 @@ def resolved(request: LockRequest, today: date | None = None) -> str:
     body = clean(_resolve(request), request)
     header = header_of(request, today or datetime.now(UTC).date())
     index = [f"--extra-index-url {request.index}"] if request.index else []
-    of_day = f"# the packages of {request.as_of}" if request.as_of else ""
+    of_day = f"{AS_OF}{request.as_of}" if request.as_of else ""
     overrides = OVERRIDES + ", ".join(request.overrides) if request.overrides else ""
     notes = [of_architecture(request), of_day, overrides, kept_versions(request)]
     text = "\n".join([header, *filter(None, notes), *index, body])

@@ -18,7 +18,7 @@ EXTENDED = "extended.Dockerfile"
 WITH_HASHES = b"pip install --require-hashes"
 """How a Dockerfile installs a lock."""
 NO_DEPS = b" --no-deps"
-"""Has pip install a lock whose versions are not those that its packages require, see ``LockFile.overrides``."""
+"""Has pip ignore what the packages of a lock require, see ``LockFile.needs_no_deps``."""
 
 
 class Recipes:
@@ -92,7 +92,7 @@ class Recipes:
         dockerfile = _content(self._dockerfile(spec))
         return Recipe(
             environment=spec.environment,
-            dockerfile=dockerfile.replace(WITH_HASHES, WITH_HASHES + NO_DEPS) if lock.overrides else dockerfile,
+            dockerfile=dockerfile.replace(WITH_HASHES, WITH_HASHES + NO_DEPS) if lock.needs_no_deps else dockerfile,
             lock=content,
             base=pinned(spec.base, self._pins),
             base_id=base_id,

@@ -39,6 +39,13 @@ def test_a_lock_names_the_packages_that_override_what_others_require() -> None:
     assert parse_lock(GOOD.encode(), "lock.txt").overrides == ()
 
 
+@pytest.mark.parametrize("comment", ["overrides: six==1.17.0", "the packages of 2025-01-16"])
+def test_a_lock_that_pip_would_resolve_otherwise_is_installed_as_it_is(comment: str) -> None:
+    text = GOOD.replace("\n", f"\n# {comment}\n", 1)
+    assert parse_lock(text.encode(), "lock.txt").needs_no_deps
+    assert not parse_lock(GOOD.encode(), "lock.txt").needs_no_deps
+
+
 def test_packages_are_read_with_their_hashes_and_markers() -> None:
     for text in (GOOD, GOOD.replace("\n", "\r\n")):
         lock = parse_lock(text.encode(), "lock.txt")
