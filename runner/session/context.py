@@ -158,7 +158,7 @@ def setup(
     else:
         named = with_named_releases(matrix, options, device, cache / FOLDER, received=received)
     notes += named.notes
-    matrix = with_all_in_presets(named.matrix, declared)
+    matrix = with_all_in_presets(named.matrix, declared, named.options, device)
     matrix, options = with_typed_variants(matrix, named.options)
     capacity = _capacity(options, gpus)
     reasons: Mapping[str, str] = {}

@@ -52,7 +52,7 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
     gpu = gpus[0] if gpus else None
     capacity = Capacity(cores=machine.cores, memory=machine.memory, glibc=machine.glibc)
     named = with_named_releases(declared, options, device, cache_folder(os.environ) / FOLDER)
-    matrix, options = with_all_in_presets(named.matrix, declared), named.options
+    matrix, options = with_all_in_presets(named.matrix, declared, named.options, device), named.options
     reasons: Mapping[str, str] = {}
     if gpu:
         matrix, reasons = choose_variants(matrix, gpu, backend, machine.glibc)

@@ -1,6 +1,6 @@
 """What is measured where nobody says which cells: the quick ones. And what takes hours that nobody asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import get_args
 
@@ -77,31 +77,38 @@ def _listed_cases(matrix: Matrix) -> tuple[str, ...]:
     return tuple(patterns)
 
 
-def with_all_in_presets(matrix: Matrix, declared: Matrix) -> Matrix:
-    """Return the matrix with presets that select cells of environments, too, which the matrix file does not declare.
+def with_all_in_presets(matrix: Matrix, declared: Matrix, options: Options, device: str) -> Matrix:
+    """Return the matrix with presets that select cells of each environment that is named.
 
-    Presets name environments of the file. Of any other one, such as a named release, they select what they select of
-    some environment of its framework, so that two releases have the same cells wherever each comes from.
+    Presets name some environments of the file. Of a release that the file does not declare, and of an environment that
+    is named though the preset has no test of it on this device, they select what they select of some environment of its
+    framework. So two releases have the same cells, whichever they are.
 
     Args:
         matrix: with all environments.
         declared: what the file has.
+        options: with ids in place of the names of releases.
+        device: ``cpu`` or ``cuda``.
     """
+    words = {without_variant(each.partition("/")[0]) for each in options.selectors or ()}
     added = {name: each.framework for name, each in matrix.environments.items() if name not in declared.environments}
-    if not added:
+    named = {name: each.framework for name, each in declared.environments.items() if name in words}
+    if not added and not named:
         return matrix
 
-    def extended(selector: Selector) -> Selector:
+    def extended(selector: Selector, names: Mapping[str, str]) -> Selector:
         if all(pattern.startswith("!") for pattern in selector.environments):
             return selector  # it selects whatever it does not exclude
         of = {each.framework for name, each in declared.environments.items() if fits(selector.environments, name)}
-        matching = [name for name, framework in added.items() if framework in of]
-        return selector.model_copy(update={"environments": (*selector.environments, *matching)})
+        matching = [name for name, framework in names.items() if framework in of]
+        return selector.model_copy(update={"environments": tuple(dict.fromkeys((*selector.environments, *matching)))})
 
-    presets = {
-        name: preset.model_copy(update={"select": tuple(map(extended, preset.select))})
-        for name, preset in matrix.presets.items()
-    }
+    presets = {}
+    for key, preset in matrix.presets.items():
+        here = [each.environments for each in preset.select if device in each.devices]
+        left_out = {name: each for name, each in named.items() if not any(fits(patterns, name) for patterns in here)}
+        select = tuple(extended(each, {**added, **left_out}) for each in preset.select)
+        presets[key] = preset.model_copy(update={"select": select})
     return matrix.model_copy(update={"presets": presets})
 
 

@@ -129,7 +129,7 @@ def test_an_unknown_workload() -> None:
     assert message_of(replace(TYPED, workload=["rnn-step", "rnn"]), UsageError) == (
         "error: there is no workload 'rnn'\n"
         "hint: there are rnn-step, rnn-sequence, asr-lstm, lm-lstm, deepbench-rnn, deepbench-gemm, deepbench-conv, "
-        "deepbench-sparse, deepbench-allreduce, transformer-block, residual-network, lstm-tagger"
+        "deepbench-sparse, deepbench-allreduce, decoder-lm, encoder, residual, operations"
     )
 
 

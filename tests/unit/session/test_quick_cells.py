@@ -14,7 +14,14 @@ from runner.plan.planner import plan
 from runner.plan.verdicts import selected_cells
 from runner.session.context import setup
 from runner.session.options import Options
-from runner.session.quick_cells import NOTE, names_cells, quick_cells, refuse_long, too_long, with_all_in_presets
+from runner.session.quick_cells import (
+    NOTE,
+    names_cells,
+    quick_cells,
+    refuse_long,
+    too_long,
+    with_all_in_presets,
+)
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = load(ROOT / "matrix.yaml")
@@ -96,11 +103,28 @@ def test_without_any_quick_cell_everything_is_taken() -> None:
 def test_a_release_that_the_file_does_not_declare_has_the_quick_cells_of_its_framework() -> None:
     release = {"framework": "torch", "release": "2.9.1", "image": "x"}
     environments = {**SHIPPED.environments, "torch-2.9.1": Environment.model_validate(release)}
-    matrix = with_all_in_presets(SHIPPED.with_environments(environments, {}, {}), SHIPPED)
+    matrix = with_all_in_presets(SHIPPED.with_environments(environments, {}, {}), SHIPPED, Options(), "cpu")
     cells = {each.partition("/")[2] for each in of_preset(["torch-2.9.1"], "quick", matrix)}
     assert cells == {each.partition("/")[2] for each in of_preset(["torch-1.0", "torch-1.12", "torch-2.x"], "quick")}
     assert of_preset(PAIR, "quick", matrix) == of_preset(PAIR, "quick")
-    assert with_all_in_presets(SHIPPED, SHIPPED) is SHIPPED
+    assert with_all_in_presets(SHIPPED, SHIPPED, Options(), "cpu") is SHIPPED
+
+
+def test_a_named_environment_that_the_preset_leaves_out_has_the_cells_of_its_framework() -> None:
+    text = MATRIX.replace("environments: [torch-*]", "environments: [torch-1.0]")
+    matrix = parse(text.encode(), "m.yaml")
+    named = with_all_in_presets(matrix, matrix, Options(selectors=["torch-2.x@env:A=1", "tf-2.x/*"]), "cpu")
+    cells = {each.partition("/")[2] for each in of_preset(["torch-2.x"], "quick", named)}
+    assert cells == {each.partition("/")[2] for each in of_preset(["torch-1.0"], "quick", matrix)} != set()
+    assert of_preset(["tf-2.x"], "quick", named) == set(), "the preset has nothing of its framework"
+    by_pattern = with_all_in_presets(matrix, matrix, Options(selectors=["torch-*"]), "cpu")
+    assert of_preset(["torch-2.x"], "quick", by_pattern) == set()
+
+
+def test_an_environment_that_presets_have_tests_of_has_no_others_where_it_is_named() -> None:
+    named = with_all_in_presets(SHIPPED, SHIPPED, Options(selectors=PAIR), "cpu")
+    for preset in SHIPPED.presets:
+        assert of_preset(PAIR, preset, named) == of_preset(PAIR, preset)
 
 
 def long_plan() -> Plan:
