@@ -75,8 +75,8 @@ class LockFile:
     def needs_no_deps(self) -> bool:
         """Whether pip has to ignore what the packages require (``--no-deps``), all of which the lock has.
 
-        It refuses a version that contradicts what another package requires. And pip 23.2 looks for the newest release
-        of what another package requires with an extra, such as ``etils[epy]``, which a lock as of an earlier date lacks.
+        It refuses a version that contradicts what another package requires. And pip 23.2 takes the newest release of
+        what another package requires with an extra, such as ``etils[epy]``, which a lock as of an earlier date lacks.
         """
         return any(line.startswith((OVERRIDES, AS_OF)) for line in self.header)
 

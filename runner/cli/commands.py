@@ -171,7 +171,7 @@ def refuse_repeated(command: TyperCommand | TyperGroup, ctx: Any, args: list[str
     """
     if ctx.resilient_parsing:
         return
-    values, _, given = command.make_parser(ctx).parse_args(args=list(args))
+    _, _, given = command.make_parser(ctx).parse_args(args=list(args))
     options = [each for each in given if each.param_type_name == "option" and not each.multiple]
     for option in options:
         if (count := options.count(option)) > 1:

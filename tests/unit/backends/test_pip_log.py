@@ -44,14 +44,14 @@ class FullDisk(io.StringIO):
     """A log file whose disk is full."""
 
     def write(self, _text: str) -> int:
+        """Refuse a text."""
         raise OSError(28, "No space left on device")
 
 
 def test_an_error_outlives_the_traces_of_a_log_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
-    logger = logging.Logger("pip", logging.DEBUG)
-    logger.addHandler(logging.StreamHandler(FullDisk()))
+    handler = logging.StreamHandler(FullDisk())
     for number in range(3):
-        logger.debug("Removed build tracker: %r", number)
+        handler.handle(logging.makeLogRecord({"msg": "Removed build tracker: %r", "args": (number,)}))
     traces = capsys.readouterr().err.splitlines()
     assert len(traces) > 30
     error = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"

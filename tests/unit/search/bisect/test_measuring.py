@@ -20,10 +20,14 @@ class FakePlan:
 
 def test_what_a_step_has_built_is_there_for_the_run_that_measures_it(monkeypatch: pytest.MonkeyPatch) -> None:
     there: list[str] = []
-    monkeypatch.setattr(execution, "build", lambda prepared, *_: (there.extend(prepared.specs), {}))
+
+    def build(prepared: FakePlan, *_: object) -> tuple[dict[str, object], dict[str, object]]:
+        there.extend(prepared.specs)
+        return {}, {}
+
+    monkeypatch.setattr(execution, "build", build)
     backend = SimpleNamespace(survey=lambda specs: SimpleNamespace(cached=frozenset(there) & frozenset(specs)))
-    noted: list[list[str]] = []
-    state = SimpleNamespace(built=[], save=lambda: noted.append(list(state.built)))
+    state = SimpleNamespace(built=[], save=lambda: None)
     measuring = Measuring(
         context=SimpleNamespace(backend=backend),  # type: ignore[arg-type]
         state=state,  # type: ignore[arg-type]
@@ -35,4 +39,4 @@ def test_what_a_step_has_built_is_there_for_the_run_that_measures_it(monkeypatch
     built = measuring._built(plan, base, other)  # type: ignore[arg-type]
     assert plan.survey.cached == frozenset()
     assert built.survey.cached == {"jax-0.9.1", "jax-0.9.2"}
-    assert noted[-1] == ["jax-0.9.1", "jax-0.9.2"]
+    assert state.built == ["jax-0.9.1", "jax-0.9.2"]
