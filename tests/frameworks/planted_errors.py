@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from runner.matrix.model_file import network_name
 from tests.frameworks.one_round import ROOT, records_of
 from tests.support import needs
 
@@ -42,7 +43,7 @@ def records_of_all(
 ) -> dict[str, dict[str, Any]]:
     """Return cell -> record, of the small size of an example in environments; skips without ``--need frameworks``."""
     require_images(request.config)
-    cells = [f"{name}/*/{Path(example).stem}/small/*" for name in environments]
+    cells = [f"{name}/*/{network_name(Path(example))}/small/*" for name in environments]
     return records_of(folder, *cells, "--model", str(ROOT / "examples" / example))
 
 
@@ -73,6 +74,18 @@ def records_with_errors(
         models += ["--model", str(path)]
         cells += [f"{program}/{name}/small/{error.phase}" for program in (base, error.program)]
     return records_of(folder, *cells, *models)
+
+
+def assert_agrees(records: Mapping[str, dict[str, Any]], cell: str) -> None:
+    """Assert that an fp32 cell is right beside the NumPy of torch-1.12, in float64 too.
+
+    Two environments of PyTorch have the state after training compared; other frameworks have one.
+    """
+    record = records[cell]
+    assert (record["status"], record.get("reason")) == ("ok", None)
+    check = record["facts"]["model_check"]
+    assert (check["by"], check["base"], check["fp64"]) == ("weights", "NumPy in torch-1.12", True)
+    assert ("state" in check["tolerance"]) == ("/train/" in cell and cell.startswith("torch"))
 
 
 def assert_found(records: Mapping[str, dict[str, Any]], name: str, error: Planted, base: str) -> None:
