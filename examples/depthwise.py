@@ -274,17 +274,17 @@ def convolution(x, kernel, stride):
     weight, made = ("oc", "noyx") if kernel.ndim == 4 else ("c", "ncyx")
     edge, (rows, columns) = kernel.shape[-1] // 2, x.shape[2:]
     padded = numpy.pad(x, ((0, 0), (0, 0), (edge, edge), (edge, edge)), "constant")
-    pairs = [  # each place of the kernel, and the pixels that it meets
+    pairs = [  # index of a weight, and that of the pixels that it meets
         ((..., i, j), (..., slice(i, i + rows, stride), slice(j, j + columns, stride)))
         for i, j in itertools.product(range(2 * edge + 1), repeat=2)
     ]
 
     def back(slope):
         of_kernel, of_padded = numpy.zeros_like(kernel), numpy.zeros_like(padded)
-        for place, pixels in pairs:
-            of_kernel[place] = numpy.einsum(f"ncyx,{made}->{weight}", padded[pixels], slope, optimize=True)
-            of_padded[pixels] += numpy.einsum(f"{made},{weight}->ncyx", slope, kernel[place], optimize=True)
+        for index, pixels in pairs:
+            of_kernel[index] = numpy.einsum(f"ncyx,{made}->{weight}", padded[pixels], slope, optimize=True)
+            of_padded[pixels] += numpy.einsum(f"{made},{weight}->ncyx", slope, kernel[index], optimize=True)
         return of_kernel, of_padded[:, :, edge : edge + rows, edge : edge + columns]
 
-    products = ((padded[pixels], kernel[place]) for place, pixels in pairs)
+    products = ((padded[pixels], kernel[index]) for index, pixels in pairs)
     return sum(numpy.einsum(f"ncyx,{weight}->{made}", *each, optimize=True) for each in products), back

@@ -280,18 +280,18 @@ class NumpyModel:
     def convolve(self, name, x):
         kernel, (_, _, size, stride), lengths = self.params[name + ".0.weight"], self.shapes[name], x.shape[2:]
         padded = numpy.pad(x, ((0, 0), (0, 0), *[(size // 2, size // 2)] * 3), "constant")
-        pairs = [  # each place of the kernel, and the voxels that it meets
-            ((..., *place), (..., *(slice(start, start + length, stride) for start, length in zip(place, lengths))))
-            for place in itertools.product(range(size), repeat=3)
+        pairs = [  # index of a weight, and that of the voxels that it meets
+            ((..., *index), (..., *(slice(start, start + length, stride) for start, length in zip(index, lengths))))
+            for index in itertools.product(range(size), repeat=3)
         ]
 
         def back(slope):
             of_kernel, of_padded = numpy.zeros_like(kernel), numpy.zeros_like(padded)
-            for place, voxels in pairs:
-                of_kernel[place] = numpy.einsum("nczyx,nozyx->oc", padded[voxels], slope, optimize=True)
-                of_padded[voxels] += numpy.einsum("nozyx,oc->nczyx", slope, kernel[place], optimize=True)
+            for index, voxels in pairs:
+                of_kernel[index] = numpy.einsum("nczyx,nozyx->oc", padded[voxels], slope, optimize=True)
+                of_padded[voxels] += numpy.einsum("nozyx,oc->nczyx", slope, kernel[index], optimize=True)
             self.gradients[name + ".0.weight"] = of_kernel
             return of_padded[(..., *(slice(size // 2, size // 2 + length) for length in lengths))]
 
-        products = ((padded[voxels], kernel[place]) for place, voxels in pairs)
+        products = ((padded[voxels], kernel[index]) for index, voxels in pairs)
         return sum(numpy.einsum("nczyx,oc->nozyx", *each, optimize=True) for each in products), back
