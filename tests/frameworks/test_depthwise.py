@@ -15,7 +15,7 @@ BASE = "torch-1.12/model"
 TORCH = "torch-2.x/model"
 PLANTED: Mapping[str, Planted] = {
     "epsilon": Planted(TORCH, "train", "eps=EPSILON,", f"eps=EPSILON * (1 + 0.1 * {NEW}),", "in float64"),
-    "residual": Planted(TORCH, "train", "x = x + entered", f"x = x + entered * (not {NEW})", "the loss of step 1"),
+    "shortcut": Planted(TORCH, "train", "x = x + entered", f"x = x + entered * (not {NEW})", "the loss of step 1"),
     "relu6": Planted(TORCH, "forward", "nn.ReLU6()", f"(nn.ReLU if {NEW} else nn.ReLU6)()", "the output is off by"),
     "momentum": Planted(TORCH, "train", "momentum=MOMENTUM", f"momentum=MOMENTUM * (not {NEW})", "the loss of step 3"),
     "jax-running": Planted("jax/model", "forward", "*inputs)[0]", "*inputs, is_training=True)[0]", "the output is off"),
