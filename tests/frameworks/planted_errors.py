@@ -69,10 +69,10 @@ def records_with_errors(
     models, cells = [], []
     for name, error in planted.items():
         assert source.count(error.text) == 1, name
-        path = folder / f"{name}.py"
+        path = folder / f"planted-{name}.py"
         path.write_text(source.replace(error.text, error.replacement), "utf-8")
         models += ["--model", str(path)]
-        cells += [f"{program}/{name}/small/{error.phase}" for program in (base, error.program)]
+        cells += [f"{program}/planted-{name}/small/{error.phase}" for program in (base, error.program)]
     return records_of(folder, *cells, *models)
 
 
@@ -93,9 +93,10 @@ def assert_found(records: Mapping[str, dict[str, Any]], name: str, error: Plante
 
     Skips where the error was not planted, see ``chosen``.
     """
-    if f"{error.program}/{name}/small/{error.phase}/fp32" not in records and not error.program.startswith("torch"):
+    cell = f"planted-{name}/small/{error.phase}/fp32"
+    if f"{error.program}/{cell}" not in records and not error.program.startswith("torch"):
         pytest.skip("--need slow plants errors in all frameworks")
-    assert records[f"{base}/{name}/small/{error.phase}/fp32"].get("reason") is None
-    record = records[f"{error.program}/{name}/small/{error.phase}/fp32"]
+    assert records[f"{base}/{cell}"].get("reason") is None
+    record = records[f"{error.program}/{cell}"]
     assert (record["status"], record["class"]) == ("failed", "wrong-result")
     assert error.reason in record["reason"], record["reason"]
