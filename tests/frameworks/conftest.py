@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from runner.core.paths import cache_folder
 from runner.matrix import load
 from runner.plan.specs import specs
 from tests.frameworks import drive
+from tests.frameworks.planted_errors import records_of_all, records_with_chosen_errors
 from tests.support import needs, private_folders
 
 ROOT = Path(__file__).parents[2]
@@ -52,3 +54,18 @@ def client(python: Path, environment: str) -> Iterator[drive.Client]:
         hello = client.hello()
         assert hello["status"] == "ok", hello
         yield client
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
+    """Cell -> record, of a test file's ``EXAMPLE`` in its ``ENVIRONMENTS``."""
+    tests = request.module
+    return records_of_all(request, tmp_path_factory.mktemp("together"), tests.EXAMPLE, tests.ENVIRONMENTS)
+
+
+@pytest.fixture(scope="module")
+def with_errors(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
+    """Cell -> record, of a test file's ``EXAMPLE`` with its ``PLANTED`` errors, beside its ``BASE``."""
+    tests = request.module
+    folder = tmp_path_factory.mktemp("planted")
+    return records_with_chosen_errors(request, folder, tests.EXAMPLE, tests.PLANTED, tests.BASE)

@@ -14,12 +14,16 @@ LENGTHS = ("--rounds", "1", "--max-rounds", "1", "--seconds", "0.02")
 
 
 def records_of(folder: Path, *words: str) -> dict[str, dict[str, Any]]:
-    """Return cell -> record. Some cells may fail; ``words`` are arguments of ``runner run``. There are no controls."""
+    """Return cell -> record. Some cells may fail; ``words`` are arguments of ``runner run``. There are no controls.
+
+    Files of examples/ are copied beside a copy of the matrix, which may list them.
+    """
     for name in ("docker", "examples"):
         shutil.copytree(ROOT / name, folder / name)
     matrix = folder / "matrix.yaml"
     matrix.write_text((ROOT / "matrix.yaml").read_text("utf-8") + "\nmeasure: {controls: false}\n", "utf-8")
-    command = [sys.executable, "-m", "runner", "run", *words, *ENGINE, *LENGTHS, "--matrix", str(matrix)]
+    copied = [word.replace(str(ROOT / "examples"), str(folder / "examples")) for word in words]
+    command = [sys.executable, "-m", "runner", "run", *copied, *ENGINE, *LENGTHS, "--matrix", str(matrix)]
     command += ["--reports", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode in (0, 1), done.stderr

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from runner.matrix.model_file import network_name
 from tests.frameworks.one_round import ROOT, records_of
 from tests.support import needs
 
@@ -42,7 +43,7 @@ def records_of_all(
 ) -> dict[str, dict[str, Any]]:
     """Return cell -> record, of the small size of an example in environments; skips without ``--need frameworks``."""
     require_images(request.config)
-    cells = [f"{name}/*/{Path(example).stem}/small/*" for name in environments]
+    cells = [f"{name}/*/{network_name(Path(example))}/small/*" for name in environments]
     return records_of(folder, *cells, "--model", str(ROOT / "examples" / example))
 
 
@@ -68,11 +69,23 @@ def records_with_errors(
     models, cells = [], []
     for name, error in planted.items():
         assert source.count(error.text) == 1, name
-        path = folder / f"{name}.py"
+        path = folder / f"planted-{name}.py"
         path.write_text(source.replace(error.text, error.replacement), "utf-8")
         models += ["--model", str(path)]
-        cells += [f"{program}/{name}/small/{error.phase}" for program in (base, error.program)]
+        cells += [f"{program}/planted-{name}/small/{error.phase}" for program in (base, error.program)]
     return records_of(folder, *cells, *models)
+
+
+def assert_agrees(records: Mapping[str, dict[str, Any]], cell: str) -> None:
+    """Assert that an fp32 cell is right beside the NumPy of torch-1.12, in float64 too.
+
+    Two environments of PyTorch have the state after training compared; other frameworks have one.
+    """
+    record = records[cell]
+    assert (record["status"], record.get("reason")) == ("ok", None)
+    check = record["facts"]["model_check"]
+    assert (check["by"], check["base"], check["fp64"]) == ("weights", "NumPy in torch-1.12", True)
+    assert ("state" in check["tolerance"]) == ("/train/" in cell and cell.startswith("torch"))
 
 
 def assert_found(records: Mapping[str, dict[str, Any]], name: str, error: Planted, base: str) -> None:
@@ -80,9 +93,10 @@ def assert_found(records: Mapping[str, dict[str, Any]], name: str, error: Plante
 
     Skips where the error was not planted, see ``chosen``.
     """
-    if f"{error.program}/{name}/small/{error.phase}/fp32" not in records and not error.program.startswith("torch"):
+    cell = f"planted-{name}/small/{error.phase}/fp32"
+    if f"{error.program}/{cell}" not in records and not error.program.startswith("torch"):
         pytest.skip("--need slow plants errors in all frameworks")
-    assert records[f"{base}/{name}/small/{error.phase}/fp32"].get("reason") is None
-    record = records[f"{error.program}/{name}/small/{error.phase}/fp32"]
+    assert records[f"{base}/{cell}"].get("reason") is None
+    record = records[f"{error.program}/{cell}"]
     assert (record["status"], record["class"]) == ("failed", "wrong-result")
     assert error.reason in record["reason"], record["reason"]

@@ -5,13 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.frameworks.planted_errors import (
-    NEW,
-    Planted,
-    assert_found,
-    records_of_all,
-    records_with_chosen_errors,
-)
+from tests.frameworks.planted_errors import NEW, Planted, assert_agrees, assert_found
 
 pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
 
@@ -39,26 +33,10 @@ PLANTED: Mapping[str, Planted] = {
 }
 
 
-@pytest.fixture(scope="module")
-def together(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    """Cell -> record, of all frameworks."""
-    return records_of_all(request, tmp_path_factory.mktemp("together"), EXAMPLE, ENVIRONMENTS)
-
-
-@pytest.fixture(scope="module")
-def with_errors(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    """Cell -> record, of the networks with errors."""
-    return records_with_chosen_errors(request, tmp_path_factory.mktemp("planted"), EXAMPLE, PLANTED, BASE)
-
-
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 @pytest.mark.parametrize("phase", ["forward", "train"])
 def test_a_framework_agrees_with_float64(together: Mapping[str, dict[str, Any]], environment: str, phase: str) -> None:
-    record = together[f"{environment}/model/residual/small/{phase}/fp32"]
-    assert (record["status"], record.get("reason")) == ("ok", None)
-    check = record["facts"]["model_check"]
-    assert (check["by"], check["base"], check["fp64"]) == ("weights", "NumPy in torch-1.12", True)
-    assert ("state" in check["tolerance"]) == (phase == "train" and environment.startswith("torch"))
+    assert_agrees(together, f"{environment}/model/residual/small/{phase}/fp32")
 
 
 @pytest.mark.parametrize("error", PLANTED)
