@@ -64,6 +64,26 @@ def records_with_errors(
     folder: Path, example: str, planted: Mapping[str, Planted], base: str
 ) -> dict[str, dict[str, Any]]:
     """Return cell -> record, of a copy of an example for each error, called like it, in ``base`` and where it is."""
+    return records_of(folder, *copies(folder, example, planted, base))
+
+
+def records_in_one_run(
+    request: pytest.FixtureRequest,
+    example: str,
+    environments: Iterable[str],
+    planted: Mapping[str, Planted],
+    base: str,
+) -> dict[str, dict[str, Any]]:
+    """Return what ``records_of_all`` and ``records_with_chosen_errors`` do, together: servers start once."""
+    require_images(request.config)
+    folder = request.getfixturevalue("tmp_path_factory").mktemp(Path(example).stem)
+    cells = [f"{name}/*/{Path(example).stem}/small/*" for name in environments]
+    words = copies(folder, example, chosen(planted, request.config), base)
+    return records_of(folder, *cells, *words, "--model", str(ROOT / "examples" / example))
+
+
+def copies(folder: Path, example: str, planted: Mapping[str, Planted], base: str) -> list[str]:
+    """Write a copy of an example for each error; return the cells to measure, and the options that name the copies."""
     source = (ROOT / "examples" / example).read_text("utf-8")
     models, cells = [], []
     for name, error in planted.items():
@@ -72,7 +92,7 @@ def records_with_errors(
         path.write_text(source.replace(error.text, error.replacement), "utf-8")
         models += ["--model", str(path)]
         cells += [f"{program}/{name}/small/{error.phase}" for program in (base, error.program)]
-    return records_of(folder, *cells, *models)
+    return [*cells, *models]
 
 
 def assert_found(records: Mapping[str, dict[str, Any]], name: str, error: Planted, base: str) -> None:
