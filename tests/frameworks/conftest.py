@@ -12,7 +12,7 @@ from runner.core.paths import cache_folder
 from runner.matrix import load
 from runner.plan.specs import specs
 from tests.frameworks import drive
-from tests.frameworks.planted_errors import records_of_all, records_with_chosen_errors
+from tests.frameworks.planted_errors import records_in_one_run
 from tests.support import needs, private_folders
 
 ROOT = Path(__file__).parents[2]
@@ -57,15 +57,7 @@ def client(python: Path, environment: str) -> Iterator[drive.Client]:
 
 
 @pytest.fixture(scope="module")
-def together(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    """Cell -> record, of a test file's ``EXAMPLE`` in its ``ENVIRONMENTS``."""
-    tests = request.module
-    return records_of_all(request, tmp_path_factory.mktemp("together"), tests.EXAMPLE, tests.ENVIRONMENTS)
-
-
-@pytest.fixture(scope="module")
-def with_errors(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    """Cell -> record, of a test file's ``EXAMPLE`` with its ``PLANTED`` errors, beside its ``BASE``."""
-    tests = request.module
-    folder = tmp_path_factory.mktemp("planted")
-    return records_with_chosen_errors(request, folder, tests.EXAMPLE, tests.PLANTED, tests.BASE)
+def records(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
+    """Cell -> record, of a test file's ``EXAMPLE`` in its ``ENVIRONMENTS``, and with its ``PLANTED`` errors."""
+    tests, folder = request.module, tmp_path_factory.mktemp("records")
+    return records_in_one_run(request, folder, tests.EXAMPLE, tests.ENVIRONMENTS, tests.PLANTED, tests.BASE)

@@ -38,23 +38,6 @@ def chosen(planted: Mapping[str, Planted], config: pytest.Config) -> dict[str, P
     return {name: error for name, error in planted.items() if all_of_them or error.program.startswith("torch")}
 
 
-def records_of_all(
-    request: pytest.FixtureRequest, folder: Path, example: str, environments: Iterable[str]
-) -> dict[str, dict[str, Any]]:
-    """Return cell -> record, of the small size of an example in environments; skips without ``--need frameworks``."""
-    require_images(request.config)
-    cells = [f"{name}/*/{network_name(Path(example))}/small/*" for name in environments]
-    return records_of(folder, *cells, "--model", str(ROOT / "examples" / example))
-
-
-def records_with_chosen_errors(
-    request: pytest.FixtureRequest, folder: Path, example: str, planted: Mapping[str, Planted], base: str
-) -> dict[str, dict[str, Any]]:
-    """Return what ``records_with_errors`` does, of the errors that are ``chosen``; skips as ``records_of_all``."""
-    require_images(request.config)
-    return records_with_errors(folder, example, chosen(planted, request.config), base)
-
-
 def require_images(config: pytest.Config) -> None:
     """Skip where the images of the frameworks are not to be built."""
     if not needs.given(config, "frameworks"):
@@ -62,9 +45,17 @@ def require_images(config: pytest.Config) -> None:
 
 
 def records_with_errors(
-    folder: Path, example: str, planted: Mapping[str, Planted], base: str
+    folder: Path, example: str, planted: Mapping[str, Planted], base: str, *also: str
 ) -> dict[str, dict[str, Any]]:
-    """Return cell -> record, of a copy of an example for each error, called like it, in ``base`` and where it is."""
+    """Return cell -> record, of a copy of an example for each error, in ``base`` and where it is.
+
+    Args:
+        folder: an empty one, for the copies and the run.
+        example: the file in examples/.
+        planted: the errors, by their names.
+        base: environment/variant without errors.
+        also: further arguments of the run.
+    """
     source = (ROOT / "examples" / example).read_text("utf-8")
     models, cells = [], []
     for name, error in planted.items():
@@ -73,7 +64,25 @@ def records_with_errors(
         path.write_text(source.replace(error.text, error.replacement), "utf-8")
         models += ["--model", str(path)]
         cells += [f"{program}/planted-{name}/small/{error.phase}" for program in (base, error.program)]
-    return records_of(folder, *cells, *models)
+    return records_of(folder, *cells, *models, *also)
+
+
+def records_in_one_run(
+    request: pytest.FixtureRequest,
+    folder: Path,
+    example: str,
+    environments: Iterable[str],
+    planted: Mapping[str, Planted],
+    base: str,
+) -> dict[str, dict[str, Any]]:
+    """Return what ``records_with_errors`` does of the errors that are ``chosen``, and the example in environments.
+
+    Servers start once for both. Skips without ``--need frameworks``.
+    """
+    require_images(request.config)
+    cells = [f"{name}/*/{network_name(Path(example))}/small/*" for name in environments]
+    also = (*cells, "--model", str(ROOT / "examples" / example))
+    return records_with_errors(folder, example, chosen(planted, request.config), base, *also)
 
 
 def assert_agrees(records: Mapping[str, dict[str, Any]], cell: str) -> None:

@@ -24,10 +24,10 @@ PLANTED: Mapping[str, Planted] = {
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 @pytest.mark.parametrize("phase", ["forward", "train"])
-def test_a_framework_agrees_with_float64(together: Mapping[str, dict[str, Any]], environment: str, phase: str) -> None:
-    assert_agrees(together, f"{environment}/model/depthwise/small/{phase}/fp32")
+def test_a_framework_agrees_with_float64(records: Mapping[str, dict[str, Any]], environment: str, phase: str) -> None:
+    assert_agrees(records, f"{environment}/model/depthwise/small/{phase}/fp32")
 
 
 @pytest.mark.parametrize("error", PLANTED)
-def test_a_planted_error_is_found_where_it_is(with_errors: Mapping[str, dict[str, Any]], error: str) -> None:
-    assert_found(with_errors, error, PLANTED[error], BASE)
+def test_a_planted_error_is_found_where_it_is(records: Mapping[str, dict[str, Any]], error: str) -> None:
+    assert_found(records, error, PLANTED[error], BASE)

@@ -35,11 +35,11 @@ PLANTED: Mapping[str, Planted] = {
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 def test_a_framework_agrees_with_float64_in_each_variant_and_phase(
-    together: Mapping[str, dict[str, Any]], environment: str
+    records: Mapping[str, dict[str, Any]], environment: str
 ) -> None:
     for variant in ENVIRONMENTS[environment]:
         for phase in ("forward", "train"):
-            record = together[f"{environment}/{variant}/encoder/small/{phase}/fp32"]
+            record = records[f"{environment}/{variant}/encoder/small/{phase}/fp32"]
             assert (record["status"], record.get("reason")) == ("ok", None)
             check = record["facts"]["model_check"]
             assert (check["by"], check["base"]) == ("weights", "NumPy in torch-1.12")
@@ -49,5 +49,5 @@ def test_a_framework_agrees_with_float64_in_each_variant_and_phase(
 
 
 @pytest.mark.parametrize("error", PLANTED)
-def test_a_planted_error_is_found_where_it_is(with_errors: Mapping[str, dict[str, Any]], error: str) -> None:
-    assert_found(with_errors, error, PLANTED[error], BASE)
+def test_a_planted_error_is_found_where_it_is(records: Mapping[str, dict[str, Any]], error: str) -> None:
+    assert_found(records, error, PLANTED[error], BASE)
