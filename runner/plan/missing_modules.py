@@ -133,7 +133,8 @@ def _of_packages(matrix: Matrix, workload: str, modules: Sequence[NeededModule],
     doubt = ""
     if unknown:
         doubt = (
-            f"; it is not known which packages have {enumerated(unknown)}: look for them before you lock the names below"
+            f"; it is not known which packages have {enumerated(unknown)}: "
+            "look for them before you lock the names below"
         )
     todo = f"write below `environments:`, then `runner lock {new}`, and measure {new.replace(' ', ' and ')}"
     return "\n".join([f"{head}: {todo}{doubt}", *(text for _, text in fitting.values())])

@@ -25,7 +25,7 @@ from runner.core.model.cells import is_plain, is_twin, without_control
 from runner.stats.intervals import MARGIN
 
 
-def compare(
+def compare(  # noqa: PLR0913  all but the first three are keywords
     runs: Iterable[Dataset | MeasuredRun],
     base: str,
     others: Sequence[str],

@@ -45,7 +45,7 @@ It depends on the noise and on the rounds that were offered, not on how far the 
 early with a wide interval, and that is no fault of the run.
 """
 WIDEST_SHOWN = 9.0
-"""The half width from which on its number says nothing: a release may take a tenth of the time, or ten times as long."""
+"""The half width from which on its number says nothing: a tenth of the time is as likely as ten times it."""
 ELSEWHERE_COUNTED = frozenset({"few-rounds", "a-a-differs", "no-update", "steps-change", "unchecked"})
 """Codes of issues of cells that other inputs of the grade cover, or that are not about times."""
 

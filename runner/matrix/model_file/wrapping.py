@@ -33,11 +33,15 @@ def no_class(source: PythonSource, definitions: Definitions) -> Problem:
     """Return the problem of a file without a class of a framework; its hint names the class to write."""
     message = f"{source.name} has no class of a framework"
     framework = imported_framework(source.tree)
-    own = _own_class(definitions)
+    candidate = _own_class(definitions)
     if framework is None:
         names = ", ".join(CLASS_NAMES.values())
-        hint = f"define one of {names}" if own is None else f"rename {own.name} to the one of its framework: {names}"
-        return source.problem(own, message, hint)
+        hint = (
+            f"define one of {names}"
+            if candidate is None
+            else f"rename {candidate.name} to the one of its framework: {names}"
+        )
+        return source.problem(candidate, message, hint)
     wrapper = f"`class {CLASS_NAMES[framework]}:`"
     network = next((node for node in definitions.bound.values() if _is_network(node)), None)
     if isinstance(network, ast.ClassDef):
@@ -46,9 +50,10 @@ def no_class(source: PythonSource, definitions: Definitions) -> Problem:
         if framework in NAMED:
             hint = f"name it and the shape of its input: --model {source.name}:{network.name} --input SHAPE; or {hint}"
         return source.problem(network, message, hint)
-    if own is not None:
-        hint = f"rename {own.name} to {CLASS_NAMES[framework]}, the name by which a file of {framework} is measured, and"
-        return source.problem(own, message, f"{hint} give it `def __init__(self, random, device)` and {METHODS}")
+    if candidate is not None:
+        hint = f"rename {candidate.name} to {CLASS_NAMES[framework]}, the name by which a file of {framework} is measured, "
+        hint += f"and give it `def __init__(self, random, device)` and {METHODS}"
+        return source.problem(candidate, message, hint)
     hint = (
         f"put the program into {wrapper}: what runs once into `def __init__(self, random, device)`, and into {METHODS}"
     )

@@ -654,8 +654,7 @@ def test_two_published_sides_are_compared_though_a_third_was_never_measured() ->
     comparison = compare([], PAPER, [older, "torch-2.x"], known=["torch-2.x"])
     assert comparison.count(older) == {"inconclusive": 8}
     assert comparison.only[-1] == (
-        "no kept run has measured torch-2.x; "
-        "`runner run torch-2.x --workload asr-lstm --budget 2h` measures it"
+        "no kept run has measured torch-2.x; `runner run torch-2.x --workload asr-lstm --budget 2h` measures it"
     )
 
 

@@ -76,10 +76,12 @@ def test_a_selector_names_environments(selectors: str, expected: str) -> None:
         ("torch>=3", f"error: 'torch>=3' names no environment\nhint: environments: {', '.join(RELEASES)}"),
         ("troch>=1", "error: 'troch>=1' names no environment\nhint: did you mean 'torch>=1'?"),
         ("nunpy==1.26.4", "error: 'nunpy==1.26.4' names no environment\nhint: did you mean 'numpy==1.26.4'?"),
-        ("Pytorhc==2.9@py3.9", "error: 'Pytorhc==2.9@py3.9' names no environment\nhint: did you mean 'pytorch==2.9@py3.9'?"),
+        (
+            "Pytorhc==2.9@py3.9",
+            "error: 'Pytorhc==2.9@py3.9' names no environment\nhint: did you mean 'pytorch==2.9@py3.9'?",
+        ),
         ("xyz==1.0", f"error: 'xyz==1.0' names no environment\nhint: frameworks: {', '.join(sorted(FRAMEWORKS))}"),
         ("torhc==2/a/*", "error: 'torhc==2/a/*' names no environment\nhint: did you mean 'torch==2/a/*'?"),
-
         ("framework:mx", "error: 'framework:mx' names no environment\nhint: frameworks: numpy, tensorflow, torch"),
         ("tf-1.9/*/train", "error: 'tf-1.9/*/train' names no environment\nhint: did you mean 'tf-1.8'?"),
         ("", f"error: '' names no environment\nhint: environments: {', '.join(RELEASES)}"),
