@@ -51,7 +51,7 @@ def no_class(source: PythonSource, definitions: Definitions) -> Problem:
             hint = f"name it and the shape of its input: --model {source.name}:{network.name} --input SHAPE; or {hint}"
         return source.problem(network, message, hint)
     if candidate is not None:
-        hint = f"rename {candidate.name} to {CLASS_NAMES[framework]}, the name by which a file of {framework} is measured, "
+        hint = f"rename {candidate.name} to {CLASS_NAMES[framework]}, the name by which {framework} is measured, "
         hint += f"and give it `def __init__(self, random, device)` and {METHODS}"
         return source.problem(candidate, message, hint)
     hint = (

@@ -203,7 +203,7 @@ MISTAKES = {
         "3:7: error: my_network.py has no class of a framework"
     ),
     "import numpy as np\nclass Net:\n    def forward(self, x): ...": "hint: rename Net to NumpyModel, the name by",
-    "import jax\nclass Net: ...": "hint: rename Net to JaxModel, the name by which",
+    "import jax\nclass Net: ...": "hint: rename Net to JaxModel, the name by",
     "\nclass Net: ...": "2:7: error: my_network.py has no class of a framework",
     "class Net:\n    def forward(self): ...": "hint: rename Net to the one of its framework: TorchModel, ",
     "import numpy, flax.linen as nn\nclass Net(nn.Module): ...": "hint: add `class JaxModel:`, whose `def",
