@@ -1,4 +1,4 @@
-"""A network for `runner run --model`: change it to yours."""
+"""A network for `runner run --model`: change it to yours, but keep the name JaxModel."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""A network for `runner run --model`: change it to yours."""
+"""A network for `runner run --model`: change it to yours, but keep the name KerasModel."""
 
 import keras
 import tensorflow as tf  # the backend of Keras

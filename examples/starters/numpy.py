@@ -1,4 +1,4 @@
-"""A computation for `runner run --model`: change it to yours."""
+"""A computation for `runner run --model`: change it to yours, but keep the name NumpyModel."""
 
 import numpy as np
 

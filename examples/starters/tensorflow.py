@@ -1,4 +1,4 @@
-"""A network for `runner run --model`: change it to yours."""
+"""A network for `runner run --model`: change it to yours, but keep the name TensorFlowModel."""
 
 import tensorflow as tf
 

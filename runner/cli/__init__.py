@@ -30,10 +30,10 @@ from runner.cli.commands import CommandGroup
 
 __all__ = ["app", "main"]
 
-PURPOSE = "Is this release of a framework faster or slower than that one, on this device, for these networks?"
-"""What the program answers."""
-app = CommandGroup(rich_markup_mode=None, pretty_exceptions_enable=False, help=PURPOSE)
-START = f"""{PURPOSE}
+HELP = "Is this release of a framework faster or slower than that one, on this device, for these networks?"
+"""The first line of ``runner --help``."""
+app = CommandGroup(rich_markup_mode=None, pretty_exceptions_enable=False, help=HELP)
+START = f"""{HELP}
 
   runner run --preset quick     build some releases of each framework, measure them, and write a page
   runner new my_network.py      write a model file that runs as it is, to be changed to your network

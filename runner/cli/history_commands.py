@@ -32,8 +32,12 @@ app = CommandGroup(
 @app.command(short_help="Show the trend of a test, or a list of tests")
 def show(
     pattern: Annotated[
-        str, typer.Argument(metavar="[CELL]", help="the id of a test, an environment, or a glob over test ids")
+        str,
+        typer.Argument(
+            metavar="[CELL]", help="the id of a test, an environment, a release such as torch==2.9.1, or a glob"
+        ),
     ] = "*",
+    matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     history: HistoryUrl = None,
     device: Annotated[str | None, typer.Option("--device", help="only this device, as the history names it")] = None,
@@ -51,11 +55,13 @@ def show(
     from runner.core.metrics import TIME, parse_metrics
     from runner.history.database import History
     from runner.session.remember import history_url
-    from runner.watch.series.show import existing, shown
+    from runner.watch.series.show import existing, shown, with_release_id
 
     metrics = parse_metrics(metric or (TIME,))
-    with History.open(existing(history_url(reports, history)), only_reads=True) as opened:
-        result = shown(opened, pattern, device=device or "", last=last, metrics=metrics)
+    cells = with_release_id(pattern, matrix)
+    release = pattern if cells != pattern else ""
+    with History.open(existing(history_url(reports, history), release), only_reads=True) as opened:
+        result = shown(opened, cells, device=device or "", last=last, metrics=metrics, typed=release)
     if format == "csv":
         console.emit(result.csv(), output, is_document=True)
     else:
@@ -126,6 +132,7 @@ def accept(
     ],
     reason: Annotated[str, typer.Option("--reason", help="why these times are good from now on; it is kept")],
     run: Annotated[str | None, typer.Option("--run", help="a run's id; the newest by default")] = None,
+    matrix: MatrixFile = DEFAULT_MATRIX,
     reports: Reports = Path("reports"),
     history: HistoryUrl = None,
     traceback: Traceback = False,
@@ -137,10 +144,12 @@ def accept(
     from runner.session.remember import history_url
     from runner.watch.series.accept import AcceptanceRequest, add_levels
     from runner.watch.series.accept import accept as accept_cells
+    from runner.watch.series.show import with_release_id
 
     url = history_url(reports, history)
     at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    request = AcceptanceRequest(patterns=tuple(cells), run=run, reason=reason, person=login_name(), at=at)
+    patterns = tuple(with_release_id(each, matrix) for each in cells)
+    request = AcceptanceRequest(patterns=patterns, run=run, reason=reason, person=login_name(), at=at)
     acceptance = accept_cells(reports, request)
     add_levels(acceptance, url, console.note)
     console.emit("\n".join(acceptance.cells), None)

@@ -1,7 +1,7 @@
 """The words that start this program in the shell of the person who reads its messages.
 
-Messages call the program ``runner``. Where the reader's shell has no program of that name, or another one, ``console``
-writes the words that start this one: ``.venv/bin/runner``, or ``python -m runner``.
+Messages name this program ``runner``. If that name starts nothing, or something else, in the shell of the reader,
+``console`` replaces it by words that start this program: ``.venv/bin/runner``, or ``python -m runner``.
 """
 
 import os

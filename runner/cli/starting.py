@@ -15,6 +15,15 @@ from runner.core.paths import DEFAULT_MATRIX, cache_folder, packaged_folder
 
 app = CommandGroup()
 
+FIRST_RELEASES = {
+    "torch": ("2.8.0", "2.9.1"),
+    "tensorflow": ("2.18.1", "2.20.0"),
+    "keras": ("3.10.0", "3.12.0"),
+    "jax": ("0.5.3", "0.6.2"),
+    "numpy": ("1.26.4", "2.3.0"),
+}
+"""Framework -> two releases with a wheel for one Python, which the next step after ``runner new`` compares."""
+
 
 @app.command(short_help="Write a model file that runs as it is, to be changed to your network")
 def new(
@@ -36,7 +45,9 @@ def new(
         hint = "name another file, or measure this one: runner run RELEASE RELEASE --model FILE"
         raise UsageError(Problem(f"{file} exists already", hint=hint))
     write_whole(file, (packaged_folder() / "examples" / "starters" / f"{framework}.py").read_bytes())
-    console.note(f"{file}: written; `runner init --model {shlex.quote(str(file))}` names two releases to measure it in")
+    releases = [f"{framework}=={version}" for version in FIRST_RELEASES[framework]]
+    command = shlex.join(["runner", "run", *releases, "--model", str(file)])
+    console.note(f"{file}: written; `{command}` says which of these releases is faster, and takes any others")
     return 0
 
 

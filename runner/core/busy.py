@@ -1,6 +1,7 @@
 """How many CPUs other programs keep busy, and which: two readings of ``/proc``, and what differs between them."""
 
 import os
+import re
 import resource
 import time
 from collections.abc import Mapping
@@ -112,6 +113,16 @@ def process_ticks(root: Path = ROOT) -> dict[int, tuple[str, int]]:
         if len(fields) > 12:
             ticks[int(path.parent.name)] = name, int(fields[11]) + int(fields[12])
     return ticks
+
+
+def user_of(process: int, root: Path = ROOT) -> int | None:
+    """Return the UID of the user who started a process; None if it has ended. See proc_pid_status(5), Uid."""
+    try:
+        text = (root / f"proc/{process}/status").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    match = re.search(r"^Uid:\s*([0-9]+)", text, re.MULTILINE)
+    return int(match[1]) if match else None
 
 
 def busiest(

@@ -1,6 +1,7 @@
 """Text from outside, made safe to print: what a server, an engine or a file wrote must not control a terminal."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 REASON_LENGTH = 500
@@ -75,3 +76,12 @@ def without_label(message: str) -> str:
     "'x' is not one of 'a', 'b'"
     """
     return message.replace("Value error, ", "", 1)
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them.
+
+    >>> enumerated(["torch"]), enumerated(["torch", "jax", "numpy"])
+    ('torch', 'torch, jax and numpy')
+    """
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import pwd
 
 
 def login_name(user: int | None = None) -> str:
@@ -16,3 +17,11 @@ def login_name(user: int | None = None) -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # OSError from Python 3.13 on
         return f"#{os.getuid() if user is None else user}"
+
+
+def name_of(user: int) -> str:
+    """Return the login name of a user by the UID, or ``#UID`` if the system has no name for it."""
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"#{user}"

@@ -172,7 +172,8 @@ def environments_named(matrix: Matrix, selector: str) -> set[str]:
         UsageError: it is a range that cannot be read.
     """
     if "/" not in selector and (match := _RANGE.fullmatch(selector)):
-        named = _in_range(matrix, selector, match[1], match[2])
+        is_framework = _framework(match[1]) in FRAMEWORKS
+        named = _in_range(matrix, selector, match[1], match[2]) if is_framework else set()
     elif selector.startswith("framework:"):
         framework = _framework(selector.removeprefix("framework:"))
         named = {name for name, environment in matrix.environments.items() if environment.framework == framework}
@@ -235,8 +236,11 @@ def _hint(matrix: Matrix, selector: str) -> str:
     if framework == word and _framework(word) in FRAMEWORKS:
         return f"for all of its releases write framework:{word}"
     if framework != word and _framework(framework) not in FRAMEWORKS:
-        known = sorted({environment.framework for environment in matrix.environments.values()})
-        return _did_you_mean(difflib.get_close_matches(framework, known, 1), "frameworks", known)
+        of_matrix = {environment.framework for environment in matrix.environments.values()}
+        known = sorted({*FRAMEWORKS} if "==" in word else of_matrix)  # a release needs no environment of the matrix
+        names = [*known, *(alias for alias, of in FRAMEWORK_ALIASES.items() if of in known)]
+        near = difflib.get_close_matches(framework.lower(), names, 1)
+        return _did_you_mean([selector.replace(framework, each, 1) for each in near], "frameworks", known)
     close: list[str] = []
     if framework == word:
         releases = [name for name in matrix.environments if name.partition("-")[0] == word.partition("-")[0]]

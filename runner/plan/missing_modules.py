@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 
 from runner.core.grouping import grouped
 from runner.core.model import Plan
+from runner.core.text import enumerated
 from runner.harness.model.packages import PACKAGES, package_of
 from runner.matrix import Environment, Matrix
 from runner.matrix.environments import package_name
@@ -123,16 +124,17 @@ def _of_packages(matrix: Matrix, workload: str, modules: Sequence[NeededModule],
     packages = {module.name: package_of(module.name) for module in modules}
     unknown = [name for name, package in packages.items() if not package]
     added = list(dict.fromkeys(package or canonicalize_name(name) for name, package in packages.items()))
-    head = f"{_listed(names)} {'lacks' if len(names) == 1 else 'lack'} {imported}"
+    head = f"{enumerated(names)} {'lacks' if len(names) == 1 else 'lack'} {imported}"
     entries = {name: _entry(matrix, name, workload, added) for name in names}
     fitting = {name: entry for name, entry in entries.items() if entry is not None}
     if not fitting:
-        return f"{head}: add {', '.join(added)} to what {_listed(names)} installs"
+        return f"{head}: add {', '.join(added)} to what {enumerated(names)} installs"
     new = " ".join(key for key, _ in fitting.values())
     doubt = ""
     if unknown:
         doubt = (
-            f"; it is not known which packages have {_listed(unknown)}: look for them before you lock the names below"
+            f"; it is not known which packages have {enumerated(unknown)}: "
+            "look for them before you lock the names below"
         )
     todo = f"write below `environments:`, then `runner lock {new}`, and measure {new.replace(' ', ' and ')}"
     return "\n".join([f"{head}: {todo}{doubt}", *(text for _, text in fitting.values())])
@@ -157,7 +159,3 @@ def _entry(matrix: Matrix, name: str, workload: str, added: Sequence[str]) -> tu
 
 def _quoted(requirement: str) -> str:
     return json.dumps(requirement) if SPECIAL.search(requirement) else requirement
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -130,12 +130,12 @@ def announce(specs: Sequence[Spec], survey: Survey) -> str | None:
         hint = f"select fewer environments, or free disk space; {disk_size(SPARE_DISK_BYTES)} have to stay free"
         raise RunnerError(Problem(message, hint=hint))
     unknown = [spec.environment for spec in new if not spec.download]
-    more = f" (without {', '.join(unknown)}, whose size is unknown)" if unknown else ""
+    more = f", and what {', '.join(unknown)} may download, which neither lock nor index says" if unknown else ""
     room = f" ({disk_size(survey.free)} are free)" if survey.free else ""
     if len(unknown) == len(new):
-        return f"{_verbs(new, survey)}: their size is unknown{room}"
+        return f"{_verbs(new, survey)}{room}"
     download = disk_size(sum(spec.download for spec in new))
-    return f"{_verbs(new, survey)}: downloads about {download}{more}, needs about {disk_size(disk)} of disk{room}"
+    return f"{_verbs(new, survey)}: downloads about {download}, needs about {disk_size(disk)} of disk{more}{room}"
 
 
 def _verbs(new: Sequence[Spec], survey: Survey) -> str:

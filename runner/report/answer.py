@@ -63,7 +63,8 @@ def answer(
     of_releases = [each for each in comparisons if not each.is_control]
     several = panels.has_several_kinds(of_releases)
     parts = panels.split(of_releases)
-    changes = _with_claims([[_change(part, other, names) for other in part.others] for part in parts])
+    is_poor = grade is not None and grade.level == "poor"
+    changes = _with_claims([[_change(part, other, names) for other in part.others] for part in parts], is_poor=is_poor)
     cards = tuple(
         replace(card, device_name=part.device_name if several else "")
         for part, of_part in zip(parts, changes, strict=True)
@@ -79,7 +80,7 @@ def answer(
         compared=len(rows),
         abandoned=sum(row.abandoned for row in rows),
         disturbed=disturbed,
-        changed=changed_metrics(of_releases, names, is_disturbed=grade is not None and grade.level == "poor"),
+        changed=changed_metrics(of_releases, names, is_disturbed=is_poor),
     )
 
 
@@ -106,15 +107,15 @@ def changed_metrics(
     )
 
 
-def _with_claims(changes: Sequence[Sequence[ReleaseChange]]) -> list[list[ReleaseChange]]:
+def _with_claims(changes: Sequence[Sequence[ReleaseChange]], *, is_poor: bool) -> list[list[ReleaseChange]]:
     """Return the changes of all comparisons; an average is clear or probable only by what all of them show.
 
     The levels are those of a row's verdict, and so are the shares of false ones among all that are called, and among
-    those that are called probable.
+    those that are called probable. No average of a poor run is probable.
     """
     p_values = np.array([change.p_value for of_part in changes for change in of_part if change.p_value is not None])
     called = significant(p_values)
-    levels = np.where(called, "called", np.where(probable(p_values, called), "probable", ""))
+    levels = np.where(called, "called", np.where(probable(p_values, called) & (not is_poor), "probable", ""))
     of_averages = iter(levels.tolist())
     return [
         [change if change.p_value is None else _judged(change, next(of_averages)) for change in of_part]

@@ -89,15 +89,18 @@ def _big(change: ReleaseChange) -> Text:
     """Return the change with its interval."""
     style = "yellow" if not change.clear or not change.ratio else "green" if change.ratio < 1 else "red"
     text = Text(change.big, style=f"bold {style}")
-    ends = wording.speedup_range(change.low, change.high, direction=not change.has_direction)
-    return text.append(f" ({ends})" if ends else "", style="not bold default")
+    about = change.states or change.ends
+    return text.append(f" ({about})" if about else "", style="not bold default")
 
 
 def _changes(changes: Sequence[ReleaseChange], width: int) -> Iterator[RenderableType]:
     """Yield an aligned line for each change, if need be without the intervals; else lines of its own."""
     rows = [(Text(change.pair, style="bold"), _big(change), Text(_counts(change))) for change in changes]
     if not _fit(rows, width):
-        rows = [(pair, big[: len(change.big)], words) for (pair, big, words), change in zip(rows, changes, strict=True)]
+        rows = [
+            (pair, big if change.states else big[: len(change.big)], words)
+            for (pair, big, words), change in zip(rows, changes, strict=True)
+        ]
     if not _fit(rows, width):
         for change in changes:
             yield from titled(change, None, width)

@@ -21,7 +21,8 @@ def headline(cards: Sequence[Card], grade: Grade | None) -> str:
         return ""
     if grade and grade.level == "poor":
         reason = f", {grade.reasons[0].sentence}" if grade.reasons else ""
-        return f"{subject(largest)}: not usable{reason}"
+        states = "".join(f"; {card.newest.states}" for card in largest if card.newest.states)
+        return f"{subject(largest)}: not usable{reason}{states}"
     clauses = list(_clauses(largest))
     text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])} and {clauses[-1]}"
     averaged = largest[0].newest.ratio is not None and largest[0].newest.tests > 1

@@ -171,7 +171,7 @@ def first_changes(rows: Sequence[ComparedRow]) -> list[str]:
 
 
 def _card(change: ReleaseChange) -> Sequence[str]:
-    ends = wording.speedup_range(change.low, change.high) or formatting.DASH
+    ends = change.states or wording.speedup_range(change.low, change.high) or formatting.DASH
     words = wording.counted_words(change.words)
     median = change.median.removeprefix("median ") or formatting.DASH
     return change.other, change.base, bold(change.big), ends, str(change.tests), words, median

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from runner.analysis.comparison_model import Row
+from runner.analysis.process_states import TWO_STATES
 from runner.report import wording
 from runner.report.formatting import counted, few
 from runner.report.wording import Word
@@ -84,15 +85,26 @@ class ReleaseChange:
         return ONE_ROUND if self.rounds == 1 else "no clear difference"
 
     @property
+    def states(self) -> str:
+        """The times of both states of a program, where they alone decide the only test; empty otherwise."""
+        return self.rows[0].reason if len(self.rows) == 1 and self.rows[0].code == TWO_STATES else ""
+
+    @property
+    def ends(self) -> str:
+        """The interval; empty where the states of a program take its place."""
+        return "" if self.states else wording.speedup_range(self.low, self.high, direction=not self.has_direction)
+
+    @property
     def scope(self) -> str:
         """The interval, what it covers and how far single tests are apart."""
-        ends = wording.speedup_range(self.low, self.high)
+        ends = "" if self.states else wording.speedup_range(self.low, self.high)
         if self.tests == 1:
             tests = "in the only test that both ran" + "".join(f": {row.case_id}" for row in self.rows[:1])
         else:
             tests = f"{counted(self.tests, 'test')} of {few(self.workloads, MAX_NAMED_WORKLOADS)}"
             tests = tests if self.ratio is None else f"on average over {tests}"
-        return "; ".join(filter(None, (wording.interval(ends), tests, self.median, self.extremes, self.not_averaged)))
+        about = self.states or wording.interval(ends)
+        return "; ".join(filter(None, (about, tests, self.median, self.extremes, self.not_averaged)))
 
     @property
     def median(self) -> str:
@@ -136,7 +148,7 @@ class ReleaseChange:
             return f"{self.other} takes the same time as {self.base}"
         if self.rounds == 1:
             return f"{self.other} and {self.base} have one round and no verdict"
-        return f"{self.other} and {self.base} do not clearly differ"
+        return f"{self.other} and {self.base} do not clearly differ" + (f": {self.states}" if self.states else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

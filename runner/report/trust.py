@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from runner.analysis.model import ADVICE, Figures, Grade, Level, Reason
-from runner.analysis.quality.grade import FAIR_AA_MEDIAN, FAR_AA_PAIR
+from runner.analysis.quality.grade import FAIR_AA_MEDIAN, FAR_AA_PAIR, WIDEST_SHOWN
 from runner.core.metrics import BY_NAME, TIME
 from runner.report import wording
 from runner.report.answer import Answer
@@ -118,6 +118,8 @@ def _in_few_words(reason: Reason, figures: Figures) -> str:
     """Return a reason of a grade in a few words; the sentence of one that has none."""
     if reason.code == "half-width" and figures.half_width is not None:
         of_metric = "" if figures.metric == TIME else f" of {BY_NAME[figures.metric].title}"
+        if figures.half_width >= WIDEST_SHOWN:
+            return f"typical interval{of_metric}: excludes no change"
         return f"typical interval{of_metric}: {percent(figures.half_width)} to either side"
     if reason.code == "rounds":
         return f"{figures.rounds:g} round{'s' * (figures.rounds != 1)}: small changes stay open"

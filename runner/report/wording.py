@@ -55,6 +55,8 @@ STATE_WORDS: Mapping[str, str] = {
 """Verdict, or state of a comparison in JSON -> its word, where only that is known."""
 FARTHEST = 1e3
 """Factor beyond which an end of an interval is no limit: few rounds that scatter much leave it open."""
+FARTHEST_AROUND_ONE = 10.0
+"""The same of an interval that leaves the direction open: that a release is at most 300x faster is no answer."""
 NOTHING = "the rounds show nothing"
 """An interval of which both ends are open."""
 AT_LEAST: Mapping[str, str] = {
@@ -121,11 +123,11 @@ def change_range(metric: Metric, low: float | None, high: float | None, *, direc
     Without ``direction``, an interval on one side of 1 has none: it stands next to a change that has one. Its ends are
     both factors or both shares. An interval around 1 has both directions, the worse one first, without the noun of the
     metric. An end beyond FARTHEST is open: the other one is then "more than 1.20x slower", or "at most 3.2x faster"; if
-    both are open, it is NOTHING.
+    both are beyond FARTHEST_AROUND_ONE, it is NOTHING.
     """
     if low is None or high is None:
         return ""
-    if low < 1 / FARTHEST and high > FARTHEST:
+    if low < 1 / FARTHEST_AROUND_ONE and high > FARTHEST_AROUND_ONE:
         return NOTHING
     if low < 1 / FARTHEST or high > FARTHEST:
         return _open_range(metric, low, high, direction=direction)
@@ -194,8 +196,8 @@ def speedup_spread(low: float, high: float) -> str:
 
 
 def visible_size(detectable_change: float) -> str:
-    """Return the smallest change that a run can see, a share; empty beyond FARTHEST, where it can see none."""
-    return amount(1 + detectable_change) if 1 + detectable_change <= FARTHEST else ""
+    """Return the smallest change that a run can see, a share; empty beyond FARTHEST_AROUND_ONE: it sees none."""
+    return amount(1 + detectable_change) if 1 + detectable_change <= FARTHEST_AROUND_ONE else ""
 
 
 def interval(ends: str) -> str:

@@ -1,5 +1,6 @@
 """The program from Python: stored runs as pandas frames, and comparisons with a chart that a notebook shows."""
 
+import shlex
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from runner.core.files import write_whole
 from runner.core.metrics import BY_NAME, OTHERS, TIME
 from runner.core.progress import Progress
 from runner.matrix.wrapper import parse_model
+from runner.releases.named import as_typed
 from runner.report import answer_text, chart_file, data, formatting, gate_text, metric_text, render, wording
 from runner.report.answer import Answer, changed_metrics
 from runner.session import flow
@@ -220,7 +222,8 @@ def compare_models(
             spec.environment for spec in work.prepared.specs if spec.environment not in work.prepared.survey.cached
         ]
         if missing and not build:
-            hint = f"`runner build {' '.join(missing)}` builds, or pass build=True"
+            missing = as_typed(missing, environments)
+            hint = f"`{shlex.join(['runner', 'build', *missing])}` builds, or pass build=True"
             raise UsageError(Problem(f"not built yet: {', '.join(missing)}", hint=hint))
         measured = flow.measure_planned(work, progress, without=(flow.answer, flow.propose))
     where = (options.reports, options.matrix_file)

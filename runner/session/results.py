@@ -25,8 +25,8 @@ from runner.core.model.variant_ids import is_variant
 from runner.matrix import Matrix, load, select_environments
 from runner.matrix.select import none_remains
 from runner.matrix.variants import canonical
-from runner.releases.existing import with_ids
-from runner.releases.named import with_id
+from runner.releases.existing import split_existing, with_ids
+from runner.releases.named import id_of, split_selector, with_id
 from runner.report import report
 from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer
@@ -153,7 +153,7 @@ def compared_runs(
     """
     loaded = load(matrix, networks=False) if matrix.exists() else None
     margin = loaded.measure.margin if loaded else MARGIN
-    names = with_ids(names, loaded.environments if loaded else ())
+    typed, names = names, with_ids(names, loaded.environments if loaded else ())
     ids = _sides(names, loaded)
     analyses: dict[str, Analysis] = {}
     sides = [split(name) for name in ids if not published.is_published(name)]
@@ -174,7 +174,8 @@ def compared_runs(
                 yield with_facts_of(each.dataset, environments) if environments else each.measured
 
     known = tuple(loaded.environments) if loaded else ()
-    compared = compare(stored(), ids[0], ids[1:], margin=margin, best=best, known=known)
+    words = _typed_words(typed, names, loaded)
+    compared = compare(stored(), ids[0], ids[1:], margin=margin, best=best, known=known, words=words)
     used = {name: analyses[name] for row in compared.rows for name in row.runs}
     by_environment = {
         name: release
@@ -195,6 +196,24 @@ def _readable(reports: Path, read: Callable[[Run], Analysis]) -> Iterator[Analys
             warn_unreadable(stored_run, error)
         else:
             yield analysis
+
+
+def _typed_words(typed: Sequence[str], names: Sequence[str], matrix: Matrix | None) -> Mapping[str, str]:
+    """Return environment id -> the word that was typed for it, of releases, interpreters and images.
+
+    Args:
+        typed: selectors as they were typed.
+        names: the same with the ids of interpreters and images.
+        matrix: the matrix file.
+    """
+    words = {}
+    for text, name in zip(typed, names, strict=True):
+        existing, word = split_existing(text)[1], split_selector(name)[1]
+        if existing is not None:
+            words[word] = f"{existing.name}={existing.word}" if existing.name else existing.word
+        elif release := id_of(name, matrix):
+            words[release] = word
+    return words
 
 
 def _sides(names: Sequence[str], matrix: Matrix | None) -> list[str]:

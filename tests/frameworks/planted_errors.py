@@ -50,7 +50,7 @@ def records_with_errors(
     """Return cell -> record, of a copy of an example for each error, in ``base`` and where it is.
 
     Args:
-        folder: an empty one, for the copies and the run.
+        folder: an empty folder, to which the copies and the run are written.
         example: the file in examples/.
         planted: the errors, by their names.
         base: environment/variant without errors.

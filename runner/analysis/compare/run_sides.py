@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from runner.analysis.compare.differences import RunFacts
 from runner.analysis.compare.drafts import Draft
@@ -65,8 +66,20 @@ class RunReader:
     A published side belongs to every run, or to an empty one if there is none.
     """
 
-    def __init__(self, runs: Iterable[Dataset | MeasuredRun], names: Sequence[str]) -> None:
-        """Take the runs, newest first, and the names of the sides; nothing is read yet."""
+    def __init__(
+        self,
+        runs: Iterable[Dataset | MeasuredRun],
+        names: Sequence[str],
+        words: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Take the runs, newest first, and the names of the sides; nothing is read yet.
+
+        Args:
+            runs: newest first.
+            names: of the sides.
+            words: environment id -> the word that a command names it by, where that is not the id.
+        """
+        self.words = words
         self.environments: set[str] = set()
         self.published = {name: published_side(name) for name in names if is_published(name)}
         self._measured_names = [name for name in names if name not in self.published]

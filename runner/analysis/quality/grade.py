@@ -44,6 +44,8 @@ FAIR_HALF_WIDTH, POOR_HALF_WIDTH = 0.05, 0.25
 It depends on the noise and on the rounds that were offered, not on how far the releases are apart: a clear pair ends
 early with a wide interval, and that is no fault of the run.
 """
+WIDEST_SHOWN = 9.0
+"""The half width from which on its number says nothing: a tenth of the time is as likely as ten times it."""
 ELSEWHERE_COUNTED = frozenset({"few-rounds", "a-a-differs", "no-update", "steps-change", "unchecked"})
 """Codes of issues of cells that other inputs of the grade cover, or that are not about times."""
 
@@ -258,8 +260,11 @@ def _half_width(figures: Figures) -> Iterator[Reason]:
     width = figures.half_width
     if width is not None and width > FAIR_HALF_WIDTH:
         of_metric = "" if figures.metric == TIME else f" of {BY_NAME[figures.metric].title}"
-        text = f"with {figures.rounds:g} rounds, the 95 % interval of the median comparison{of_metric} would reach "
-        text += f"{width:.0%} to either side"
+        text = f"with {figures.rounds:g} rounds, the 95 % interval of the median comparison{of_metric} would "
+        if width < WIDEST_SHOWN:
+            text += f"reach {width:.0%} to either side"
+        else:
+            text += "exclude no change: the rounds scatter too much, or are too few"
         yield Reason("poor" if width > POOR_HALF_WIDTH else "fair", "half-width", text)
 
 

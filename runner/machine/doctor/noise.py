@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.core.busy import Busy, busiest, process_ticks
+from runner.core.busy import Busy, busiest, process_ticks, user_of
 from runner.core.errors import GpuError
 from runner.core.machine import cpu_quota
 from runner.core.threads import call_with_timeout
@@ -86,6 +86,7 @@ class Noise:
         mhz: the current clock of each CPU.
         load: average number of running or waiting processes over the last minute.
         busy: the processes that computed most while they were watched, without this one.
+        busiest_user: the UID of the user of the first of them; None if that is not known.
         stolen: share of the CPU time since boot that the host of a virtual machine gave to others.
         swap: (used, total) bytes.
         huge_pages: ``always``, ``madvise`` or ``never``.
@@ -109,6 +110,7 @@ class Noise:
     mhz: tuple[float, ...] = ()
     load: float | None = None
     busy: tuple[Busy, ...] = ()
+    busiest_user: int | None = None
     stolen: float | None = None
     swap: tuple[int, int] | None = None
     huge_pages: str | None = None
@@ -145,6 +147,7 @@ def read_noise(
     total = sum(times)
     ticks = (sum(_cpu_ticks(root)) - total) / cpus
     quota = cpu_quota(root / GROUP)
+    busy = busiest(before, process_ticks(root), ticks, ignored or os.getpid())
     return Noise(
         cpus=cpus,
         virtual=" hypervisor" in _text(root / "proc/cpuinfo"),
@@ -153,7 +156,8 @@ def read_noise(
         shared_cores=_shared_cores(folder),
         mhz=_mhz(root),
         load=_number(_text(root / "proc/loadavg").partition(" ")[0]),
-        busy=busiest(before, process_ticks(root), ticks, ignored or os.getpid()),
+        busy=busy,
+        busiest_user=user_of(busy[0].pid, root) if busy else None,
         stolen=times[7] / total if len(times) > 7 and total else None,
         swap=_swap(root),
         huge_pages=_in_brackets(_text(root / "sys/kernel/mm/transparent_hugepage/enabled")),

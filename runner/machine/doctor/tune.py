@@ -1,10 +1,13 @@
 """``runner tune``: the sources of noise on this machine, their effect on times, and the commands that change them."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from runner.core.busy import Busy
 from runner.core.units import memory
+from runner.core.user import name_of
 from runner.machine.doctor import table
 from runner.machine.doctor.noise import Noise, Settings, read_noise
 
@@ -130,10 +133,20 @@ def _load(noise: Noise) -> Iterator[NoiseSource]:
     is_noisy = busy_cpus > limit or (noise.load or 0) > max(1.0, limit)
     command = None
     if is_noisy and noise.busy:
-        command = f"kill -STOP {noise.busy[0].pid}"
-        detail += "; wait for the first, or pause it if it is yours and continue it later: "
-        detail += f"kill -CONT {noise.busy[0].pid}"
+        advice, command = _about_busiest(noise.busy[0], noise.busiest_user)
+        detail += f"; {advice}"
     yield _seen("other load", why, detail, command, is_noisy=is_noisy)
+
+
+def _about_busiest(process: Busy, user: int | None) -> tuple[str, str | None]:
+    """Return what helps against a process, and the command that pauses it if its user is the one of this process."""
+    if user == os.getuid():
+        advice = f"wait for the first, or pause it and continue it later: kill -CONT {process.pid}"
+        return advice, f"kill -STOP {process.pid}"
+    if user is None:
+        return f"wait for the first, process {process.pid}", None
+    owner = name_of(user)
+    return f"wait for the first, process {process.pid} of the user {owner}, or ask {owner} to pause it", None
 
 
 def _stolen(noise: Noise) -> Iterator[NoiseSource]:

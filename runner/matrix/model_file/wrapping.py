@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from runner.core.errors import Problem
-from runner.matrix.model_file.classes import CLASS_NAMES, Definitions
+from runner.matrix.model_file.classes import CLASS_NAMES, Definitions, member_names
 from runner.matrix.model_file.source import PythonSource
 
 BASES = frozenset({"Module", "Model", "Layer", "LightningModule", "Sequential"})
@@ -33,8 +33,15 @@ def no_class(source: PythonSource, definitions: Definitions) -> Problem:
     """Return the problem of a file without a class of a framework; its hint names the class to write."""
     message = f"{source.name} has no class of a framework"
     framework = imported_framework(source.tree)
+    candidate = _own_class(definitions)
     if framework is None:
-        return source.problem(None, message, f"define one of {', '.join(CLASS_NAMES.values())}")
+        names = ", ".join(CLASS_NAMES.values())
+        hint = (
+            f"define one of {names}"
+            if candidate is None
+            else f"rename {candidate.name} to the one of its framework: {names}"
+        )
+        return source.problem(candidate, message, hint)
     wrapper = f"`class {CLASS_NAMES[framework]}:`"
     network = next((node for node in definitions.bound.values() if _is_network(node)), None)
     if isinstance(network, ast.ClassDef):
@@ -43,6 +50,10 @@ def no_class(source: PythonSource, definitions: Definitions) -> Problem:
         if framework in NAMED:
             hint = f"name it and the shape of its input: --model {source.name}:{network.name} --input SHAPE; or {hint}"
         return source.problem(network, message, hint)
+    if candidate is not None:
+        hint = f"rename {candidate.name} to {CLASS_NAMES[framework]}, the name by which {framework} is measured, "
+        hint += f"and give it `def __init__(self, random, device)` and {METHODS}"
+        return source.problem(candidate, message, hint)
     hint = (
         f"put the program into {wrapper}: what runs once into `def __init__(self, random, device)`, and into {METHODS}"
     )
@@ -52,6 +63,15 @@ def no_class(source: PythonSource, definitions: Definitions) -> Problem:
 def imported_framework(tree: ast.Module) -> str | None:
     """Return the framework that a file imports; None where it imports none."""
     return next((PACKAGES[name] for name in _imported(tree) if name in PACKAGES), None)
+
+
+def _own_class(definitions: Definitions) -> ast.ClassDef | None:
+    """Return the first class with a method that is timed; else the first class; None where the file has none."""
+    classes = [node for node in definitions.bound.values() if isinstance(node, ast.ClassDef)]
+    classes.sort(key=lambda node: node.lineno)
+    return next((each for each in classes if not {*definitions.timed}.isdisjoint(member_names(each))), None) or next(
+        iter(classes), None
+    )
 
 
 def _is_network(node: ast.AST) -> bool:

@@ -1,5 +1,6 @@
 """The question of a search: what the user typed, and the settings that its steps are measured with."""
 
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from runner.core.errors import Problem, RunnerError, UsageError
 from runner.core.metrics import TIME, Metric, named
 from runner.core.model import Cell, device_id
 from runner.core.model.cells import without_environment
+from runner.matrix import load
 from runner.releases.candidates import Axis
 from runner.releases.named import parse_named
 from runner.search.bisect.state import Question, states
@@ -68,6 +70,7 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
         hint = "search with each count by itself: --threads 1, then --threads 4"
         raise UsageError(Problem("bisect compares releases, with one thread count", hint=hint))
     metric = named(ends.metric)
+    _refuse_without_template(options, ends.good, bad)
     context = setup(replace(options, selectors=None), cells=[cell])
     refuse_unmeasured(metric, context.request.device, cell)
     return context, Question(
@@ -106,6 +109,18 @@ def _check_named(**ends: str) -> None:
         if named is not None and (named.packages or named.python or named.day):
             message = f"--{name} {end} names more than a release, which those between the ends do not have"
             hint = f"write --{name} {named.framework}==VERSION, and what it needs into an environment of the matrix"
+            raise UsageError(Problem(message, hint=hint))
+
+
+def _refuse_without_template(options: Options, good: str, bad: str) -> None:
+    """Raise UsageError for releases of a framework that the matrix lacks: those between are made like one of it."""
+    ends = [named for named in map(parse_named, (good, bad)) if named is not None]
+    if len(ends) == 2:
+        matrix, framework = load(options.matrix_file, networks=False), ends[0].framework
+        if all(environment.framework != framework for environment in matrix.environments.values()):
+            message = f"the matrix has no environment of {framework}, and those between the ends are made like one"
+            command = shlex.join(["runner", "init", good, bad])
+            hint = f"`{command} --model FILE`, in another folder, writes a matrix file of both: search with it"
             raise UsageError(Problem(message, hint=hint))
 
 

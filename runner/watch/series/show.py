@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -15,6 +16,8 @@ from runner.core.model.cells import environment_of
 from runner.history.database import History
 from runner.history.entries import SeriesPoint
 from runner.history.location import sqlite_path
+from runner.matrix import load
+from runner.releases.named import id_of, with_id
 from runner.report.history_text import SHOWN, CellSeries, list_text, trend_text
 from runner.store.samples import csv_text
 
@@ -72,7 +75,13 @@ class ShownTrends:
 
 
 def shown(
-    history: History, pattern: str, *, device: str = "", last: int = SHOWN, metrics: Sequence[str] = (TIME,)
+    history: History,
+    pattern: str,
+    *,
+    device: str = "",
+    last: int = SHOWN,
+    metrics: Sequence[str] = (TIME,),
+    typed: str = "",
 ) -> ShownTrends:
     """Return the trends of the cells that match, without those that have never been measured.
 
@@ -82,6 +91,7 @@ def shown(
         device: only this device, as trends name it; empty for all.
         last: how many points the table of a trend lists.
         metrics: the names of the metrics, at least one.
+        typed: the pattern as it was typed, where that is not an id: ``torch==2.9.1``.
 
     Raises:
         HistoryError: the history cannot be read.
@@ -94,7 +104,7 @@ def shown(
         for of, cell, points in history.all_series(_pattern_of(metric, pattern), device=device, metric=metric)
     ]
     if not trends:
-        raise NothingSelectedError(_nothing(history, pattern, device, metrics[0]))
+        raise NothingSelectedError(_nothing(history, pattern, device, metrics[0], typed or pattern))
     trends.sort(key=lambda each: (metrics.index(each.metric), each.cell, each.device))
     return ShownTrends(pattern=pattern, trends=tuple(trends), last=last)
 
@@ -105,8 +115,18 @@ def _pattern_of(metric: str, pattern: str) -> str:
     return f"{environment_of(pattern)}/*" if of_environments else pattern
 
 
-def existing(url: str) -> str:
+def with_release_id(selector: str, matrix: Path) -> str:
+    """Return a selector with the id of the release that it names; the matrix file, where it exists, may have that."""
+    is_release = id_of(selector, None) is not None
+    return with_id(selector, load(matrix, networks=False) if is_release and matrix.exists() else None)
+
+
+def existing(url: str, release: str = "") -> str:
     """Return the URL of a history that exists.
+
+    Args:
+        url: the URL.
+        release: the selector of the release whose history is to be shown; empty for that of an id.
 
     Raises:
         UsageError: it is a file that does not exist, or in a folder that cannot be looked into.
@@ -118,11 +138,14 @@ def existing(url: str) -> str:
         raise UsageError(file_problem(error, path, "read")) from error
     if is_missing:
         hint = "`runner history rebuild` makes it of the stored runs; every `runner run` adds to it"
+        if release:
+            hint = f"{_measures(release)}; `runner history rebuild` adds the runs that are kept"
+            raise UsageError(Problem(f"no run in a history has measured {release}: there is no {path}", hint=hint))
         raise UsageError(Problem(f"there is no history {path}", hint=hint))
     return url
 
 
-def _nothing(history: History, pattern: str, device: str, metric: str) -> Problem:
+def _nothing(history: History, pattern: str, device: str, metric: str, typed: str) -> Problem:
     names = history.cells(metric=metric)
     if not names and metric != TIME:
         hint = "`runner history rebuild` adds the metrics of the stored runs"
@@ -133,9 +156,16 @@ def _nothing(history: History, pattern: str, device: str, metric: str) -> Proble
     devices = history.devices()
     if device and device not in devices:
         return Problem(f"the history has no device {device!r}", hint=f"it has {', '.join(devices)}")
+    if typed != pattern:
+        return Problem(f"the history {history.name} has no test of {typed}", hint=_measures(typed))
     similar = get_close_matches(pattern, names, n=3, cutoff=0.3) or names[:3]
     hint = f"write the id of a test, an environment, or a glob: the history has {', '.join(similar)}"
     return Problem(f"the history {history.name} has no test {pattern!r}", hint=hint)
+
+
+def _measures(selector: str) -> str:
+    """Return the command that measures a release."""
+    return f"`{shlex.join(['runner', 'run', selector])}` measures it"
 
 
 def _csv_value(value: object) -> object:

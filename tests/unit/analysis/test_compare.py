@@ -485,10 +485,31 @@ def test_a_name_that_nobody_knows_is_a_usage_error_with_the_nearest(tmp_path: Pa
 
 
 def test_a_name_of_the_matrix_that_no_run_has_is_no_usage_error(tmp_path: Path) -> None:
-    with pytest.raises(RunnerError, match=r"torch-1\.0 has no measurements: no run includes it") as caught:
+    with pytest.raises(RunnerError, match=r"no kept run has measured torch-1\.0 and tf-2\.x\n") as caught:
         compare([], "torch-1.0", ["tf-2.x"], known=["torch-1.0", "tf-2.x"])
     assert caught.value.exit_code == 1
     assert "`runner run torch-1.0 tf-2.x`" in str(caught.value)
+
+
+def test_releases_that_no_run_has_measured_are_named_by_the_words_of_the_command(tmp_path: Path) -> None:
+    words = {"numpy-1.26.4": "numpy==1.26.4", "numpy-2.3.0": "numpy==2.3.0"}
+    with pytest.raises(RunnerError) as caught:
+        compare([], "numpy-1.26.4", ["numpy-2.3.0@env:A=1"], known=["torch-1.0"], words=words)
+    assert str(caught.value) == (
+        "error: no kept run has measured numpy==1.26.4 and numpy==2.3.0@env:A=1\n"
+        "hint: to measure both: `runner run numpy==1.26.4 numpy==2.3.0@env:A=1`"
+    )
+    run = make(tmp_path, rounds(BASE, [1.0]))
+    with pytest.raises(RunnerError, match=f"run {run.id} has not measured numpy==2.3.0"):
+        compare(stored(tmp_path), "torch-1.0", ["numpy-2.3.0"], words=words)
+
+
+def test_names_that_are_like_no_environment_share_one_list(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        compare([], "xyz", ["qqq"], known=["torch-1.0"])
+    assert str(caught.value) == (
+        "error: unknown environments 'xyz' and 'qqq'\nhint: there are torch-1.0; a release is named as torch==2.9.1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -633,8 +654,7 @@ def test_two_published_sides_are_compared_though_a_third_was_never_measured() ->
     comparison = compare([], PAPER, [older, "torch-2.x"], known=["torch-2.x"])
     assert comparison.count(older) == {"inconclusive": 8}
     assert comparison.only[-1] == (
-        "torch-2.x has no measurements: no run includes it; "
-        "`runner run torch-2.x --workload asr-lstm --budget 2h` measures it"
+        "no kept run has measured torch-2.x; `runner run torch-2.x --workload asr-lstm --budget 2h` measures it"
     )
 
 
@@ -654,7 +674,7 @@ def test_a_measured_side_without_results_names_the_command_that_makes_them() -> 
         compare([], PAPER, ["torch-2.x"], known=["torch-2.x"])
     assert caught.value.exit_code == 1
     assert str(caught.value) == (
-        "error: torch-2.x has no measurements: no run includes it\n"
+        "error: no kept run has measured torch-2.x\n"
         "hint: to measure it: `runner run torch-2.x --workload asr-lstm --budget 2h`"
     )
 

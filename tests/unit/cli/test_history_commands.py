@@ -92,6 +92,15 @@ def test_what_is_not_in_the_history_is_a_sentence(command: Command) -> None:
     assert (device.code, "no device 'docker H200'" in device.err) == (3, True)
 
 
+def test_a_release_that_no_run_has_measured_has_the_command_that_does(command: Command) -> None:
+    missing = command("history", "numpy==1.26.4")
+    assert (missing.code, "has measured numpy==1.26.4" in missing.err) == (2, True)
+    assert command("history", "rebuild").code == 0
+    unmeasured = command("history", "numpy==1.26.4")
+    assert (unmeasured.code, "has no test of numpy==1.26.4" in unmeasured.err) == (3, True)
+    assert "run numpy==1.26.4` measures it" in unmeasured.err
+
+
 def test_an_accepted_level_is_shown_with_its_reason(command: Command, runs: list[Run]) -> None:
     assert command("history", "rebuild").code == 0
     assert command("history", "accept", "torch-2.x").code == 2

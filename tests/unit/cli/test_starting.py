@@ -40,7 +40,7 @@ def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_new_model_file_has_the_class_of_its_framework(framework: str, methods: tuple[str, ...]) -> None:
     done = invoke("new", "my_network.py", "--framework", framework)
     assert done.return_value == 0
-    assert "`runner init --model my_network.py`" in done.stderr
+    assert f"`runner run {framework}==" in done.stderr
     network = read_network(Path("my_network.py"))
     assert network.methods == {framework: methods}
     assert not network.imports.hidden

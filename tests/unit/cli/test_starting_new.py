@@ -1,6 +1,8 @@
 """What ``runner new`` writes, and what it leaves alone."""
 
 import os
+import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 
 from runner.cli import app, console
 from runner.matrix.model_file import read_network
+from runner.releases.named import parse_named
 
 
 @pytest.fixture
@@ -29,10 +32,20 @@ class New:
         return console.run(app)
 
 
-@pytest.mark.parametrize("framework", ["torch", "tensorflow", "jax", "numpy"])
-def test_a_model_file_is_written_that_can_be_read(framework: str, new: New) -> None:
+@pytest.mark.parametrize("framework", ["torch", "tensorflow", "keras", "jax", "numpy"])
+def test_a_model_file_is_written_that_can_be_read_and_the_next_step_measures_two_releases(
+    framework: str, new: New, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert new("my_network.py", "--framework", framework) == 0
-    assert read_network(Path("my_network.py")).classes.keys() == {framework}
+    ((of, name),) = read_network(Path("my_network.py")).classes.items()
+    assert of == framework
+    assert f"keep the name {name}." in Path("my_network.py").read_text().partition("\n")[0]
+    (words,) = re.findall("`.* run (.*)`", capsys.readouterr().err)
+    first, second, *model = shlex.split(words)
+    ends = [parse_named(first), parse_named(second)]
+    assert [named and named.framework for named in ends] == [framework] * 2
+    assert first != second
+    assert model == ["--model", "my_network.py"]
 
 
 def test_what_is_there_is_not_replaced(new: New, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

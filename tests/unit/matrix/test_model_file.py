@@ -199,6 +199,13 @@ MISTAKES = {
     f"{TORCH}    def load_state(self): ...": "4:9: error: TorchModel.load_state() takes no arrays",
     "class TorchModel:\n    def forward(): ...": "2:9: error: TorchModel.forward() takes no self, and",
     "from torch import nn\nclass Net(nn.Module): ...": "2:7: error: my_network.py has no class of a framework",
+    f"import numpy as np\nclass Data: ...\nclass Net:{TORCH.removeprefix('class TorchModel:')}": (
+        "3:7: error: my_network.py has no class of a framework"
+    ),
+    "import numpy as np\nclass Net:\n    def forward(self, x): ...": "hint: rename Net to NumpyModel, the name by",
+    "import jax\nclass Net: ...": "hint: rename Net to JaxModel, the name by",
+    "\nclass Net: ...": "2:7: error: my_network.py has no class of a framework",
+    "class Net:\n    def forward(self): ...": "hint: rename Net to the one of its framework: TorchModel, ",
     "import numpy, flax.linen as nn\nclass Net(nn.Module): ...": "hint: add `class JaxModel:`, whose `def",
     "import numpy as np\nimport torch\nx = torch.ones(3)": "hint: put the program into `class TorchModel:`: what",
 }

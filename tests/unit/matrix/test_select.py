@@ -4,6 +4,7 @@ import pytest
 
 from runner.core.errors import NothingSelectedError, UsageError
 from runner.matrix import Matrix, choose_cells, select_environments, split_selectors
+from runner.matrix.fields import FRAMEWORKS
 from runner.matrix.select import release_key
 
 RELEASES = {
@@ -73,7 +74,14 @@ def test_a_selector_names_environments(selectors: str, expected: str) -> None:
         ("!torhc-1.0", "error: 'torhc-1.0' names no environment\nhint: did you mean 'torch-1.0'?"),
         ("torch", "error: 'torch' names no environment\nhint: for all of its releases write framework:torch"),
         ("torch>=3", f"error: 'torch>=3' names no environment\nhint: environments: {', '.join(RELEASES)}"),
-        ("troch>=1", "error: 'troch>=1' names no environment\nhint: did you mean 'torch'?"),
+        ("troch>=1", "error: 'troch>=1' names no environment\nhint: did you mean 'torch>=1'?"),
+        ("nunpy==1.26.4", "error: 'nunpy==1.26.4' names no environment\nhint: did you mean 'numpy==1.26.4'?"),
+        (
+            "Pytorhc==2.9@py3.9",
+            "error: 'Pytorhc==2.9@py3.9' names no environment\nhint: did you mean 'pytorch==2.9@py3.9'?",
+        ),
+        ("xyz==1.0", f"error: 'xyz==1.0' names no environment\nhint: frameworks: {', '.join(sorted(FRAMEWORKS))}"),
+        ("torhc==2/a/*", "error: 'torhc==2/a/*' names no environment\nhint: did you mean 'torch==2/a/*'?"),
         ("framework:mx", "error: 'framework:mx' names no environment\nhint: frameworks: numpy, tensorflow, torch"),
         ("tf-1.9/*/train", "error: 'tf-1.9/*/train' names no environment\nhint: did you mean 'tf-1.8'?"),
         ("", f"error: '' names no environment\nhint: environments: {', '.join(RELEASES)}"),

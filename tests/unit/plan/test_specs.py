@@ -148,11 +148,10 @@ def test_what_the_team_s_registry_has_is_pulled() -> None:
 
 def test_what_is_not_known_is_said() -> None:
     sentence = announce([spec("a", 10**9, 10**9), spec("b"), spec("c")], Survey())
-    size = "downloads about 1.0 GB (without b, c, whose size is unknown), needs about 1.0 GB of disk"
-    assert sentence == f"building a, b, c: {size}"
-    assert announce([spec("b"), spec("c")], Survey(free=50 * 10**9)) == (
-        "building b, c: their size is unknown (50.0 GB are free)"
-    )
+    size = "downloads about 1.0 GB, needs about 1.0 GB of disk"
+    rest = "and what b, c may download, which neither lock nor index says"
+    assert sentence == f"building a, b, c: {size}, {rest}"
+    assert announce([spec("b"), spec("c")], Survey(free=50 * 10**9)) == "building b, c (50.0 GB are free)"
 
 
 def test_too_little_room_is_an_error_before_anything_is_fetched() -> None:

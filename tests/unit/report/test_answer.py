@@ -208,3 +208,24 @@ def test_tests_without_a_ratio_are_counted_apart() -> None:
     assert (none.big, none.counts, none.not_averaged) == ("not measured", "2 tests: 2 not measured", "")
     (line,) = answer_text.titled(none, None, 100)
     assert str(line).endswith(": not measured; 2 tests: 2 not measured")
+
+
+def test_the_two_states_of_a_program_take_the_place_of_an_interval_that_says_nothing() -> None:
+    reason = "torch-2.x takes in 4 of 6 processes 131 ms, else 0.130 ms: the state of a process decides which is faster"
+    only = row(verdict="inconclusive", code="two-states", reason=reason, ratio=0.3, ratio_low=1 / 320, ratio_high=1e6)
+    of_release = answered([only])
+    assert of_release.headline == f"torch-2.x and torch-1.0 do not clearly differ: {reason}"
+    for width in (60, 300):
+        words = " ".join(answer_text.text(of_release, width=width, colour=False).split())
+        assert f"no clear difference ({reason})" in words
+    assert reason in of_release.cards[0].newest.scope
+    poor = Grade(level="poor", reasons=(), figures=None)  # type: ignore[arg-type]
+    assert answered([only], grade=poor).headline.endswith(f": not usable; {reason}")
+
+
+def test_no_average_of_a_poor_run_is_probable() -> None:
+    undecided = {"verdict": "inconclusive", "code": "more-rounds", "ratio": 1.2, "ratio_low": 0.9, "ratio_high": 1.5}
+    rows, means = [row(**undecided), row(case="b", **undecided)], [mean(p_value=0.1)]
+    assert answered(rows, means).cards[0].newest.big == "probably 2.00x faster"
+    poor = Grade(level="poor", reasons=(), figures=None)  # type: ignore[arg-type]
+    assert answered(rows, means, grade=poor).cards[0].newest.big == "no clear difference"

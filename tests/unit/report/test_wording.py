@@ -33,7 +33,10 @@ from runner.report.wording import (
         (1500.0, 2000.0, "more than 1500x slower", "more than 1500x"),
         (0.0, math.inf, NOTHING, NOTHING),
         (1 / 13858, 296383.0, NOTHING, NOTHING),
-        (1 / FARTHEST, FARTHEST, "1000x slower to 1000x faster", "1000x slower to 1000x faster"),
+        (1 / 320, 1e6, NOTHING, NOTHING),
+        (1 / 11, 11.0, NOTHING, NOTHING),
+        (0.1, 11.0, "11.0x slower to 10.0x faster", "11.0x slower to 10.0x faster"),
+        (1.5, FARTHEST, "1.50x to 1000x slower", "1.50x to 1000x"),
     ],
 )
 def test_an_open_interval_says_how_far_its_other_end_is(low: float, high: float, text: str, bare: str) -> None:
@@ -60,4 +63,8 @@ def test_a_clause_about_an_interval_without_ends_does_not_speak_of_one() -> None
 
 
 def test_a_change_that_only_a_wild_factor_would_be_is_none_that_can_be_seen() -> None:
-    assert [visible_size(change) for change in (0.092, FARTHEST - 1, 2466898.0, math.inf)] == ["9.2 %", "1000x", "", ""]
+    assert [visible_size(change) for change in (0.092, 8.9, 319.0, 2466898.0, math.inf)] == [
+        "9.2 %",
+        "9.9x",
+        *("", "", ""),
+    ]

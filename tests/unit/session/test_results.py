@@ -9,7 +9,7 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.analyse import analyse, analyse_run
 from runner.analysis.compare import compare
-from runner.core.errors import DamagedRunWarning, NothingSelectedError
+from runner.core.errors import DamagedRunWarning, NothingSelectedError, RunnerError
 from runner.session.check import check, review
 from runner.session.results import comparison, find_run, run_answer, write_report
 from runner.session.run_entry import run_entry
@@ -75,3 +75,13 @@ def test_an_excluded_side_is_not_compared(tmp_path: Path) -> None:
         sides("torch-2.x", "!torch-2.x")
     with pytest.raises(NothingSelectedError, match="'torch-9' names no environment"):
         sides("torch-2.x", "!torch-9")
+
+
+def test_releases_and_interpreters_that_no_run_has_measured_are_named_as_they_were_typed(tmp_path: Path) -> None:
+    sides = ["numpy==1.26.4", "mine=python:/nowhere/bin/python"]
+    with pytest.raises(RunnerError) as caught:
+        comparison(Path("matrix.yaml"), tmp_path, sides, best=False)
+    assert str(caught.value) == (
+        "error: no kept run has measured numpy==1.26.4 and mine=python:/nowhere/bin/python\n"
+        "hint: to measure both: `runner run numpy==1.26.4 mine=python:/nowhere/bin/python`"
+    )

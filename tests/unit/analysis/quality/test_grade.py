@@ -133,6 +133,14 @@ def test_the_sentences() -> None:
     ]
 
 
+def test_a_half_width_without_meaning_is_a_sentence() -> None:
+    figures = replace(GOOD, rounds=2, half_width=138505.59)
+    assert [reason.sentence for check in CHECKS for reason in check(figures)][-1] == (
+        "with 2 rounds, the 95 % interval of the median comparison would exclude no change: "
+        "the rounds scatter too much, or are too few"
+    )
+
+
 def test_a_busy_machine_is_poor_whatever_else_is_good(tmp_path: Path) -> None:
     value = graded(run(tmp_path, others_busy=0.9))
     assert (value.level, codes(value)) == ("poor", ["busy"])

@@ -1,6 +1,7 @@
 """``runner tune``: the sources of noise, read from a tree like the kernel's and judged."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -147,11 +148,21 @@ def test_other_processes_that_compute_are_noise(tmp_path: Path) -> None:
     noise = noise_below(root, later)
     assert noise.busy == (Busy("web server", 20, 0.5),)
     source = source_of("other load", noise)
-    assert (source.state, source.command) == ("noisy", "kill -STOP 20")
-    assert source.detail == (
-        "busy now: web server at 50% of a CPU; wait for the first, or pause it if it is yours and continue it later: "
-        "kill -CONT 20"
-    )
+    assert (source.state, source.command) == ("noisy", None)
+    assert source.detail == "busy now: web server at 50% of a CPU; wait for the first, process 20"
+    write(root, {"proc/stat": "cpu 100 0 0 900 0 0 0 0 0 0\ncpu0 1 2 3", "proc/20/stat": process("idle) one", 10)})
+    write(root, {"proc/20/status": f"Name:\tweb server\nUid:\t{os.getuid()}\t0\t0\t0\n"})
+    of_this_user = source_of("other load", noise_below(root, later))
+    assert (of_this_user.state, of_this_user.command) == ("noisy", "kill -STOP 20")
+    assert of_this_user.detail.endswith("; wait for the first, or pause it and continue it later: kill -CONT 20")
+
+
+def test_a_process_of_another_user_is_not_to_be_paused_but_its_user_named() -> None:
+    noise = replace(QUIET, busy=(Busy("make", 7, 1.9),), busiest_user=os.getuid() + 54321)
+    source = source_of("other load", noise)
+    assert (source.state, source.command) == ("noisy", None)
+    owner = f"#{os.getuid() + 54321}"
+    assert source.detail.endswith(f"; wait for the first, process 7 of the user {owner}, or ask {owner} to pause it")
 
 
 def test_a_virtual_machine_shows_stolen_time_and_hides_the_governor(tmp_path: Path) -> None:

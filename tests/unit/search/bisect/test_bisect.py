@@ -495,3 +495,9 @@ def test_a_search_with_other_settings_is_another_and_is_named(tmp_path: Path) ->
     assert unfinished(tmp_path, fewer) is None
     assert "with other threads: this is another search" in with_other_settings(tmp_path, fewer)
     assert with_other_settings(tmp_path, replace(changed, cell="numpy-loop/rnn-step/rnn-b32-h128/forward/fp32")) == ""
+
+
+def test_ends_of_a_framework_that_the_matrix_lacks_have_the_command_that_writes_one() -> None:
+    options = Options(selectors=["model/mm/default/forward/fp32"])
+    with pytest.raises(UsageError, match=r"no environment of numpy.*\nhint: `runner init numpy==1\.0 numpy==2\.0 --mo"):
+        requested(options, Ends(good="numpy==1.0", bad="numpy==2.0"))
