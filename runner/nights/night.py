@@ -182,7 +182,7 @@ class Night:
 
     @property
     def slower(self) -> tuple[NightChange, ...]:
-        """The regressions that stand, confirmed tonight or by an earlier night, against baselines, anchors and series."""
+        """The regressions that stand, confirmed tonight or earlier, against baselines, anchors and series."""
         return tuple(change for change in self.changes if change.is_regression)
 
     @property

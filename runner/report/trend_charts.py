@@ -77,8 +77,9 @@ def chart(trend: Trend, kind: Kind, pages: Mapping[str, str] = MappingProxyType(
     accepted = [index for index, point in enumerate(trend.points) if point.run in {each.run for each in trend.levels}]
     parts += [f'<path class="accepted" d="M{_n(across(index))} 0V{HEIGHT}"/>' for index in accepted]
     label = f"{trend.cell}: {'share of the base' if kind == 'ratio' else trend.quantity} over {len(values)} runs"
+    role = "group" if any(point.run in pages for point in trend.points) else "img"  # an image has no links
     svg = (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{escape(label)}">'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="{role}" aria-label="{escape(label)}">'
         f"{''.join(parts)}</svg>"
     )
     return TrendChart(
