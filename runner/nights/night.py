@@ -182,12 +182,12 @@ class Night:
 
     @property
     def slower(self) -> tuple[NightChange, ...]:
-        """The confirmed regressions against baselines, anchors and series."""
+        """The regressions that stand, confirmed tonight or earlier, against baselines, anchors and series."""
         return tuple(change for change in self.changes if change.is_regression)
 
     @property
     def exit_code(self) -> int:
-        """1 where a regression was confirmed or nothing could be measured, else 0."""
+        """1 where a regression stands or nothing could be measured, else 0."""
         return 1 if self.slower or not self.measured else 0
 
     def has_measured(self, row: str) -> bool:

@@ -120,17 +120,18 @@ class Check:
 
     def text(self, width: int = WIDTH, *, colour: bool = False) -> str:
         """Return a summary for a screen of ``width`` columns; the last line is the command to run next, or advice."""
-        return rich_text.as_text(_parts(self), width, colour=colour)
+        return rich_text.as_text(_parts(self, width), width, colour=colour)
 
 
-def _parts(check: Check) -> Iterator["RenderableType"]:
+def _parts(check: Check, width: int) -> Iterator["RenderableType"]:
     from rich.text import Text
 
     for line in _head(check):
         yield Text(line)
     for title, rows, style in _sections(check):
         yield Text(f"\n{title}", style=f"bold {style}".rstrip())
-        yield rich_text.aligned(((Text(f"  {name}", style=style or "dim"), Text(text)) for name, text in rows), 2)
+        fields = ((Text(f"  {name}", style=style or "dim"), Text(text)) for name, text in rows)
+        yield from rich_text.listed(fields, width, gap=2)
     yield ""
     if check.advice:
         yield Text(f"{'note' if check.command else 'next'}: {check.advice}")

@@ -81,7 +81,7 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
         "profiles": {"content": page.profiles, "introduction": INTRODUCTION, "shown": SHOWN_PAIRS},
         "accuracy_summary": _accuracy_summary(page),
         "controls_summary": controls_summary(page.controls),
-        **_drawn(page.rows, page.comparisons, page.answer, page.releases),
+        **drawn(page.rows, page.comparisons, page.answer, page.releases),
     }
     made = template("page.html.j2", page.releases, content["axis_scale"], page.samples, _lines(page))
     return made.render(**content, sections=list(_sections(page, content)))
@@ -92,17 +92,17 @@ def comparison_text(comparison: Comparison) -> str:
     rows = compared_rows([comparison], comparison.releases)
     title = f"{', '.join(comparison.others)} against {comparison.base}"
     of_comparison = answer([comparison], comparison.releases, None, title)
-    drawn = _drawn(rows, [comparison], of_comparison, comparison.releases)
-    return template("comparison.html.j2", comparison.releases, drawn["axis_scale"], {}, {}).render(
+    plots = drawn(rows, [comparison], of_comparison, comparison.releases)
+    return template("comparison.html.j2", comparison.releases, plots["axis_scale"], {}, {}).render(
         comparison=comparison,
         title=of_comparison.headline,
         counts=_counts(rows),
         changed=changed_metrics([comparison], comparison.releases),
-        **drawn,
+        **plots,
     )
 
 
-def _drawn(
+def drawn(
     rows: Sequence[ComparedRow],
     comparisons: Sequence[Comparison],
     of_rows: Answer,

@@ -11,7 +11,7 @@ from runner.core.units import duration
 from runner.plan.estimate import SHORT_CALL
 from runner.plan.pairs import with_controls
 from runner.report.formatting import counted
-from runner.report.rich_text import as_text
+from runner.report.rich_text import as_text, listed
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -51,16 +51,16 @@ def _parts(plan: Plan, width: int, *, why: bool, controls: bool) -> Iterator["Re
     reasons = _reasons(plan.cells) if why else _counted_reasons(plan.cells)
     if reasons:
         yield "\nnot run:" if why else "\nnot run (--why lists them):"
-        yield _table(reasons)
+        yield from _table(reasons, width)
     running = [planned for planned in plan.cells if planned.skip is None]
     deferred = _deferred(running, why=why)
     if deferred:
         yield "\nmeasured last:" if why else "\nmeasured last (--why lists them):"
-        yield _table(deferred)
+        yield from _table(deferred, width)
     compiled = _compiled(running)
     if compiled:
         yield "\nslow at the first call:"
-        yield _table(compiled)
+        yield from _table(compiled, width)
     yield Text(f"\n{extent(plan, controls=controls)}")
     if any(is_network_of_user(planned.cell.case_id) for planned in running):
         longest = SHORT_CALL * plan.measurement.seconds
@@ -253,13 +253,7 @@ def _skipped(environment: str, slugs: list[str], all_slugs: set[str], *, by_envi
     return "\n".join(f"{environment}/{name}" for name in names)
 
 
-def _table(rows: Iterable[tuple[str, str, str]]) -> "Table":
-    from rich.table import Table
+def _table(rows: Iterable[tuple[str, str, str]], width: int) -> "Iterator[RenderableType]":
+    from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return listed(((Text(first, style="bold"), Text(second), Text(last)) for first, second, last in rows), width)

@@ -2,6 +2,7 @@
 
 import functools
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,10 @@ from runner.core.text import printable
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
+    from rich.text import Text
 
+COMMAND = re.compile("`[^`]+`|^fix: ")
+"""What marks a command in a line of a table."""
 MIN_FOLDED_WIDTH = 40
 """Columns that a folded last column has at least; with less room it stands below the others."""
 
@@ -66,6 +70,37 @@ def aligned(rows: "Iterable[Sequence[RenderableType]]", count: int) -> "Table":
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def listed(rows: "Iterable[Sequence[Text]]", width: int, *, gap: int = 1) -> "Iterator[RenderableType]":
+    """Yield rows as a table whose last column is folded, then the lines with a command that it would break.
+
+    Those stand below it, each in one line however long it is, with the field before it, so that it can be copied.
+
+    Args:
+        rows: fields with their styles; the last one may have several lines.
+        width: columns.
+        gap: spaces between the columns.
+    """
+    from rich.table import Table
+
+    rows = [tuple(row) for row in rows]
+    if not rows:
+        return
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, gap, 0, 0))
+    heads = list(zip(*rows, strict=True))[:-1]
+    room = width - sum(max(map(len, head)) + gap for head in heads)
+    for _ in heads:
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    below = []
+    for *fields, last in rows:
+        lines = last.split("\n", allow_blank=True)
+        broken = [line for line in lines if len(line) > room and COMMAND.search(line.plain)]
+        table.add_row(*fields, type(last)("\n").join(line for line in lines if line not in broken))
+        below += [f"{fields[-1].plain.strip()}: {line.plain}" for line in broken]
+    yield table
+    yield from dict.fromkeys(below)
 
 
 def columns(rows: Sequence[Sequence[str]], width: int) -> str:

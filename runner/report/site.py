@@ -1,8 +1,9 @@
 """A static site over the history: what changed, the trend of each cell by device, and the page of each run."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 from runner.core.grouping import grouped
@@ -15,7 +16,7 @@ from runner.report.page_templates import environment
 from runner.report.run_summary import RunSummary
 from runner.report.trend_charts import TrendChart, chart, spark
 from runner.report.trend_rows import TrendRow, Week, is_within, row_of
-from runner.report.trends import Trend, device_title
+from runner.report.trends import FOLDER, Trend, device_title
 from runner.stats.intervals import MARGIN
 
 PAGE_ROWS = 500
@@ -28,7 +29,6 @@ MAX_RELEASES = 100
 """Releases that the page of a cell lists, the newest ones."""
 LISTED_POINTS = 30
 """Points that the table of a trend lists, the newest ones."""
-FOLDER = "trends"
 
 
 def site(
@@ -37,6 +37,7 @@ def site(
     newest: datetime | None,
     margin: float = MARGIN,
     nights: Sequence[LastNights] = (),
+    pages: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[tuple[str, str]]:
     """Yield file name and content of each page: those of the cells, then those of the devices, and the index last.
 
@@ -46,6 +47,7 @@ def site(
         newest: when the newest run of the history started; None without a run.
         margin: the relative change that counts as none.
         nights: the newest of each device.
+        pages: run -> its address in the site, of those that have a page.
     """
     rows: list[TrendRow] = []
     week = Week.before(newest, margin) if newest else None
@@ -54,7 +56,7 @@ def site(
         rows.append(row)
         if week:
             week.add(trend, row)
-        yield f"{FOLDER}/{row.page}", _page("trend", **_trend_content(trend))
+        yield f"{FOLDER}/{row.page}", _page("trend", **_trend_content(trend, pages))
     rows.sort(key=lambda row: row.rank)
     by_device = grouped((row.device_page, row) for row in rows)
     for of_device in by_device.values():
@@ -84,16 +86,18 @@ def _page(template_name: str, **content: object) -> str:
     return template.render(**content, **shared, spark=spark)
 
 
-def _trend_content(trend: Trend) -> dict[str, Any]:
+def _trend_content(trend: Trend, pages: Mapping[str, str]) -> dict[str, Any]:
+    of_runs = {run: f"../{address}" for run, address in pages.items()}
     releases = trend.releases[-MAX_RELEASES:]
     following = [index for index, _ in releases[1:]] + [len(trend.points)]
     bases = list(dict.fromkeys(environment_of(point.base) for point in trend.points if point.base))
-    charts: list[TrendChart] = [chart(trend, "ratio")] if any(point.ratio for point in trend.points) else []
+    charts: list[TrendChart] = [chart(trend, "ratio", of_runs)] if any(point.ratio for point in trend.points) else []
     return {
         "trend": trend,
+        "of_runs": of_runs,
         "metric": BY_NAME[trend.metric],
         "device": device_title(trend.device, trend.host),
-        "charts": [*charts, chart(trend, "seconds")],
+        "charts": [*charts, chart(trend, "seconds", of_runs)],
         "bases": bases,
         "releases": [
             (name, trend.points[start], stop - start)

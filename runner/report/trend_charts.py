@@ -5,7 +5,8 @@ ends. Labels are text of the page, at positions in per cent, so that they are as
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -46,8 +47,14 @@ class _Value(NamedTuple):
     high: float | None
 
 
-def chart(trend: Trend, kind: Kind) -> TrendChart:
-    """Return the chart of a trend; of ``kind`` ratio the trend has to have at least one."""
+def chart(trend: Trend, kind: Kind, pages: Mapping[str, str] = MappingProxyType({})) -> TrendChart:
+    """Return the chart of a trend.
+
+    Args:
+        trend: of ``kind`` ratio, it has to have at least one.
+        kind: what is drawn.
+        pages: run -> the address of its page, to which its point leads.
+    """
     values = [each for index, point in enumerate(trend.points) if (each := _value(index, point, kind))]
     across, up = _across(trend), _up(values)
     is_of_levels = (kind == "ratio") == trend.has_ratios
@@ -62,7 +69,7 @@ def chart(trend: Trend, kind: Kind) -> TrendChart:
             for first, last, mean in trend.level_means
             if first != last
         ]
-    parts += _dots(trend, values, across, up, kind)
+    parts += _dots(trend, values, (across, up), kind, pages)
     changes = trend.changes if is_of_levels else ()
     parts += [
         f'<path class="shift {_word(change.ratio)}" d="M{_n(across(change.index))} 0V{HEIGHT}"/>' for change in changes
@@ -70,8 +77,9 @@ def chart(trend: Trend, kind: Kind) -> TrendChart:
     accepted = [index for index, point in enumerate(trend.points) if point.run in {each.run for each in trend.levels}]
     parts += [f'<path class="accepted" d="M{_n(across(index))} 0V{HEIGHT}"/>' for index in accepted]
     label = f"{trend.cell}: {'share of the base' if kind == 'ratio' else trend.quantity} over {len(values)} runs"
+    role = "group" if any(point.run in pages for point in trend.points) else "img"  # an image has no links
     svg = (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{escape(label)}">'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="{role}" aria-label="{escape(label)}">'
         f"{''.join(parts)}</svg>"
     )
     return TrendChart(
@@ -144,16 +152,25 @@ def _bands(trend: Trend, values: Sequence[_Value], across: Callable[[int], float
     return bands
 
 
-def _dots(trend: Trend, values: Sequence[_Value], across: Callable[[int], float], up: Axis, kind: Kind) -> list[str]:
+def _dots(
+    trend: Trend,
+    values: Sequence[_Value],
+    place: tuple[Callable[[int], float], Axis],
+    kind: Kind,
+    pages: Mapping[str, str],
+) -> list[str]:
+    across, up = place
     dots = [f"M{_n(across(each.number))} {_n(up(each.value))}h0" for each in values]
     if len(values) > TITLED_POINTS:
         return [f'<path class="dots" d="{"".join(dots)}"/>']
     show = "{:.3f}".format if kind == "ratio" else trend.amount
-    titles = (_title(trend.points[each.number], each, show) for each in values)
-    return [
-        f'<path class="dot" d="{dot}"><title>{escape(title)}</title></path>'
-        for dot, title in zip(dots, titles, strict=True)
-    ]
+    parts = []
+    for dot, each in zip(dots, values, strict=True):
+        point = trend.points[each.number]
+        part = f'<path class="dot" d="{dot}"><title>{escape(_title(point, each, show))}</title></path>'
+        page = pages.get(point.run)
+        parts.append(f'<a href="{escape(page)}" tabindex="-1">{part}</a>' if page else part)
+    return parts
 
 
 def _title(point: SeriesPoint, each: _Value, show: Callable[[float], str]) -> str:

@@ -14,13 +14,15 @@ from typing import NamedTuple
 from runner.core.grouping import grouped
 from runner.core.metrics import BY_NAME, TIME
 from runner.core.model.cells import environment_of, without_environment
-from runner.core.row_ids import row_id, row_title
+from runner.core.row_ids import cell_of, row_id, row_title
 from runner.core.units import TimeUnit, amount, amount_unit
 from runner.history.entries import Acceptance, ChangeEntry, RunRow, SeriesPoint
 from runner.stats.change_points import ChangePoint
 from runner.stats.changes_of_tables import NightlySeries, change_points_of
 from runner.stats.intervals import squared_error
 
+FOLDER = "trends"
+"""The folder of the pages of trends and devices in the site."""
 MAX_POINTS = 1000
 """Points of a trend that are drawn, the newest ones."""
 
@@ -140,12 +142,12 @@ class Trend:
     @property
     def page(self) -> str:
         """The name of its page."""
-        return f"{slug(self.cell)[:80]}-{_digits(self.series_id, self.device, self.host)}.html"
+        return trend_page(self.series_id, self.device, self.host)
 
     @property
     def device_page(self) -> str:
         """The name of the page of its device and host."""
-        return f"device-{slug(self.device)[:60]}-{_digits(self.device, self.host)}.html"
+        return page_name(f"device-{self.device}", self.device, self.host)
 
     @cached_property
     def segments(self) -> tuple[tuple[int, ...], ...]:
@@ -310,8 +312,15 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "_"
 
 
-def _digits(*names: str) -> str:
-    return hashlib.sha256("\0".join(names).encode(errors="replace")).hexdigest()[:10]
+def page_name(title: str, *names: str) -> str:
+    """Return the name of a page: some of its title, for people, and digits that no page of other names has."""
+    digits = hashlib.sha256("\0".join(names).encode(errors="replace")).hexdigest()[:10]
+    return f"{slug(title)[:80]}-{digits}.html"
+
+
+def trend_page(series: str, device: str, host: str) -> str:
+    """Return the name of the page of a trend, by the id of its series."""
+    return page_name(cell_of(series), series, device, host)
 
 
 def time_of(point: SeriesPoint) -> datetime:

@@ -15,12 +15,14 @@ from runner.core.unfinished import sweep
 from runner.history.entries import ChangeEntry, RunRow, series_device
 from runner.history.location import sqlite_path
 from runner.report.formatting import counted
-from runner.report.last_nights import last_nights
+from runner.report.last_nights import last_nights, newest_nights
+from runner.report.night_page import FOLDER as NIGHTS
+from runner.report.night_page import Links, night_address, night_page
 from runner.report.page_templates import is_harmless, page_of_site
 from runner.report.run_summary import NAME, RunSummary, read_summary
-from runner.report.site import FOLDER as TRENDS
 from runner.report.site import site
 from runner.report.trend_rows import Week
+from runner.report.trends import FOLDER as TRENDS
 from runner.report.trends import (
     ConfirmedChange,
     ConfirmedChanges,
@@ -78,7 +80,7 @@ def write_site(
     if not stored and path and not path.exists():
         raise UsageError(Problem(f"{reports} holds no run with results", hint="start one with `runner run`"))
     summaries = []
-    for published in (folder, folder / TRENDS):
+    for published in (folder, folder / TRENDS, folder / NIGHTS):
         sweep(published)  # a killed process may have left an unfinished file in a folder that is published
     for run in stored:
         sweep(folder / "runs" / run.id)
@@ -92,11 +94,20 @@ def write_site(
     with History.open(url, only_reads=True) as database:
         past = _past(database, now or datetime.now(UTC), note)
         newest = max((instant(row.at) for row in past), default=None)
-        nights = last_nights(past, {each.run for each in summaries}, partial(_changes_of, database))
+        nights = newest_nights(past)
+        pages = {each.run: f"runs/{each.run}/{PAGE}" for each in summaries}
+        gone = [night for of_device in nights.values() for night in of_device if night.run not in pages]
+        pages |= {night.run: night_address(night.run) for night in gone}
+        shown = last_nights(nights, pages, partial(_changes_of, database))
         since = Week.before(newest, margin).since if newest else None
         confirmed = _confirmed(database, [row for row in past if since and instant(row.at) >= since])
-        for name, content in site(_trends(database, past, confirmed), summaries, newest, margin, nights):
+        trends: set[str] = set()
+        for name, content in site(_trends(database, past, confirmed), summaries, newest, margin, shown, pages):
             save(folder / name, content)
+            trends.add(Path(name).name)
+        for night in gone:
+            points, changes = database.points(night.run), _changes_of(database, night.run)
+            save(folder / pages[night.run], night_page(night, points, changes, margin, Links(pages, trends)))
     note(f"{counted(len(summaries), 'run')} in {folder}")
     return folder / "index.html"
 

@@ -11,7 +11,7 @@ from tests.browser.conftest import NIGHTLY, REGRESSION, Opened
 WIDTHS = (390, 768, 1024, 1280, 1440, 1920)
 PAPER = 718
 """Pixels across an A4 page within its margins, at 96 to the inch."""
-PAGES = ("index", "device", "cell", "short cell")
+PAGES = ("index", "device", "cell", "short cell", "night")
 OVERLAPS = """() => [...document.querySelectorAll('.xs, .ys')].flatMap((row) => {
   const all = [...row.querySelectorAll('span')].map((each) => each.getBoundingClientRect());
   const boxes = all.filter((box) => box.width);
@@ -27,12 +27,17 @@ OUTSIDE = """() => [...document.querySelectorAll('td, h1, li, .chart span, figca
     return box.right > document.documentElement.clientWidth + 1 || box.left < -1;
   }).map((each) => each.textContent.trim().slice(0, 60))"""
 """Returns the texts that lie outside the window."""
+SCROLLED = """() => [...document.querySelectorAll('.wide')].filter((each) => each.scrollWidth > each.clientWidth + 1)
+  .map((each) => `${each.getAttribute('aria-label')}: ${each.scrollWidth} of ${each.clientWidth} px`)"""
+"""Returns the tables that are wider than their place, so that they scroll sideways."""
 
 
 def page_of(site: Path, name: str) -> Path:
-    """Return a page: the index, that of a device, or that of a cell with many or few points."""
+    """Return a page: the index, that of a device, of a cell with many or few points, or of the last night."""
     if name == "index":
         return site / "index.html"
+    if name == "night":
+        return max((site / "nights").glob("*.html"))
     start = {"device": "device-docker-h200", "cell": NIGHTLY, "short cell": REGRESSION}[name].replace("/", "-")
     return next((site / "trends").glob(f"{start}*.html"))
 
@@ -41,9 +46,10 @@ def page_of(site: Path, name: str) -> Path:
 @pytest.mark.parametrize("name", PAGES)
 def test_nothing_is_cut_requested_or_logged(chromium: Browser, site: Path, name: str, width: int) -> None:
     path = page_of(site, name)
-    with Opened(chromium, path, width, dark=width == 1024, scripts=False) as opened:
+    with Opened(chromium, path, width, dark=width == 1024, scripts=name == "night") as opened:
         page = opened.page
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(SCROLLED) == []
         assert page.evaluate(OUTSIDE) == []
         assert page.evaluate(OVERLAPS) == 0
         assert opened.console == []
@@ -80,6 +86,25 @@ def test_the_index_leads_to_the_regression_and_the_device(chromium: Browser, sit
         page.locator("header a").last.click()
         assert page.locator("h1").inner_text() == "docker H200 of bench1"
         assert page.locator("tbody tr").first.get_by_text("confirmed regression").is_visible()
+
+
+def test_the_strip_and_the_points_lead_to_a_night_whose_run_is_gone(chromium: Browser, site: Path) -> None:
+    with Opened(chromium, site / "index.html", 1440) as opened:
+        page = opened.page
+        page.locator(".strip .regressed a").click()
+        assert page.locator("h1").inner_text() == "Night of 2026-10-30 02:30 UTC"
+        assert "1 regression confirmed" in page.locator("header").inner_text()
+        assert "no longer kept" in page.locator("header").inner_text()
+        plots = [each.bounding_box() for each in page.locator("details.row .plot").all()]
+        assert plots
+        assert all(box and box["width"] > 200 for box in plots), "the plot of a run, not that of a trend"
+        page.locator("#changes a").first.click()
+        assert page.locator("h1").inner_text() == REGRESSION
+        dot = page.locator(".chart a").last.locator("path")
+        dot.dispatch_event("click")
+        assert page.locator("h1").inner_text() == "Night of 2026-10-30 02:30 UTC"
+        page.locator("header a").click()
+        assert page.locator("h1").inner_text() == "Releases over time"
 
 
 def test_the_parts_of_a_chart_are_visible_at_their_sizes(chromium: Browser, site: Path) -> None:

@@ -13,7 +13,7 @@ from runner.core.units import long_duration
 from runner.machine.doctor.findings import Finding, judge
 from runner.machine.doctor.inspect import MachineFacts, Outlook, outlooks_and_engine, read_facts, running
 from runner.report.formatting import STATE_STYLES, counted
-from runner.report.rich_text import as_text
+from runner.report.rich_text import as_text, listed
 from runner.session.options import Options
 
 __all__ = ["Examination", "examine", "table"]
@@ -89,16 +89,13 @@ def examine(options: Options) -> Examination:
 
 def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int, *, colour: bool = False) -> str:
     """Return rows of (state, name, detail) as a table of ``width`` columns, with the verdict below it."""
-    from rich.table import Table
     from rich.text import Text
 
-    grid = Table(box=None, pad_edge=False, show_header=False)
-    grid.add_column(no_wrap=True, style="bold")
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for state, name, detail in rows:
-        grid.add_row(Text(state, style=STATE_STYLES.get(state, "")), Text(name), Text(detail))
-    return as_text([grid, Text(f"\n{verdict}")], width, colour=colour)
+    fields = (
+        (Text(state, style=f"bold {STATE_STYLES.get(state, '')}".strip()), Text(name), Text(detail))
+        for state, name, detail in rows
+    )
+    return as_text([*listed(fields, width), Text(f"\n{verdict}")], width, colour=colour)
 
 
 def _tests(plan: Plan) -> str:

@@ -10,6 +10,9 @@ from runner.core.metrics import BY_NAME, TIME, WORSE
 from runner.nights.night import Against, Night, NightChange, NightPair
 from runner.report import differences, formatting, wording
 from runner.report.formatting import counted
+from runner.report.night_changes import night_changes
+from runner.session.run_entry import change_entry
+from runner.watch.alerts.state import regressions
 from runner.watch.alerts.wording import phrase_of, ratio_of, values_of
 
 BETWEEN: Mapping[Against, str] = {
@@ -65,20 +68,20 @@ def _environment_lines(night: Night, environment: str, before: str) -> list[str]
 
 
 def _summary(night: Night) -> str:
-    confirmed = len(night.slower)
     unconfirmed = sum(change.again is None for change in night.changes)
-    text = f"{confirmed or 'no'} regression{'s' * (confirmed > 1)} confirmed{_by_metric(night)}"
+    text = night_changes(night.run, map(change_entry, night.changes)).text(_by_metric(night))
     if unconfirmed:
         text += f"; {unconfirmed} of {len(night.changes)} candidates were not re-measured"
     return text if night.state == "done" else f"{text}; the night was interrupted"
 
 
 def _by_metric(night: Night) -> str:
-    """Return what is worse in each metric, as the end of a sentence; empty if that is time alone."""
-    changes_by_metric = grouped((change.metric, change) for change in night.slower)
+    """Return what the confirmed regressions are worse in; empty if that is time alone."""
+    confirmed = (change for change in regressions(night).values() if change.confirmed_in == night.run)
+    changes_by_metric = grouped((change.metric, change) for change in confirmed)
     if changes_by_metric.keys() <= {TIME}:
         return ""
-    return f": {', '.join(_worse(*each) for each in changes_by_metric.items())}"
+    return ", ".join(_worse(*each) for each in changes_by_metric.items())
 
 
 def _worse(name: str, changes: Sequence[NightChange]) -> str:

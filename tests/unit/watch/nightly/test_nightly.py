@@ -18,6 +18,8 @@ from runner.nights.looks import earlier_nights
 from runner.nights.night import End, Night, NightChange, Stage, State
 from runner.nights.night_files import nights_folder, write_night
 from runner.plan.pairs import MAX_ROUNDS_IN_TURNS
+from runner.report.night_changes import night_changes
+from runner.session.run_entry import change_entry
 from runner.store.run import Run
 from runner.watch.nightly import baseline
 from runner.watch.nightly.baseline import Baseline
@@ -343,9 +345,22 @@ def test_a_night_names_the_values_of_other_metrics_than_time_in_its_lines_and_it
     assert text.endswith("\n1 regression confirmed: 1.30x more memory, 46.0 MiB → 60.0 MiB")
 
 
+def test_the_last_line_says_what_the_strip_of_the_site_says() -> None:
+    """A regression that an earlier night confirmed is not confirmed again; one against two runs is one."""
+    tonight = of("slower", again="slower")
+    earlier = replace(worse(**MEMORY), confirmed_in="20261120-023000-ab12")
+    better = replace(of("faster", again="faster"), cell=BASIC.id)
+    night = the_night(tonight, replace(tonight, before="run-b", against="anchor"), earlier, better)
+    last = night_text(night).splitlines()[-1]
+    assert last == "1 regression confirmed; 1 earlier one stands; 1 improvement"
+    assert last == night_changes(night.run, map(change_entry, night.changes)).text()
+    assert night.exit_code == 1
+
+
 def test_the_summary_of_several_metrics_has_the_largest_change_of_each() -> None:
     imports = worse(metric="import", ratio=1.15, base_amount=2.0, amount=2.3)
-    night = the_night(of("slower", again="slower"), worse(**MEMORY), worse(**{**MEMORY, "ratio": 1.1}), imports)
+    other = replace(worse(**{**MEMORY, "ratio": 1.1}), cell=BASIC.id)
+    night = the_night(of("slower", again="slower"), worse(**MEMORY), other, imports)
     assert night_text(night).endswith(
         "4 regressions confirmed: 10 % slower, more memory in 2 tests, up to 1.30x, "
         "15 % slower to import, 2.00 s → 2.30 s"
