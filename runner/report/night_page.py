@@ -5,9 +5,9 @@ and no facts about environments.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from runner.analysis.comparison_model import VERDICTS, Comparison, Row, Verdict
+from runner.analysis.comparison_model import VERDICTS, Comparison, Row
 from runner.analysis.releases import EnvironmentRelease
 from runner.core.grouping import grouped
 from runner.core.metrics import BETTER, BY_NAME, Metric
@@ -158,7 +158,7 @@ def _row(cell: str, points: Mapping[str, SeriesPoint]) -> Row:
         ratio_low=point.ratio_low,
         ratio_high=point.ratio_high,
         rounds=point.rounds,
-        verdict=cast("Verdict", point.verdict if point.verdict in VERDICTS else "inconclusive"),
+        verdict=point.verdict if point.verdict in VERDICTS else "inconclusive",
         runs=(point.run,),
         device_name=point.device,
     )

@@ -155,11 +155,11 @@ def _bands(trend: Trend, values: Sequence[_Value], across: Callable[[int], float
 def _dots(
     trend: Trend,
     values: Sequence[_Value],
-    place: tuple[Callable[[int], float], Axis],
+    axes: tuple[Callable[[int], float], Axis],
     kind: Kind,
     pages: Mapping[str, str],
 ) -> list[str]:
-    across, up = place
+    across, up = axes
     dots = [f"M{_n(across(each.number))} {_n(up(each.value))}h0" for each in values]
     if len(values) > TITLED_POINTS:
         return [f'<path class="dots" d="{"".join(dots)}"/>']

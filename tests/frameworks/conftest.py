@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,11 +11,10 @@ from runner.core.paths import cache_folder
 from runner.matrix import load
 from runner.plan.specs import specs
 from tests.frameworks import drive
-from tests.frameworks.planted_errors import records_in_one_run
 from tests.support import needs, private_folders
 
 ROOT = Path(__file__).parents[2]
-LONGEST = ("test_shipped_matrix.py", "test_torch.py")
+LONGEST = ("test_shipped_matrix.py", "test_torch.py", "test_example_networks.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -54,10 +52,3 @@ def client(python: Path, environment: str) -> Iterator[drive.Client]:
         hello = client.hello()
         assert hello["status"] == "ok", hello
         yield client
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    """Cell -> record, of a test file's ``EXAMPLE`` in its ``ENVIRONMENTS``, and with its ``PLANTED`` errors."""
-    tests, folder = request.module, tmp_path_factory.mktemp("records")
-    return records_in_one_run(request, folder, tests.EXAMPLE, tests.ENVIRONMENTS, tests.PLANTED, tests.BASE)

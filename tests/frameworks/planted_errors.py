@@ -1,6 +1,6 @@
 """Errors in one environment's part of an example, which is measured beside another environment."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,64 +45,43 @@ def require_images(config: pytest.Config) -> None:
 
 
 def records_with_errors(
-    folder: Path, example: str, planted: Mapping[str, Planted], base: str, *also: str
+    folder: Path, examples: Mapping[str, tuple[Mapping[str, Planted], str]]
 ) -> dict[str, dict[str, Any]]:
-    """Return cell -> record, of a copy of an example for each error, in ``base`` and where it is.
+    """Return cell -> record, of a copy of an example for each error, in its base and where the error is.
+
+    One run measures all of them, so the server of an environment starts once.
 
     Args:
         folder: an empty folder, to which the copies and the run are written.
-        example: the file in examples/.
-        planted: the errors, by their names.
-        base: environment/variant without errors.
-        also: further arguments of the run.
+        examples: file in examples/ -> its errors by their names, and the environment/variant without errors.
     """
-    source = (ROOT / "examples" / example).read_text("utf-8")
     models, cells = [], []
-    for name, error in planted.items():
-        assert source.count(error.text) == 1, name
-        path = folder / f"planted-{name}.py"
-        path.write_text(source.replace(error.text, error.replacement), "utf-8")
-        models += ["--model", str(path)]
-        cells += [f"{program}/planted-{name}/small/{error.phase}" for program in (base, error.program)]
-    return records_of(folder, *cells, *models, *also)
+    for file, (planted, base) in examples.items():
+        source = (ROOT / "examples" / file).read_text("utf-8")
+        for name, error in planted.items():
+            assert source.count(error.text) == 1, (file, name)
+            network = network_with(file, name)
+            path = folder / f"{network}.py"
+            path.write_text(source.replace(error.text, error.replacement), "utf-8")
+            models += ["--model", str(path)]
+            cells += [f"{program}/{network}/small/{error.phase}" for program in (base, error.program)]
+    return records_of(folder, *cells, *models)
 
 
-def records_in_one_run(
-    request: pytest.FixtureRequest,
-    folder: Path,
-    example: str,
-    environments: Iterable[str],
-    planted: Mapping[str, Planted],
-    base: str,
-) -> dict[str, dict[str, Any]]:
-    """Return what ``records_with_errors`` does of the errors that are ``chosen``, and the example in environments.
-
-    Servers start once for both. Skips without ``--need frameworks``.
-    """
-    require_images(request.config)
-    cells = [f"{name}/*/{network_name(Path(example))}/small/*" for name in environments]
-    also = (*cells, "--model", str(ROOT / "examples" / example))
-    return records_with_errors(folder, example, chosen(planted, request.config), base, *also)
+def network_with(file: str, name: str) -> str:
+    """Return the name of the copy of an example that has an error."""
+    return f"planted-{network_name(Path(file))}-{name}"
 
 
-def assert_agrees(records: Mapping[str, dict[str, Any]], cell: str) -> None:
-    """Assert that an fp32 cell is right beside the NumPy of torch-1.12, in float64 too.
-
-    Two environments of PyTorch have the state after training compared; other frameworks have one.
-    """
-    record = records[cell]
-    assert (record["status"], record.get("reason")) == ("ok", None)
-    check = record["facts"]["model_check"]
-    assert (check["by"], check["base"], check["fp64"]) == ("weights", "NumPy in torch-1.12", True)
-    assert ("state" in check["tolerance"]) == ("/train/" in cell and cell.startswith("torch"))
-
-
-def assert_found(records: Mapping[str, dict[str, Any]], name: str, error: Planted, base: str) -> None:
-    """Assert that the environment with an error is wrong, for the right reason, and the other one is not.
+def assert_found(
+    records: Mapping[str, dict[str, Any]], file: str, name: str, planted: Mapping[str, Planted], base: str
+) -> None:
+    """Assert that the environment with an error is wrong, for the right reason, and the base is not.
 
     Skips where the error was not planted, see ``chosen``.
     """
-    cell = f"planted-{name}/small/{error.phase}/fp32"
+    error = planted[name]
+    cell = f"{network_with(file, name)}/small/{error.phase}/fp32"
     if f"{error.program}/{cell}" not in records and not error.program.startswith("torch"):
         pytest.skip("--need slow plants errors in all frameworks")
     assert records[f"{base}/{cell}"].get("reason") is None

@@ -110,7 +110,7 @@ def together(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
 def with_errors(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     """Cell -> record, of the networks with errors."""
     require_images(request.config)
-    return records_with_errors(tmp_path_factory.mktemp("planted"), EXAMPLE.name, PLANTED, BASE)
+    return records_with_errors(tmp_path_factory.mktemp("planted"), {EXAMPLE.name: (PLANTED, BASE)})
 
 
 @pytest.mark.parametrize("environment", PROGRAMS)
@@ -129,4 +129,4 @@ def test_a_framework_agrees_with_float64_in_each_variant_and_phase(
 
 @pytest.mark.parametrize("error", PLANTED)
 def test_a_planted_error_is_found_where_it_is(with_errors: Mapping[str, dict[str, Any]], error: str) -> None:
-    assert_found(with_errors, error, PLANTED[error], BASE)
+    assert_found(with_errors, EXAMPLE.name, error, PLANTED, BASE)

@@ -224,7 +224,13 @@ def test_the_two_states_of_a_program_take_the_place_of_an_interval_that_says_not
 
 
 def test_no_average_of_a_poor_run_is_probable() -> None:
-    undecided = {"verdict": "inconclusive", "code": "more-rounds", "ratio": 1.2, "ratio_low": 0.9, "ratio_high": 1.5}
+    undecided: dict[str, Any] = {
+        "verdict": "inconclusive",
+        "code": "more-rounds",
+        "ratio": 1.2,
+        "ratio_low": 0.9,
+        "ratio_high": 1.5,
+    }
     rows, means = [row(**undecided), row(case="b", **undecided)], [mean(p_value=0.1)]
     assert answered(rows, means).cards[0].newest.big == "probably 2.00x faster"
     poor = Grade(level="poor", reasons=(), figures=None)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from runner.analysis.releases import releases
 from runner.report import report
 from runner.report.answer import answer
 from runner.report.compared_rows import compared_rows
-from runner.report.html import MAX_ROWS, _drawn, comparison_text
+from runner.report.html import MAX_ROWS, comparison_text, drawn
 from runner.report.page import Page, arrange
 from runner.report.pivots import pivots
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
@@ -144,7 +144,7 @@ def test_a_large_run_keeps_its_slower_rows_in_the_first_table(results: Dataset) 
     faster = [replace(row, ratio=0.5, verdict="faster", other=replace(row.other, case=f"c{n}")) for n in range(400)]
     slow = [replace(row, ratio=1.05, other=replace(row.other, case=f"s{n}")) for n in range(3)]
     rows = compared_rows([replace(comparisons[0], rows=(*faster, *slow))], {})
-    shown = _drawn(rows, comparisons, answer(comparisons, {}, None, ""), {})
+    shown = drawn(rows, comparisons, answer(comparisons, {}, None, ""), {})
     shown_rows = [each for pair in shown["pairs"] for each in pair.rows]
     assert len(shown_rows) == MAX_ROWS
     assert sum(each.word == "slower" for each in shown_rows) == 3
@@ -180,7 +180,7 @@ def test_rows_are_drawn_on_the_axis_that_the_table_is_labelled_with(results: Dat
     faster = [replace(row, ratio=0.1, verdict="faster", other=replace(row.other, case=f"c{n}")) for n in range(250)]
     slow = replace(row, ratio=3.0, ratio_low=2.9, ratio_high=3.1, other=replace(row.other, case="slow"))
     comparison = replace(comparisons[0], rows=(*faster, slow), releases={})
-    shown = _drawn(compared_rows([comparison], {}), [comparison], answer([comparison], {}, None, ""), {})
+    shown = drawn(compared_rows([comparison], {}), [comparison], answer([comparison], {}, None, ""), {})
     expected = f'<circle cx="{shown["axis_scale"].x(3.0):g}%" cy="9"'
     assert expected in comparison_text(comparison)
 
