@@ -132,8 +132,8 @@ def line(name: str, entry: Entry, measured_result: Result, minutes: float, busy:
 def score(entries: Mapping[str, Entry], lines: Mapping[str, str]) -> str:
     """Return how many regressions and controls have which outcome, as two sentences."""
     texts = []
-    for word, signs in (("regressions", ("worse",)), ("equal controls", ("same",))):
-        names = [name for name, entry in entries.items() if entry.sign in signs]
+    for word, sign in (("regressions", "worse"), ("equal controls", "same")):
+        names = [name for name, entry in entries.items() if entry.sign == sign]
         counts = Counter(cells(lines[name])[_OUTCOME] for name in names if name in lines)
         parts = ", ".join(f"{counts[each]} {each}" for each in OUTCOMES)
         texts.append(f"{counts.total()} of {len(names)} {word} were measured: {parts}.")
