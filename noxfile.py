@@ -164,6 +164,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def regressions(session: nox.Session) -> None:
+    """Measure the public regressions that docs/regressions.md has no line for; ``-- jax-while-loop`` chooses."""
+    install(session)
+    session.run("python", "-m", "benchmarks.regressions", *session.posargs, **PATIENT)
+
+
+@nox.session
 def gpu(session: nox.Session) -> None:
     """Try the first day with a GPU, in half an hour: one folder, with a page that says what held and what did not."""
     install(session)

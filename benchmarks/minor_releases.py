@@ -7,7 +7,6 @@ measured. A release that the file has already, measured or not, is not built aga
 
 import argparse
 import os
-import re
 import shutil
 import statistics
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from benchmarks.continued_page import SMALLEST_FREE, known
 from benchmarks.named_releases import last_line, releases_of, runner_in
 from runner import load_run
 from runner.core.errors import RunnerError
@@ -31,8 +31,6 @@ PATCHES = Version("0.5")
 """Before this release of JAX, each release counts: 0.4 had 38 of them, which changed as much as minor releases do."""
 MODEL = "my_network.py"
 SETTINGS = ("--device", "cpu", "--backend", "venv", "--rounds", "1", "--seconds", "0.1", "--busy-ok")
-SMALLEST_FREE = 25 << 30
-"""Bytes of disk that stay free; no further release is built with less."""
 HEAD = """\
 # Minor releases
 
@@ -48,7 +46,7 @@ the command took, with the download.
 | release | Python | forward pass | seconds | date | not measured because |
 | --- | --- | --- | --- | --- | --- |
 """
-_LINE = re.compile(r"\| ([a-z]+==[^ ]+) \|.*\|")
+_RELEASE = r"[a-z]+==[^ ]+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,12 +128,6 @@ def _python(cache: Path) -> str:
     return ""
 
 
-def known(path: Path) -> dict[str, str]:
-    """Return release -> its line, for the releases that a page has."""
-    lines = path.read_text().splitlines() if path.is_file() else []
-    return {match[1]: line for line in lines if (match := _LINE.fullmatch(line))}
-
-
 def write(path: Path, lines: Mapping[str, str]) -> None:
     """Write the page: how many were measured, and a line for each release, by framework and version."""
 
@@ -160,7 +152,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def _untried(options: argparse.Namespace) -> Iterator[str]:
-    of_page = known(options.output)
+    of_page = known(options.output, _RELEASE)
     for framework in options.framework or FIRST:
         yield from (release for release in minors(framework) if release not in of_page)
 
@@ -175,7 +167,7 @@ def _try(output: Path, releases: Iterator[str], folder: Path, end: float) -> Non
             return
         trial = tried(release, folder)
         print(trial.line, flush=True)
-        write(output, {**known(output), release: trial.line})
+        write(output, {**known(output, _RELEASE), release: trial.line})
 
 
 if __name__ == "__main__":

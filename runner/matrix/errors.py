@@ -1,7 +1,7 @@
 """Turn pydantic's errors about a matrix into problems with a place and a hint."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import yaml
 from pydantic import ValidationError
@@ -13,13 +13,18 @@ from runner.matrix.extensions import is_extension
 from runner.matrix.yaml_tree import Path, Tree, Unread
 
 
-def explain(tree: Tree, error: ValidationError) -> list[Problem]:
+def explain(tree: Tree, error: ValidationError, keys: Callable[[Path], list[str]] = known_keys) -> list[Problem]:
     """Return a problem for each mistake that pydantic found, with its place in the file.
 
     Errors that only follow from another mistake are left out.
+
+    Args:
+        tree: the file.
+        error: what pydantic says of its data.
+        keys: path of a mapping -> the keys that it may have; by default those of a matrix.
     """
     details = error.errors(include_url=False)
-    intended = intended_keys(details)
+    intended = intended_keys(details, keys)
     problems = []
     for detail in details:
         loc = detail["loc"]
@@ -28,7 +33,7 @@ def explain(tree: Tree, error: ValidationError) -> list[Problem]:
         )
         reported = isinstance(detail["input"], Unread) and detail["input"].kind != "a date"
         if not (misspelt or reported or detail["type"] == "rule"):
-            problems += _problem(tree, detail)
+            problems += _problem(tree, detail, keys)
     return problems
 
 
@@ -37,19 +42,17 @@ def _extends(detail: ErrorDetails, intended: set[Path]) -> bool:
     return is_extension(detail["input"]) or (*detail["loc"][:-1], "extends") in intended
 
 
-def intended_keys(details: Iterable[ErrorDetails]) -> set[Path]:
+def intended_keys(details: Iterable[ErrorDetails], keys: Callable[[Path], list[str]] = known_keys) -> set[Path]:
     """Return the paths that misspelt keys probably stand for, so that these keys are not reported as missing."""
     intended = set()
     for detail in details:
         if detail["type"] == "extra_forbidden":
             *parent, key = detail["loc"]
-            intended |= {
-                (*parent, name) for name in difflib.get_close_matches(str(key)[:100], known_keys(tuple(parent)), 1)
-            }
+            intended |= {(*parent, name) for name in difflib.get_close_matches(str(key)[:100], keys(tuple(parent)), 1)}
     return intended
 
 
-def _problem(tree: Tree, error: ErrorDetails) -> list[Problem]:
+def _problem(tree: Tree, error: ErrorDetails, keys: Callable[[Path], list[str]]) -> list[Problem]:
     loc, kind = error["loc"], error["type"]
     path = loc
     while path not in tree.values:
@@ -58,7 +61,7 @@ def _problem(tree: Tree, error: ErrorDetails) -> list[Problem]:
     union = len(loc) > len(path) and not about_key
     if union and kind != "literal_error":
         return []  # the other half of "one of these words, or a number"
-    mistake = Mistake(tree, path, error, tree.values[path])
+    mistake = Mistake(tree, path, error, tree.values[path], keys)
     explanation = literal_or_number if union else EXPLANATIONS.get(kind, other)
     message, hint = explanation(mistake)
     return [Problem(message, tree.source.node(_node_to_mark(mistake, about_key=about_key)), hint)]

@@ -42,13 +42,28 @@ _EXAMPLES = {
 _KINDS = {"environments": "environment id", "workloads": "workload", "variants": "variant"}
 
 
+def known_keys(path: Path) -> list[str]:
+    """Return the keys that the mapping at a path of a matrix may have."""
+    model = _MODELS[str(path[0]) if path else "", len(path)]
+    return list(model.model_fields)
+
+
 class Mistake(NamedTuple):
-    """An error of pydantic with the node that it is about."""
+    """An error of pydantic with the node that it is about.
+
+    Attributes:
+        tree: the file.
+        path: the path of the value that the file has.
+        error: what pydantic says of it.
+        node: where the value stands.
+        keys: path of a mapping -> the keys that it may have.
+    """
 
     tree: Tree
     path: Path
     error: ErrorDetails
     node: yaml.Node
+    keys: Callable[[Path], list[str]] = known_keys
 
     @property
     def name(self) -> str:
@@ -86,12 +101,6 @@ def nearest(word: str, known: Iterable[str], label: str) -> str:
     return f"did you mean {close[0]!r}?" if close else f"{label}: {', '.join(known)}"
 
 
-def known_keys(path: Path) -> list[str]:
-    """Return the keys that the mapping at a path may have."""
-    model = _MODELS[str(path[0]) if path else "", len(path)]
-    return list(model.model_fields)
-
-
 def _missing(mistake: Mistake) -> _MessageAndHint:
     key = str(mistake.error["loc"][-1])
     return f"key {key!r} is missing in {mistake.name}", f"add {_EXAMPLES.get(key, f'{key}:')}"
@@ -99,7 +108,7 @@ def _missing(mistake: Mistake) -> _MessageAndHint:
 
 def _unknown(mistake: Mistake) -> _MessageAndHint:
     key = str(mistake.path[-1])
-    return f"unknown key {abbreviated(key)}", nearest(key, known_keys(mistake.path[:-1]), "known keys")
+    return f"unknown key {abbreviated(key)}", nearest(key, mistake.keys(mistake.path[:-1]), "known keys")
 
 
 def _must(what: str) -> Callable[[Mistake], _MessageAndHint]:
