@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -83,8 +84,9 @@ def runner_in(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 
 
 def last_line(done: "subprocess.CompletedProcess[str]") -> str:
-    """Return the last error of a command, or its last line without one."""
-    errors = [line for line in done.stderr.splitlines() if line.startswith("error")]
+    """Return the last error of a command, or how many tests failed; else its last line."""
+    lines = done.stderr.splitlines()
+    errors = [line for line in lines if line.startswith("error") or re.search(r"\b[1-9]\d* failed$", line)]
     return (errors or done.stderr.strip().splitlines() or ["no output"])[-1]
 
 
@@ -137,6 +139,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=200, help="how many pairs to plan")
     parser.add_argument("--build", type=int, default=0, help="how many pairs of the small frameworks to build")
+    parser.add_argument("--first", type=int, default=1, help="the pair to begin with, of those to build")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(words)
     with tempfile.TemporaryDirectory(prefix="matrix-runner-bench-") as name:
@@ -146,10 +149,10 @@ def main(words: Sequence[str] | None = None) -> None:
         pairs = random_pairs(FRAMEWORKS, options.pairs, options.seed)
         with ThreadPoolExecutor(AT_ONCE) as pool:
             _print("plan", pairs, list(pool.map(partial(reason_of_plan, folder), pairs)))
-        pairs, reasons = random_pairs(SMALL, options.build, options.seed), []
-        for pair in pairs:
+        pairs, reasons = random_pairs(SMALL, options.build, options.seed)[options.first - 1 :], []
+        for number, pair in enumerate(pairs, options.first):
             reasons.append(reason_of_run(folder, pair))
-            print(f"{len(reasons)}/{len(pairs)} {' '.join(pair)}: {reasons[-1] or 'measured'}", flush=True)
+            print(f"{number}/{options.build} {' '.join(pair)}: {reasons[-1] or 'measured'}", flush=True)
         _print("build and measure", pairs, reasons)
 
 

@@ -31,9 +31,27 @@ def prepare(device: "str", precision: "str") -> "None":
 
     select(device)
     jax.config.update("jax_default_matmul_precision", PRECISIONS.get(precision, "highest"))
-    set_if_known("jax_compilation_cache_dir", os.environ.get("JAX_COMPILATION_CACHE_DIR"))
+    folder = os.environ.get("JAX_COMPILATION_CACHE_DIR") if opens_files() else None
+    set_if_known("jax_compilation_cache_dir", folder)
     set_if_known("jax_persistent_cache_min_compile_time_secs", 0.0)
     set_if_known("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def opens_files() -> "bool":
+    """Return whether JAX can open the files of its cache, for which it takes ``etils.epath`` if etils is installed.
+
+    Optax brings etils without the packages that its ``epath`` imports, which 1.11 of 2025 does at once. Then JAX 0.4.38
+    fails at each program that it compiles with a cache.
+    """
+    try:
+        import etils  # noqa: F401
+    except ImportError:
+        return True
+    try:
+        from etils import epath  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def set_if_known(name: "str", value: "object") -> "None":

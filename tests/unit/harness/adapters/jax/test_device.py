@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +25,20 @@ def test_an_option_that_the_release_lacks_is_left_alone(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "jax", jax)
     device.prepare("cpu", "fp32")
     assert options == {"jax_platforms": "cpu", "jax_default_matmul_precision": "highest"}
+
+
+@pytest.mark.parametrize("can_import", [True, False])
+def test_without_packages_that_jax_opens_files_with_there_is_no_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, can_import: bool
+) -> None:
+    """Each cell of JAX 0.4.38 failed: the ``epath`` of etils 1.11 needs packages that were not installed."""
+    options: dict[str, object] = {}
+    jax = SimpleNamespace(config=SimpleNamespace(update=options.__setitem__), devices=lambda kind: [kind])
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    monkeypatch.setitem(sys.modules, "etils", SimpleNamespace(epath=object()) if can_import else ModuleType("etils"))
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
+    device.prepare("cpu", "fp32")
+    assert options["jax_compilation_cache_dir"] == (str(tmp_path) if can_import else None)
 
 
 def test_a_release_that_keeps_no_programs_on_disk_has_no_warm_start(
