@@ -36,8 +36,8 @@ HEAD = """\
 
 Each release was named on the command line, as in `runner run numpy==1.26.4`, to be built as a virtual \
 environment and to measure a small network on a CPU: the newest patch release of each minor release of NumPy since \
-1.21, Keras 3 and TensorFlow 2, and each release of JAX since 0.4.13. `python -m benchmarks.minor_releases` tries \
-them, and a release without a line has not been tried yet.
+1.21, Keras 3 and TensorFlow 2, and each release of JAX since 0.4.13, of which 0.4.13 to 0.4.15 have no wheel. \
+`python -m benchmarks.minor_releases` tries them, and a release without a line has not been tried yet.
 
 The network is the model file that `runner new` writes. Samples of a tenth of a second on a machine with two cores \
 show that a release computes, and not how fast it is: [compare two releases](tutorial.md) for that. "Seconds" is what \
