@@ -4,14 +4,11 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from runner.analysis import dataset, plain_control
+from runner.analysis import dataset
 from runner.analysis.compare.comparison import summarise
-from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.stopping import StoppingRule, Verdicts
 from runner.core.model import Block, Cell, Plan
-from runner.core.model.plans import PLAIN_ROUNDS
 from runner.core.units import duration
-from runner.plan.pairs import compared_cells
 from runner.session.execution.costs import CellCosts, Spending
 from runner.store.run import Run
 
@@ -52,8 +49,7 @@ class RoundScheduler:
         self.costs = self.spending.costs
         self.started_at = clock() - plan.past.elapsed - self.spending.before
         self.resumed_round = plan.last_started_round
-        self.chosen = self.planned = frozenset(self.rule.round_seconds)
-        self.compared = compared_cells(plan)
+        self.chosen = frozenset(self.rule.round_seconds)
         started = {case_id for case_id, _ in plan.past.attempts}
         self.admitted = [cell for block in plan.blocks if block.case_id in started for cell in block.cells]
 
@@ -68,22 +64,13 @@ class RoundScheduler:
             when = f"in round {next_round}" if next_round == self.resumed_round else f"after {rounds} rounds"
             self.say(f"the budget is spent {when}")
             return ()
-        if rounds < min(planned_rounds, PLAIN_ROUNDS):
-            self.chosen = self.planned - self._agreeing_controls()
-        elif rounds in self.rule.looks:
+        if rounds in self.rule.looks:
             comparisons = summarise(dataset.load_dataset(self.stored), margin=self.margin)
             rule = replace(self.rule, round_seconds=self._round_seconds())
             self.chosen, reason = rule.decide(comparisons, rounds, remaining, self.pace())
             if reason:
                 self.say(reason)
         return self.chosen
-
-    def _agreeing_controls(self) -> frozenset[Cell]:
-        """Return the plain-process controls that have no second round, by the first round alone."""
-        pairs = MeasuredRun(dataset.load_dataset(self.stored)).plain_pairs
-        numbers = {number for pair in pairs.values() for number in pair.log_ratios}
-        first = [number for number in numbers if self.measurement.round_of(number).number == 1]
-        return plain_control.agreeing_controls(pairs, first, self.compared)
 
     def over_budget(self, block: Block, once: float = 0.0) -> str:
         """Return why the budget has no time for a case of the first round; empty if it has, and the case is measured.

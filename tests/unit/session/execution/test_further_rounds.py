@@ -8,7 +8,6 @@ import pytest
 
 from runner.analysis.stopping import Verdicts
 from runner.core.model import Cell, Measurement, Past, Plan, PlannedCell, Record
-from runner.core.model.cells import plain
 from runner.session.execution.further_rounds import RoundScheduler
 from runner.store.run import Run
 from tests.support.fake_runs import bad, cell, make, rounds
@@ -79,15 +78,6 @@ def test_the_first_rounds_are_everybodys_and_further_ones_for_open_pairs(tmp_pat
     assert set(next_cells(1)) == set(next_cells(2)) == {*NOISY, *CLEAR}
     assert set(next_cells(3)) == set(NOISY)
     assert messages == ["after 3 rounds 1 verdict is open: a further round for 2 tests"]
-
-
-def test_the_plain_process_of_a_cell_that_agrees_in_the_first_round_has_no_second_one(tmp_path: Path) -> None:
-    agreeing, differing = plain(CLEAR[0]), plain(NOISY[1])
-    records = [record for of in (NOISY, CLEAR) for each in of for record in rounds(each, [1.0])]
-    records += [*rounds(agreeing, [1.02]), *rounds(differing, [1.3])]
-    records = [replace(record, round=1) for record in records]
-    next_cells = scheduler(make(tmp_path, records), Clock(), [])
-    assert set(next_cells(1)) == set(next_cells(2)) == {*NOISY, *CLEAR, differing}
 
 
 def test_nothing_more_is_wanted_where_all_is_settled(tmp_path: Path) -> None:
