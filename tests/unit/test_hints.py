@@ -33,7 +33,7 @@ CELL = "nn-lstm/rnn-step/lstm-b32-h128/forward/fp32"
 RUN = "20261125-193423-dd4e"
 
 EXAMPLES = {
-    "{' '.join([*names, *words])}": "torch-1.0 torch-2.x --workload rnn-step --budget 2h",
+    "{shlex.join(sides)}{options}": "torch-1.0 torch-2.x --workload rnn-step --budget 2h",
     "{framework}==A {framework}==B": "torch==1.0.0 torch==1.12.1",
     "{f' {names}' if names else ''}": " torch-1.12 torch-2.x",
     "{cells} --rounds 10{self.options}": f"'torch-1.0/{CELL}' 'torch-2.x/{CELL}' --rounds 10 --device cpu",

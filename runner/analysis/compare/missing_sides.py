@@ -73,8 +73,9 @@ def _not_measured(runs: RunReader, words: Sequence[str]) -> str:
 def _command(runs: RunReader, names: Sequence[str]) -> str:
     """Return the command that measures environments; what published sides have of their workloads takes hours."""
     workloads = sorted({cell.workload for side in runs.published.values() for cell in side.measured})
-    words = [*(f" --workload {name}" for name in workloads), " --budget 2h"] if workloads else []
-    return f"`runner run {shlex.join(dict.fromkeys(_word(runs, each) for each in names))}{''.join(words)}`"
+    options = f" {' '.join(f'--workload {name}' for name in workloads)} --budget 2h" if workloads else ""
+    sides = dict.fromkeys(_word(runs, each) for each in names)
+    return f"`runner run {shlex.join(sides)}{options}`"
 
 
 def _failures(runs: RunReader, name: str) -> str:
