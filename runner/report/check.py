@@ -131,7 +131,7 @@ def _parts(check: Check, width: int) -> Iterator["RenderableType"]:
     for title, rows, style in _sections(check):
         yield Text(f"\n{title}", style=f"bold {style}".rstrip())
         fields = ((Text(f"  {name}", style=style or "dim"), Text(text)) for name, text in rows)
-        yield from rich_text.listed(fields, width, gap=2)
+        yield from rich_text.listed(fields, width)
     yield ""
     if check.advice:
         yield Text(f"{'note' if check.command else 'next'}: {check.advice}")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 COMMAND = re.compile("`[^`]+`|^fix: ")
 """What marks a command in a line of a table."""
+GAP = 2
+"""Spaces between the columns of a table without lines."""
 MIN_FOLDED_WIDTH = 40
 """Columns that a folded last column has at least; with less room it stands below the others."""
 
@@ -63,7 +65,7 @@ def aligned(rows: "Iterable[Sequence[RenderableType]]", count: int) -> "Table":
     """Return rows of so many fields as a table without lines; the last column is folded to the width."""
     from rich.table import Table
 
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, GAP, 0, 0))
     for _ in range(count - 1):
         table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -72,7 +74,7 @@ def aligned(rows: "Iterable[Sequence[RenderableType]]", count: int) -> "Table":
     return table
 
 
-def listed(rows: "Iterable[Sequence[Text]]", width: int, *, gap: int = 1) -> "Iterator[RenderableType]":
+def listed(rows: "Iterable[Sequence[Text]]", width: int) -> "Iterator[RenderableType]":
     """Yield rows as a table whose last column is folded, then the lines with a command that it would break.
 
     Those stand below it, each in one line however long it is, with the field before it, so that it can be copied.
@@ -80,16 +82,15 @@ def listed(rows: "Iterable[Sequence[Text]]", width: int, *, gap: int = 1) -> "It
     Args:
         rows: fields with their styles; the last one may have several lines.
         width: columns.
-        gap: spaces between the columns.
     """
     from rich.table import Table
 
     rows = [tuple(row) for row in rows]
     if not rows:
         return
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, gap, 0, 0))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, GAP, 0, 0))
     heads = list(zip(*rows, strict=True))[:-1]
-    room = width - sum(max(map(len, head)) + gap for head in heads)
+    room = width - sum(max(map(len, head)) + GAP for head in heads)
     for _ in heads:
         table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -109,7 +110,7 @@ def columns(rows: Sequence[Sequence[str]], width: int) -> str:
     from rich.text import Text
 
     table = aligned((tuple(map(Text, row)) for row in rows), len(rows[0]))
-    others = sum(max(map(len, column)) + 2 for column in list(zip(*rows, strict=True))[:-1])
+    others = sum(max(map(len, column)) + GAP for column in list(zip(*rows, strict=True))[:-1])
     if width - others >= min(MIN_FOLDED_WIDTH, max(len(row[-1]) for row in rows)):
         return as_text([table], width)
     parts: list[RenderableType] = []

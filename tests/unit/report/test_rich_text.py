@@ -16,7 +16,7 @@ def test_a_command_that_a_column_would_break_stands_below_in_one_line() -> None:
     for detail in (f"no compiler\nfix: {COMMAND}", f"no compiler\ninstall it: `{COMMAND}`"):
         shown = text(detail, "no engine", width=60)
         lines = shown.splitlines()
-        assert lines[:2] == ["missing tool0 no compiler", "missing tool1 no engine"]
+        assert lines[:2] == ["missing  tool0  no compiler", "missing  tool1  no engine"]
         assert lines[2].startswith("tool0: ")
         assert COMMAND in lines[2]
         assert len(lines) == 3
