@@ -33,9 +33,9 @@ OUTCOMES = ("right", "wrong", "undecided", "failed")
 HEAD = """\
 # Public regressions
 
-Real regressions from public reports, each as a model file of at most thirty lines of our own in `regressions/`, and \
-equal controls: the same program in two releases between which nothing should have changed. Does this program call \
-them? `nox -s regressions` measures those of `regressions/index.yaml` that have no line here yet, `nox -s regressions \
+Does this program call performance regressions that users have reported? Each report is repeated by a model file of at \
+most thirty lines in `regressions/`. An equal control is a program in two releases between which nothing relevant \
+changed, and should not be called. `nox -s regressions` measures those of `regressions/index.yaml` that have no line here yet, `nox -s regressions \
 -- NAME` some of them.
 
 "right" is the sign that the report claims, or "same" for a control. "wrong" is another verdict: the claim did not \

@@ -30,10 +30,10 @@ from runner.cli.commands import CommandGroup
 
 __all__ = ["app", "main"]
 
-HELP = "Is this release of a framework faster or slower than that one, on this device, for these networks?"
-"""The first line of ``runner --help``."""
-app = CommandGroup(rich_markup_mode=None, pretty_exceptions_enable=False, help=HELP)
-START = f"""{HELP}
+QUESTION = "Is this release of a framework faster or slower than that one, on this device, for these networks?"
+"""The question that the program answers, and the first line of ``runner --help``."""
+app = CommandGroup(rich_markup_mode=None, pretty_exceptions_enable=False, help=QUESTION)
+START = f"""{QUESTION}
 
   runner run --preset quick     build some releases of each framework, measure them, and write a page
   runner new my_network.py      write a model file that runs as it is, to be changed to your network

@@ -26,10 +26,10 @@ OUTSIDE = """() => [...document.querySelectorAll('td, h1, li, .chart span, figca
     const box = each.getBoundingClientRect();
     return box.right > document.documentElement.clientWidth + 1 || box.left < -1;
   }).map((each) => each.textContent.trim().slice(0, 60))"""
-"""Returns the texts that lie outside the window."""
-SCROLLED = """() => [...document.querySelectorAll('.wide')].filter((each) => each.scrollWidth > each.clientWidth + 1)
+"""JavaScript that returns the start of each text outside the window."""
+SCROLLING_TABLES = """() => [...document.querySelectorAll('.wide')].filter((each) => each.scrollWidth > each.clientWidth + 1)
   .map((each) => `${each.getAttribute('aria-label')}: ${each.scrollWidth} of ${each.clientWidth} px`)"""
-"""Returns the tables that are wider than their place, so that they scroll sideways."""
+"""JavaScript that returns the label and the widths of each table that scrolls sideways."""
 
 
 def page_of(site: Path, name: str) -> Path:
@@ -49,7 +49,7 @@ def test_nothing_is_cut_requested_or_logged(chromium: Browser, site: Path, name:
     with Opened(chromium, path, width, dark=width == 1024, scripts=name == "night") as opened:
         page = opened.page
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.evaluate(SCROLLED) == []
+        assert page.evaluate(SCROLLING_TABLES) == []
         assert page.evaluate(OUTSIDE) == []
         assert page.evaluate(OVERLAPS) == 0
         assert opened.console == []
