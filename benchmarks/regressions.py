@@ -35,8 +35,8 @@ HEAD = """\
 
 Does this program call performance regressions that users have reported? Each report is repeated by a model file of at \
 most thirty lines in `regressions/`. An equal control is a program in two releases between which nothing relevant \
-changed, and should not be called. `nox -s regressions` measures those of `regressions/index.yaml` that have no line here yet, `nox -s regressions \
--- NAME` some of them.
+changed, and should not be called. `nox -s regressions` measures those of `regressions/index.yaml` that have no line \
+here yet, `nox -s regressions -- NAME` some of them.
 
 "right" is the sign that the report claims, or "same" for a control. "wrong" is another verdict: the claim did not \
 show here, or a control was called. The interval is the 95 % interval of the ratio, bad release over good one. The \

@@ -27,7 +27,8 @@ OUTSIDE = """() => [...document.querySelectorAll('td, h1, li, .chart span, figca
     return box.right > document.documentElement.clientWidth + 1 || box.left < -1;
   }).map((each) => each.textContent.trim().slice(0, 60))"""
 """JavaScript that returns the start of each text outside the window."""
-SCROLLING_TABLES = """() => [...document.querySelectorAll('.wide')].filter((each) => each.scrollWidth > each.clientWidth + 1)
+SCROLLING_TABLES = """() => [...document.querySelectorAll('.wide')]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1)
   .map((each) => `${each.getAttribute('aria-label')}: ${each.scrollWidth} of ${each.clientWidth} px`)"""
 """JavaScript that returns the label and the widths of each table that scrolls sideways."""
 
