@@ -3,12 +3,15 @@
 import os
 import signal
 import threading
+import time
 from contextlib import suppress
 from types import FrameType
 
 from runner.core.uninterrupted import is_uninterrupted
 
 RETRY_SECONDS = 0.01
+IMPORT_SECONDS = 10.0
+"""How long a signal to stop waits for the end of an import; one that takes longer is interrupted."""
 STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM)
 INTERRUPTED = 128 + signal.SIGINT
 """The exit code after Ctrl-C and SIGTERM."""
@@ -16,6 +19,7 @@ HUNG_UP = 128 + signal.SIGHUP
 """The exit code after the terminal was closed, or a connection lost."""
 
 _received: list[int] = []
+_received_at: list[float] = []
 _starved: list[bool] = []
 
 
@@ -71,11 +75,26 @@ def _can_start_a_thread() -> bool:
     return True
 
 
+def _is_importing(frame: FrameType | None) -> bool:
+    """Return whether an import is in progress, in whichever module of those that import each other.
+
+    What is raised in a module that is imported does not always arrive: an optional import swallows it,
+    ``import_array`` of NumPy makes an ImportError of it, and ``type`` a RuntimeError in ``__set_name__`` (until Python
+    3.12).
+    """
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     _received.append(number)
+    _received_at.append(time.monotonic())
     _starved.append(number == signal.SIGINT and not _can_start_a_thread())
-    imports = frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
-    if imports or is_uninterrupted():  # an import may swallow the exception, and a process that starts may stay
+    importing = _is_importing(frame) and _received_at[-1] - _received_at[0] < IMPORT_SECONDS
+    if importing or is_uninterrupted():  # and a process that starts may stay
         signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)  # try again
         return
     ignore()

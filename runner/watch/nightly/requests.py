@@ -195,10 +195,13 @@ def next_batch(
         limit: the largest number of rounds.
         budget: seconds that remain.
         twins: as for ``turn_seconds``.
-        is_first: whether nothing was measured in turns tonight; then the first candidate is always taken.
+        is_first: whether nothing was measured in turns tonight; then the cell of the first candidate is always taken,
+            with all metrics of it that are left, for they share its rounds.
     """
     chosen = affordable(queue, seconds, limit, budget, twins=twins)
-    return chosen or list(queue[: int(is_first)])
+    if chosen or not is_first:
+        return chosen
+    return [candidate for candidate in queue if _measured(candidate) == _measured(queue[0])]
 
 
 def groups_by_environment(candidates: Sequence[NightCandidate]) -> list[list[NightCandidate]]:

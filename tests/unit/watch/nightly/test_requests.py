@@ -92,6 +92,13 @@ def test_a_night_starts_no_more_cells_than_it_brings_to_a_verdict(budget: float,
     assert cases(batch) == list("abc")[:count]
 
 
+def test_the_metrics_of_the_first_cell_are_taken_together_for_they_share_its_rounds() -> None:
+    time, memory = candidate("a"), candidate("a")
+    memory = memory._replace(row=replace(memory.row, metric="memory"))
+    queue = [time, candidate("b"), memory, candidate("a", run="run-b")]
+    assert next_batch(queue, seconds(queue), MAX_ROUNDS_IN_TURNS, 0.0, twins=True, is_first=True) == [time, memory]
+
+
 def test_once_something_was_measured_nothing_starts_that_does_not_fit() -> None:
     queue = [candidate(name) for name in "abc"]
     assert next_batch(queue, seconds(queue), MAX_ROUNDS_IN_TURNS, 26.9, twins=True, is_first=False) == []
