@@ -46,10 +46,10 @@ def cell_of_model(options: Options, ends: Sequence[str]) -> str:
         MatrixError: the file has mistakes.
         UsageError: there are several networks or tests, or the framework cannot be told or has no class in the file.
     """
-    if len(options.model or ()) > 1:
+    text, *others = options.model or [""]
+    if others:
         hint = "name the test, implementation/workload/case/phase/precision, or leave one --model out"
         raise UsageError(Problem("bisect measures one test, and --model names several networks", hint=hint))
-    (text,) = options.model or ()
     workload = parse_model(text).workload
     matrix, _ = with_models(load(options.matrix_file), options)
     framework = framework_of(matrix, ends, workload)

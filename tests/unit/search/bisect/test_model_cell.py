@@ -72,7 +72,7 @@ def test_tests_of_several_cases_are_refused_with_their_names(folder: Path) -> No
     (folder / "my_network.py").write_text(f"CASES = {{{cases}}}\n\n\n{FORWARD}")
     with pytest.raises(UsageError, match="has 6 tests") as caught:
         cell_of_model(options(folder, "my_network.py"), ("np-old", "2.4.6"))
-    assert "model/my-network/case-3/forward/fp32 and 2 others" in caught.value.problems[0].hint
+    assert "model/my-network/case-3/forward/fp32 and 2 others" in str(caught.value.problems[0].hint)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_framework_that_the_matrix_lacks_names_the_command_that_writes_one(fol
     (folder / "my_network.py").write_text(FORWARD.replace("NumpyModel", "JaxModel"))
     with pytest.raises(UsageError, match="the matrix has no environment of jax") as caught:
         cell_of_model(options(folder, "my_network.py"), ("0.8.0", "0.8.1"))
-    assert "`runner init jax==0.8.0 jax==0.8.1 --model FILE`" in caught.value.problems[0].hint
+    assert "`runner init jax==0.8.0 jax==0.8.1 --model FILE`" in str(caught.value.problems[0].hint)
 
 
 def test_a_phase_that_the_network_has_not(folder: Path) -> None:
