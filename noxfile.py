@@ -89,28 +89,30 @@ def harness(session: nox.Session) -> None:
 def frameworks(session: nox.Session) -> None:
     """Check every implementation, and planted errors, in the real framework environments (downloads 3 GB)."""
     install(session, "test")
-    session.run("pytest", "tests/frameworks", "--need", "frameworks", *session.posargs)
+    session.run("pytest", "tests/frameworks", "--need", "frameworks", *session.posargs, env=BYTECODE)
 
 
 @nox.session
 def releases(session: nox.Session) -> None:
     """Install each minor release of the frameworks for the CPU, start it, remove it; ``-- -k tensorflow`` chooses."""
     install(session, "test")
-    session.run("pytest", "tests/frameworks/test_releases.py", "-n", "0", "--need", "releases", *session.posargs)
+    session.run(
+        "pytest", "tests/frameworks/test_releases.py", "-n", "0", "--need", "releases", *session.posargs, env=BYTECODE
+    )
 
 
 @nox.session
 def integration(session: nox.Session) -> None:
     """Run the tests that need an engine; a missing one is a failure."""
     install(session, "test")
-    session.run("pytest", "tests/integration", "--need", "docker", *PARALLEL, *session.posargs)
+    session.run("pytest", "tests/integration", "--need", "docker", *PARALLEL, *session.posargs, env=BYTECODE)
 
 
 @nox.session
 def faults(session: nox.Session) -> None:
     """Run the real program and break it, in every way of docs/faults.md; ``-- -k disk`` chooses."""
     install(session, "test")
-    session.run("pytest", "tests/faults", "--need", "faults", "-n", "3", *session.posargs)
+    session.run("pytest", "tests/faults", "--need", "faults", "-n", "3", *session.posargs, env=BYTECODE)
 
 
 @nox.session

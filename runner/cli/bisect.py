@@ -28,8 +28,9 @@ def bisect(
     cell: Annotated[
         str,
         typer.Argument(
-            metavar="CELL",
-            help="implementation/workload/case/phase/precision, with or without an environment in front",
+            metavar="CELL|MODEL",
+            help="implementation/workload/case/phase/precision, with or without an environment in front; or a network "
+            "as for --model, of which --phase chooses the test",
             autocompletion=completion.environments,
         ),
     ] = "",
@@ -77,7 +78,7 @@ def bisect(
     format: TableOrJson = "table",
     output: Output = None,
 ) -> int:
-    """Search the release in which a CELL changed; the same command continues an interrupted search."""
+    """Search the release in which a CELL or a MODEL changed; the same command continues an interrupted search."""
     from runner.search import bisect as workflow
     from runner.session.context import cache_in_use
 

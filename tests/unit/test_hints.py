@@ -59,7 +59,7 @@ EXAMPLES = {
     "RELEASE RELEASE": "torch==1.0.0 torch==1.12.1",
     "BASE OTHER...": "torch-1.0 torch-2.x",
     "BASE OTHER": "torch-1.0 torch-2.x",
-    "--good ENVIRONMENT --bad ENVIRONMENT": "--good torch-1.0 --bad torch-2.x",
+    "bisect MODEL --good RELEASE --bad RELEASE": "bisect examples/smallest.py --good torch==1.0.0 --bad torch==1.12.1",
     "history CELL": f"history show {CELL}",
     "CELL": CELL,
     "KEY": "torch-2.x",

@@ -23,6 +23,7 @@ from runner.releases.candidates import ReleaseCandidate, in_between, made_from, 
 from runner.releases.index import Lister
 from runner.releases.named import parse_named
 from runner.releases.nightly_builds import DEFAULT
+from runner.search.bisect.model_cell import framework_of
 from runner.search.bisect.state import CandidateEntry, Question
 
 MOST_CANDIDATES = 500
@@ -99,7 +100,7 @@ class Axes:
     # --- releases and nightly builds ---
 
     def _releases(self, question: Question, *, nightly: bool) -> tuple[ReleaseCandidate, ...]:
-        framework = self._framework(question)
+        framework = framework_of(self.matrix, _named(question), question.cell.split("/")[1])
         known = [*of.of_matrix(self.matrix, framework, self.device, self.folder)]
         of_index = [*self._of_index(question, known, nightly=nightly)]
         complete = [each for each in known if not self._lacking(question, each) or self._is_image(each)]
@@ -116,19 +117,6 @@ class Axes:
     def _is_image(self, candidate: ReleaseCandidate) -> bool:
         variant = candidate.environment.variant(self.device)
         return variant is not None and variant.image is not None
-
-    def _framework(self, question: Question) -> str:
-        """Return the framework of the first name that is an environment, else the only one that the network has."""
-        for name in (question.good, question.bad, question.environment):
-            if name in self.matrix.environments:
-                return self.matrix.environments[name].framework
-            if (named := parse_named(name)) is not None:
-                return named.framework
-        network = self.matrix.networks.get(question.cell.split("/")[1])
-        if network is not None and len(network.classes) == 1:
-            return next(iter(network.classes))
-        hint = "name an environment of the matrix for at least one end, or a test with its environment"
-        raise UsageError(Problem(f"neither {question.good!r} nor {question.bad!r} is in the matrix", hint=hint))
 
     def _end(self, name: str, known: Sequence[ReleaseCandidate]) -> ReleaseCandidate:
         """Return the candidate of an end: an environment of the matrix, or a version.

@@ -1,6 +1,5 @@
 """The question of a search: what the user typed, and the settings that its steps are measured with."""
 
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from runner.core.model.cells import without_environment
 from runner.matrix import load
 from runner.releases.candidates import Axis
 from runner.releases.named import parse_named
+from runner.search.bisect.model_cell import cell_of_model, with_named_model, without_template
 from runner.search.bisect.state import Question, states
 from runner.session.context import Context, setup
 from runner.session.options import Options
@@ -48,15 +48,17 @@ class Ends:
 
 def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
     """Return the context and the question of what the user typed."""
-    if len(options.selectors or ()) != 1:
+    options = with_named_model(options)
+    if not (options.model or any(options.selectors or ())):
         raise UsageError(
-            Problem("bisect takes one test", hint="runner bisect CELL --good ENVIRONMENT --bad ENVIRONMENT")
+            Problem("bisect takes a test, or a network", hint="runner bisect MODEL --good RELEASE --bad RELEASE")
         )
     if options.backend == "host":
         raise UsageError(
             Problem("bisect builds environments, and the backend host builds none", hint="use venv or docker")
         )
-    environment, cell = split_cell((options.selectors or [""])[0])
+    typed = next(filter(None, options.selectors or ()), "")
+    environment, cell = split_cell(typed) if typed else ("", "")
     bad = ends.bad or environment
     if not ends.good or not bad:
         hint = "name two environments or versions, such as --good torch-2.1 --bad torch-2.x"
@@ -71,6 +73,8 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
         raise UsageError(Problem("bisect compares releases, with one thread count", hint=hint))
     metric = named(ends.metric)
     _refuse_without_template(options, ends.good, bad)
+    if not cell:
+        cell, options = cell_of_model(options, (ends.good, bad)), replace(options, phase=None)
     context = setup(replace(options, selectors=None), cells=[cell])
     refuse_unmeasured(metric, context.request.device, cell)
     return context, Question(
@@ -118,10 +122,7 @@ def _refuse_without_template(options: Options, good: str, bad: str) -> None:
     if len(ends) == 2:
         matrix, framework = load(options.matrix_file, networks=False), ends[0].framework
         if all(environment.framework != framework for environment in matrix.environments.values()):
-            message = f"the matrix has no environment of {framework}, and those between the ends are made like one"
-            command = shlex.join(["runner", "init", good, bad])
-            hint = f"`{command} --model FILE`, in another folder, writes a matrix file of both: search with it"
-            raise UsageError(Problem(message, hint=hint))
+            raise UsageError(without_template(framework, (good, bad)))
 
 
 def settings_of(context: Context) -> dict[str, Any]:
