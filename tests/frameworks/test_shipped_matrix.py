@@ -25,7 +25,7 @@ ABSENT = "torch-0.4"  # an image that has to be pulled
 
 def runner(*arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "runner", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1800)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=3600)
 
 
 @pytest.fixture(scope="module")
