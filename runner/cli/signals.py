@@ -76,7 +76,7 @@ def _can_start_a_thread() -> bool:
 
 
 def _is_importing(frame: FrameType | None) -> bool:
-    """Return whether an import is in progress, in whichever module of those that import each other.
+    """Return whether an import is in progress at any depth of the stack.
 
     What is raised in a module that is imported does not always arrive: an optional import swallows it,
     ``import_array`` of NumPy makes an ImportError of it, and ``type`` a RuntimeError in ``__set_name__`` (until Python
@@ -94,7 +94,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     _received_at.append(time.monotonic())
     _starved.append(number == signal.SIGINT and not _can_start_a_thread())
     importing = _is_importing(frame) and _received_at[-1] - _received_at[0] < IMPORT_SECONDS
-    if importing or is_uninterrupted():  # and a process that starts may stay
+    if importing or is_uninterrupted():  # a process that is just started would stay behind
         signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)  # try again
         return
     ignore()

@@ -90,10 +90,11 @@ def test_ends_of_a_framework_that_the_file_has_not(
     assert caught.value.problems[0].hint == hint
 
 
-def test_a_framework_that_the_matrix_lacks_names_the_command_that_writes_one(folder: Path) -> None:
+@pytest.mark.parametrize("good", ["0.8.0", "jax==0.8.0"])
+def test_a_framework_that_the_matrix_lacks_names_the_command_that_writes_one(folder: Path, good: str) -> None:
     (folder / "my_network.py").write_text(FORWARD.replace("NumpyModel", "JaxModel"))
     with pytest.raises(UsageError, match="the matrix has no environment of jax") as caught:
-        cell_of_model(options(folder, "my_network.py"), ("0.8.0", "0.8.1"))
+        cell_of_model(options(folder, "my_network.py"), (good, "0.8.1"))
     assert "`runner init jax==0.8.0 jax==0.8.1 --model FILE`" in str(caught.value.problems[0].hint)
 
 
