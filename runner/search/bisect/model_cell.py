@@ -58,7 +58,9 @@ def cell_of_model(options: Options, ends: Sequence[str]) -> str:
         has = " and ".join(matrix.networks[workload].classes)
         raise UsageError(Problem(f"{text} has no class for {framework}", hint=f"name ends of {has}"))
     if not environments:
-        raise UsageError(without_template(framework, [end if parse_named(end) else f"{framework}=={end}" for end in ends]))
+        raise UsageError(
+            without_template(framework, [end if parse_named(end) else f"{framework}=={end}" for end in ends])
+        )
     selection = replace(options, selectors=environments, workload=[workload])
     request = plan_request(selection, matrix, "venv", ("cpu", ()), capacity())
     in_fp32 = (cell for cell in selected_cells(matrix, request) if cell.precision == PRECISION)
