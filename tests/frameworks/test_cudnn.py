@@ -48,15 +48,16 @@ def environment(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module")
-def answers(environment: str, request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What the check reports for each question, in one process."""
+def answers_of(environment: str, request: pytest.FixtureRequest, *, planted: bool) -> dict[str, Any]:
+    """Return what the check reports for each question with an error, or for each without, in one process."""
     if environment not in ENDS and not needs.given(request.config, "slow"):
         pytest.skip(f"the ends run all code that plants errors: --need slow plants them in {environment}, too")
     python = interpreter(environment, request)
-    framework = FRAMEWORKS[environment]
     script = Path(__file__).with_name("plant_cudnn.py")
-    command = [str(python), str(script), str(drive.ROOT / "runner"), framework, json.dumps(questions(environment))]
+    questioned = {
+        name: each for name, each in questions(environment).items() if (each["plant"] != "nothing") == planted
+    }
+    command = [str(python), str(script), str(drive.ROOT / "runner"), FRAMEWORKS[environment], json.dumps(questioned)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     parsed: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -84,11 +85,9 @@ def questions(environment: str) -> dict[str, Any]:
     }
 
 
-def test_networks_around_cudnn_agree_with_the_reference(answers: dict[str, Any]) -> None:
-    for name, answer in answers.items():
-        _, precision, plant = name.split("/")
-        if plant != "nothing":
-            continue
+def test_networks_around_cudnn_agree_with_the_reference(environment: str, request: pytest.FixtureRequest) -> None:
+    for name, answer in answers_of(environment, request, planted=False).items():
+        _, precision, _ = name.split("/")
         assert (name, answer["class"], answer["reason"]) == (name, "ok", None)
         if precision == "fp32":
             drive.assert_close(name, *answer["errors"])
@@ -96,7 +95,7 @@ def test_networks_around_cudnn_agree_with_the_reference(answers: dict[str, Any])
             assert answer["errors"][2] > MIN_ERRORS[precision], name
 
 
-def test_planted_errors_are_detected(answers: dict[str, Any]) -> None:
-    planted = {name: answer["class"] for name, answer in answers.items() if not name.endswith("/nothing")}
-    assert planted
-    assert planted == dict.fromkeys(planted, "wrong-result")
+def test_planted_errors_are_detected(environment: str, request: pytest.FixtureRequest) -> None:
+    classes = {name: answer["class"] for name, answer in answers_of(environment, request, planted=True).items()}
+    assert classes
+    assert classes == dict.fromkeys(classes, "wrong-result")

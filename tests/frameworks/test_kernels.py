@@ -10,11 +10,14 @@ from runner.catalog.cases.deepbench_conv import SIZES as SIZES_OF_CONV
 from runner.catalog.hardware.versions import version_numbers
 from runner.matrix import load
 from tests.frameworks import drive
-from tests.frameworks.conftest import ROOT
+from tests.frameworks.conftest import ROOT, interpreter
+from tests.support import needs
 
 pytestmark = pytest.mark.frameworks
 
 ENVIRONMENTS = ("torch-1.0", "torch-1.12", "torch-2.x", "tf-1.8", "tf-1.15", "tf-2.x", "jax")
+ENDS = ("torch-1.0", "torch-2.x", "tf-1.8", "tf-2.x", "jax")
+"""Where errors are planted without --need slow: the oldest and the newest release of each framework."""
 WITHOUT = {"torch": ("speech",), "tf-1.": ("speech", "wide"), "tf-2.": ("speech", "wide")}
 """Environment -> int8 convolutions that are not tested. PyTorch's result is wrong, which the check usually detects: see
 docs/same-computation.md. TensorFlow has none of unequal strides."""
@@ -186,10 +189,12 @@ def test_sums_over_processes_agree_with_the_reference(client: drive.Client, envi
 
 
 @pytest.fixture(scope="module", params=PLANTS)
-def planted(python: Path, environment: str, request: pytest.FixtureRequest) -> Iterator[drive.Client]:
+def planted(environment: str, request: pytest.FixtureRequest) -> Iterator[drive.Client]:
     """A server of a harness with a planted error."""
+    if environment not in ENDS and not needs.given(request.config, "slow"):
+        pytest.skip(f"the ends run all code that plants errors: --need slow plants them in {environment}, too")
     framework = load(ROOT / "matrix.yaml").environments[environment].framework
-    with drive.server(python, framework, more=PLANTS[request.param]) as client:
+    with drive.server(interpreter(environment, request), framework, more=PLANTS[request.param]) as client:
         assert client.hello(threads=1)["status"] == "ok"
         yield client
 

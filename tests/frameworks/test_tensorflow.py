@@ -11,10 +11,14 @@ from typing import Any
 import pytest
 
 from tests.frameworks import drive
+from tests.frameworks.conftest import interpreter
+from tests.support import needs
 
 pytestmark = pytest.mark.frameworks
 
 ENVIRONMENTS = {"tf-1.8": (1, 8, 0), "tf-1.15": (1, 15, 5), "tf-2.x": (2, 21, 0)}
+ENDS = ("tf-1.8", "tf-2.x")
+"""Where errors are planted without --need slow."""
 PHASES = ("train", "gradient", "forward")
 MAX_LAYERS = 2  # a loop takes a graph a third of a second, and a case is built for each implementation
 
@@ -150,13 +154,15 @@ def test_cuda_without_gpu_fails_with_class_device(client: drive.Client) -> None:
 
 
 @pytest.mark.parametrize("name", PLANTS)
-def test_planted_errors_are_detected(python: Path, environment: str, name: str) -> None:
+def test_planted_errors_are_detected(environment: str, name: str, request: pytest.FixtureRequest) -> None:
+    if environment not in ENDS and not needs.given(request.config, "slow"):
+        pytest.skip(f"the ends run all code that plants errors: --need slow plants them in {environment}, too")
     case, plants, some = PLANTS[name]
     slugs = list(some) or able(environment, case)
     script = str(drive.ROOT / "tests" / "frameworks" / "plant_tensorflow.py")
     words = (str(drive.ROOT / "runner"), json.dumps(case), ",".join(["nothing", *plants]), ",".join(slugs))
     expected = {"nothing": "ok", **dict.fromkeys(plants, "wrong-result")}
-    assert inside(python, script, *words) == dict.fromkeys(slugs, expected)
+    assert inside(interpreter(environment, request), script, *words) == dict.fromkeys(slugs, expected)
 
 
 def test_functions_are_traced_once(python: Path, environment: str) -> None:
