@@ -5,7 +5,9 @@ import functools
 import hashlib
 import io
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from runner.harness.program_file import ARCHIVE
 
@@ -35,23 +37,64 @@ def pack(folder: Path = FOLDER) -> bytes:
     """
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        for path in sorted(folder.rglob("*.py")):
-            entry = zipfile.ZipInfo(f"harness/{path.relative_to(folder).as_posix()}")  # its date is 1 January 1980
-            archive.writestr(entry, without_docstrings(path.read_text("utf-8")), zipfile.ZIP_DEFLATED)
+        for module in modules(tuple(sorted(folder.rglob("*.py")))):
+            entry = zipfile.ZipInfo(f"harness/{module.path.relative_to(folder).as_posix()}")  # dated 1 January 1980
+            archive.writestr(entry, module.lean, zipfile.ZIP_DEFLATED)
     return _with_length(out.getvalue())
+
+
+class Module(NamedTuple):
+    """What is made of the text of a module, which is parsed once: that takes most of the time.
+
+    Attributes:
+        path: its file.
+        lean: the text without docstrings, in which every line keeps its number.
+        statements: the statements of the module as ``ast.dump`` writes them, without docstrings and relative imports.
+    """
+
+    path: Path
+    lean: str
+    statements: tuple[str, ...]
+
+
+@functools.cache
+def modules(paths: tuple[Path, ...]) -> tuple[Module, ...]:
+    """Return what is made of the texts of modules; each is parsed once."""
+    return tuple(_module(path) for path in paths)
+
+
+def _module(path: Path) -> Module:
+    source = path.read_text("utf-8")
+    tree = ast.parse(source)
+    lean = _without_docstrings(source, tree)
+    return Module(path, lean, tuple(ast.dump(node) for node in _code(tree).body))
 
 
 def without_docstrings(source: str) -> str:
     """Return a module with empty docstrings, in which every line keeps its number."""
+    return _without_docstrings(source, ast.parse(source))
+
+
+def _without_docstrings(source: str, tree: ast.Module) -> str:
     lines = source.split("\n")
-    for node in ast.walk(ast.parse(source)):
-        body = getattr(node, "body", None)
-        first = body[0] if isinstance(body, list) and body else None
+    for body in _bodies(tree):
+        first = body[0] if body else None
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
             begin, end = first.lineno - 1, first.end_lineno or first.lineno
             if not lines[begin][: first.col_offset].strip():
                 lines[begin:end] = [" " * first.col_offset + '""', *[""] * (end - begin - 1)]
     return "\n".join(lines)
+
+
+def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield the body of a module and of each statement in it that has one; expressions have none with docstrings."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        below = getattr(node, name, None)
+        if isinstance(below, list):
+            if name == "body":
+                yield below
+            for each in below:
+                yield from _bodies(each)
 
 
 def pack_program(source: str) -> bytes:
@@ -72,23 +115,20 @@ def version(folder: Path = FOLDER) -> str:
     return code_hash(tuple(sorted(folder.rglob("*.py"))))
 
 
-@functools.cache
 def code_hash(paths: tuple[Path, ...]) -> str:
     """Return 12 hexadecimal digits of the hash of the code in ``paths``.
 
     The hash ignores what cannot change a measurement: comments, docstrings, layout, the names of the files, which file
     has which definition, and the imports between them.
     """
-    statements = [ast.dump(node) for path in paths for node in _code(ast.parse(path.read_text("utf-8"))).body]
+    statements = [statement for module in modules(paths) for statement in module.statements]
     return hashlib.sha256("\n".join(sorted(statements)).encode()).hexdigest()[:12]
 
 
 def _code(tree: ast.Module) -> ast.Module:
     """Return a module without docstrings and relative imports."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            body[:] = [line for line in body if not (isinstance(line, ast.ImportFrom) and line.level)]
-            if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-                body.pop(0)
+    for body in _bodies(tree):
+        body[:] = [line for line in body if not (isinstance(line, ast.ImportFrom) and line.level)]
+        if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            body.pop(0)
     return tree

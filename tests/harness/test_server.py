@@ -361,7 +361,7 @@ def test_version_of_the_harness_depends_on_code_not_on_comments_and_docstrings(t
 
     def version(text: str) -> str:
         path.write_text(text)
-        harness_archive.code_hash.cache_clear()
+        harness_archive.modules.cache_clear()
         return harness_archive.code_hash((path,))
 
     first = version('"""One."""\nx = 1\n')
@@ -374,7 +374,7 @@ def test_version_of_the_harness_survives_moving_code_between_files(tmp_path: Pat
         paths = tuple(tmp_path / f"{name}.py" for name in files)
         for path, text in zip(paths, files.values(), strict=True):
             path.write_text(text)
-        harness_archive.code_hash.cache_clear()
+        harness_archive.modules.cache_clear()
         return harness_archive.code_hash(paths)
 
     first = version(timing="def median(): return 1\n", child="from .timing import median\ndef run(): return median()\n")

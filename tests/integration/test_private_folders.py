@@ -28,7 +28,7 @@ def entries(folder: Path) -> dict[str, int]:
     return {str(path): path.lstat().st_mtime_ns for path in folder.rglob("*")}
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("0", marks=pytest.mark.slow), "2"])
 def test_the_suite_neither_waits_for_a_user_nor_writes_into_their_folders(workers: str, tmp_path: Path) -> None:
     user = {name: str(tmp_path / name) for name in ("cache", "state", "tmp")}
     cache = tmp_path / "cache" / "matrix-runner"

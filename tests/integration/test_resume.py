@@ -27,7 +27,7 @@ KILLS = int(os.environ.get("RUNNER_KILLS", "3"))
 SEED = 20261121
 ROUNDS = 3
 SMALL = ("--device", "cpu", "--threads", "1", "--rounds", str(ROUNDS), "--seconds", "0.05", "--workload", "rnn-step")
-BACKENDS = ("venv", pytest.param("docker", marks=pytest.mark.docker))
+BACKENDS = ("venv", pytest.param("docker", marks=(pytest.mark.docker, pytest.mark.slow)))
 
 Round = tuple[str, int]
 
@@ -254,7 +254,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineSocket]:
 
 
 @pytest.mark.docker
-@pytest.mark.parametrize("seconds", [0.0, 0.35, 0.7])
+@pytest.mark.parametrize(
+    "seconds", [pytest.param(0.0, marks=pytest.mark.slow), 0.35, pytest.param(0.7, marks=pytest.mark.slow)]
+)
 def test_a_run_whose_engine_dies_ends_with_its_own_code_and_goes_on_later(
     seconds: float, runner: Runner, engine: EngineSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:

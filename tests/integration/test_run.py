@@ -30,6 +30,12 @@ from tests.integration.conftest import (
 )
 
 BACKENDS = ("venv", pytest.param("docker", marks=pytest.mark.docker))
+INTERRUPTIONS = [
+    (signal.SIGINT, "venv"),
+    pytest.param(signal.SIGTERM, "docker", marks=pytest.mark.docker),
+    pytest.param(signal.SIGTERM, "venv", marks=pytest.mark.slow),
+    pytest.param(signal.SIGINT, "docker", marks=(pytest.mark.docker, pytest.mark.slow)),
+]
 TINY = ("--preset", "tiny", "--device", "cpu", "--threads", "1")
 
 
@@ -105,7 +111,9 @@ def test_a_run_reads_its_journal_and_each_of_its_records_once(runner: Runner) ->
     assert {name: reads[name] for name in (*records, "journal.jsonl")} == dict.fromkeys((*records, "journal.jsonl"), 1)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "backend", [*BACKENDS[:1], pytest.param("docker", marks=(pytest.mark.docker, pytest.mark.slow))]
+)
 def test_open_verdicts_get_further_rounds_and_each_case_its_controls(backend: str, runner: Runner) -> None:
     text = (runner.folder / "matrix.yaml").read_text().replace("measure: {controls: false}\n", "")
     (runner.folder / "matrix.yaml").write_text(text.replace("max_rounds: 3", "max_rounds: 5"))
@@ -152,10 +160,9 @@ def test_a_lock_that_cannot_be_installed_leaves_records_and_the_rest_goes_on(bac
     assert ("python:3.11-slim" in packages) == (backend == "docker")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("number", "backend"), INTERRUPTIONS)
 def test_an_interrupted_round_leaves_what_was_finished_and_nothing_else(
-    backend: str, number: signal.Signals, runner: Runner
+    number: signal.Signals, backend: str, runner: Runner
 ) -> None:
     assert runner("build", *TINY, "--backend", backend).returncode == 0
     process = runner.start("run", *TINY, "--rounds", "500", "--backend", backend)
