@@ -57,7 +57,7 @@ def _needs_its_engine(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(autouse=True)
 def _takes_its_time(request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("slow") and not needs.given(request.config, "slow"):
-        pytest.skip("takes minutes: --need slow runs it")
+        pytest.skip("takes minutes, or repeats another test: --need slow runs it")
 
 
 @pytest.fixture(autouse=True)

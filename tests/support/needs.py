@@ -18,7 +18,7 @@ NEEDS = {
     "frameworks": "make the framework environments that are missing",
     "releases": "install each minor release of the frameworks, and start it",
     "faults": "run every fault, where CI runs a dozen",
-    "slow": "run the tests that take minutes each, too",
+    "slow": "run the tests that take minutes, or repeat another one on the other backend, too",
 }
 """Name -> what ``--need`` with the name does. Without it, such tests are skipped or left out."""
 
