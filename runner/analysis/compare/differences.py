@@ -204,7 +204,7 @@ def _value_of_variable(value: str | None) -> str:
 
 
 def _listed_facts(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
-    """Yield the differences in the facts that ``runner.core.facts`` lists, in its order, and then in revision and digest.
+    """Yield the differences in the facts that ``runner.core.facts`` lists, in its order, then revision and digest.
 
     NumPy's version is the release where NumPy is the framework, which ``_framework`` yields.
     """

@@ -163,7 +163,7 @@ def _measured(candidates: Sequence[ReleaseCandidate], measuring: Measuring, pair
     """
     state, base, other = measuring.state, candidates[pair.base], candidates[pair.other]
     other = rebuilt(other) if pair.is_rebuilt else other
-    step = measuring.step(base, other)
+    step = measuring.step(base, other, confirms=pair.confirms)
     if step.outcome == "missing" and other is candidates[-1] and not state.question.every:
         raise RunnerError(Problem(f"{other.name} cannot be measured: {step.reason}", hint="choose another end"))
     state.steps.append(step)

@@ -22,7 +22,16 @@ from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.question import Ends, refuse_unmeasured, requested, split_cell, with_other_settings
 from runner.search.bisect.rebuilt import lock_again, rebuilt
 from runner.search.bisect.result import Bisection, entry
-from runner.search.bisect.state import FILE, Question, SearchState, SearchStep, new_state, read_state, unfinished
+from runner.search.bisect.state import (
+    FILE,
+    PlainProcesses,
+    Question,
+    SearchState,
+    SearchStep,
+    new_state,
+    read_state,
+    unfinished,
+)
 from runner.search.bisect.walk import SearchResult
 from runner.session.options import Options
 from runner.stats.bisection import FoundChanges, LocatedChange
@@ -71,8 +80,8 @@ class FakeMeasuring:
     steps: int = 0
     largest: int = 0
 
-    def step(self, base: ReleaseCandidate, other: ReleaseCandidate) -> SearchStep:
-        """Return how two releases compare."""
+    def step(self, base: ReleaseCandidate, other: ReleaseCandidate, *, confirms: bool = False) -> SearchStep:
+        """Return how two releases compare; what confirms a change has plain processes."""
         self.steps += 1
         if self.steps > self.killed_at:
             raise KilledError
@@ -97,6 +106,11 @@ class FakeMeasuring:
             value=second * 2**30,
             rounds=5,
             run=f"run-{len(self.state.steps)}",
+            base_revisions={"torch": base.release[2] * 40},
+            revisions={"torch": f"{position}" * 40},
+            plain=PlainProcesses(ratio=ratio, ratio_low=None, ratio_high=None, rounds=1, agrees=True)
+            if confirms
+            else None,
             grade="poor" if other.name in self.poor else "good",
             issues=("host-drift: the canary became 9 % slower",) if other.name in self.poor else (),
         )
@@ -151,6 +165,17 @@ def test_the_sentence_names_the_release_the_effect_and_the_runs(tmp_path: Path) 
     (change,) = result.json()["changes"]
     assert (change["before"]["release"], change["after"]["release"], change["named"]) == ("1.3.0", "1.4.0", True)
     assert "torch-1.4" in result.text(120)
+
+
+def test_the_answer_has_its_sources_and_what_plain_processes_show(tmp_path: Path) -> None:
+    result, _ = searched(state_in(tmp_path, 7), SLOWER)
+    link = "https://github.com/pytorch/pytorch/compare/3333333333...4444444444"
+    sentences = [sentence.strip() for sentence in result.sentences()]
+    assert f"changes in the source of PyTorch, 3333333333 to 4444444444: {link}" in sentences
+    assert "plain processes agree: 8.0 % slower in 1 round" in sentences
+    (change,) = result.json()["changes"]
+    assert change["sources"] == [{"package": "torch", "before": "3" * 40, "after": "4" * 40, "compare": link}]
+    assert change["plain_processes"]["agrees"] is True
 
 
 OF_MEMORY = replace(QUESTION, metric="memory")
