@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from runner.analysis.releases import framework_name
 from runner.core.errors import Problem, RunnerError, UsageError
 from runner.core.locks import hold
 from runner.core.progress import Progress
@@ -24,7 +23,7 @@ from runner.report.formatting import counted
 from runner.search.bisect.axes import Axes
 from runner.search.bisect.forecast import Forecast, comparisons, forecast
 from runner.search.bisect.measuring import Measuring
-from runner.search.bisect.question import LABELS, Ends, requested, with_other_settings
+from runner.search.bisect.question import Ends, label_of, requested, with_other_settings
 from runner.search.bisect.rebuilt import rebuilt, rebuilt_name
 from runner.search.bisect.result import Bisection, entry, step_line
 from runner.search.bisect.state import SearchState, SearchStep, new_state, states, unfinished
@@ -72,7 +71,7 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
         id=state.id,
         folder=state.path,
         question=question,
-        label=LABELS.get(question.axis, framework_name(candidates[0].environment.framework)),
+        label=label_of(question.axis, candidates[0].environment.framework),
         candidates=candidates,
         steps=tuple(state.steps),
         searched=searched,

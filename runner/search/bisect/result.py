@@ -11,6 +11,7 @@ from runner.core.units import duration
 from runner.releases.candidates import ReleaseCandidate
 from runner.report import formatting, rich_text, wording
 from runner.search.bisect import effects
+from runner.search.bisect.package_ends import AXES
 from runner.search.bisect.rebuilt import rebuilt_name
 from runner.search.bisect.sources import SourceChange, source_changes
 from runner.search.bisect.state import CandidateEntry, Question, SearchStep
@@ -82,7 +83,8 @@ class Bisection:
         """Return the steps as a table, then what they show."""
         rows: list[tuple[str, ...]] = [("base", "other", "change", "95 %", "rounds", "verdict")]
         rows += [step_row(step, self.question.metric) for step in self.steps]
-        lines = [f"{effects.subject(self.question)} on {self.question.device}, {self.question.backend}", ""]
+        beside = f", {self.label} in {self.question.environment}" if self.question.axis not in AXES else ""
+        lines = [f"{effects.subject(self.question)} on {self.question.device}, {self.question.backend}{beside}", ""]
         lines += [rich_text.columns(rows, width).rstrip(), ""]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes), *self.sentences()])
 

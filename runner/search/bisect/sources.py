@@ -7,10 +7,9 @@ from typing import Any
 from runner.analysis.releases import framework_name
 from runner.catalog.source_repositories import compare_link, revision, short
 from runner.releases.candidates import COMPANIONS, ReleaseCandidate
+from runner.search.bisect.package_ends import AXES
 from runner.search.bisect.state import SearchStep
 
-OF_FRAMEWORK = frozenset({"release", "nightly"})
-"""The axes on which the framework varies."""
 WITHOUT_SOURCE = frozenset({"cuda", "cudnn"})
 
 
@@ -50,7 +49,7 @@ def revisions_of(candidate: ReleaseCandidate, axis: str, facts: Mapping[str, Any
     """
     if axis in WITHOUT_SOURCE:
         return {}
-    if axis not in OF_FRAMEWORK:
+    if axis not in AXES:
         versions, recorded = {axis: candidate.release}, {}
     else:
         framework = candidate.environment.framework
