@@ -103,7 +103,8 @@ def dry_run(options: Options, ends: Ends, versions: Lister = index.versions) -> 
 
 def _axes(options: Options, context: Context, versions: Lister) -> Axes:
     device, matrix = context.request.device, load(options.matrix_file).with_networks(context.matrix.networks)
-    return Axes(matrix=matrix, folder=options.matrix_file.parent, device=device, versions=versions, notes=[])
+    folder, locks = options.matrix_file.parent, context.settings.locks
+    return Axes(matrix=matrix, folder=folder, device=device, versions=versions, notes=[], locks=locks)
 
 
 def _candidates(axes: Axes, state: SearchState, progress: Progress, limit: int | None) -> tuple[ReleaseCandidate, ...]:

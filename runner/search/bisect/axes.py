@@ -1,6 +1,7 @@
 """The candidates of a question: from the good end to the bad one, on the axis that varies."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 
 from runner.core.errors import Problem, UsageError
 from runner.releases.candidates import ReleaseCandidate
@@ -44,6 +45,4 @@ class Axes(Axis):
         return tuple(axis.stored(question, entry) for entry in entries)
 
     def _of(self, question: Question) -> CudaAxis | ReleaseAxis | PackageAxis:
-        return AXES.get(question.axis, PackageAxis)(
-            matrix=self.matrix, folder=self.folder, device=self.device, versions=self.versions, notes=self.notes
-        )
+        return AXES.get(question.axis, PackageAxis)(**{each.name: getattr(self, each.name) for each in fields(self)})

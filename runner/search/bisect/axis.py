@@ -1,6 +1,7 @@
 """What every axis of a search needs to find its candidates."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -25,6 +26,7 @@ class Axis:
         device: ``cpu`` or ``cuda``.
         versions: lists the versions of a package, see ``releases.index.versions``.
         notes: takes sentences about what is not available.
+        locks: environment -> its lock, of those that the matrix file has no lock for.
     """
 
     matrix: Matrix
@@ -32,6 +34,7 @@ class Axis:
     device: Device
     versions: Lister
     notes: list[str]
+    locks: Mapping[str, Path] = field(default_factory=dict)
 
     def environment(self, name: str) -> ReleaseCandidate:
         """Return an environment of the matrix; raises UsageError if it is not there, or has no build for the device."""

@@ -10,7 +10,7 @@ from runner.core.errors import Problem, ProvisionError, UsageError
 from runner.releases.candidates import PACKAGES, ReleaseCandidate, in_between, templates, version_key
 from runner.releases.named import parse_named
 from runner.releases.named_environments import ReleaseFinder
-from runner.releases.package_versions import with_package
+from runner.releases.package_versions import lock_of, with_package
 from runner.search.bisect.axis import Axis, refuse_no_version
 from runner.search.bisect.state import CandidateEntry, Question
 
@@ -36,7 +36,8 @@ class PackageAxis(Axis):
         names, problem = self.listed(package, python, "")
         if problem:
             raise UsageError(Problem(f"the versions of {package} cannot be listed: {problem}"))
-        known = {name: with_package(template, package, name, self.device, self.folder) for name in names}
+        lock = lock_of(template, self.device, self.folder, self.locks)
+        known = {name: with_package(template, package, name, self.device, lock) for name in names}
         by_key = {version_key(name): candidate for name, candidate in known.items()}
         ends = []
         for end in (question.good, question.bad):
@@ -52,7 +53,8 @@ class PackageAxis(Axis):
         refuse_no_version(entry["release"])
         template = self._template(question.environment)
         package = self._package(question.axis, template)
-        return with_package(template, package, entry["release"], self.device, self.folder)
+        lock = lock_of(template, self.device, self.folder, self.locks)
+        return with_package(template, package, entry["release"], self.device, lock)
 
     def _template(self, name: str) -> ReleaseCandidate:
         """Return the environment next to which the package varies: of the matrix, or of a release.
@@ -84,9 +86,9 @@ class PackageAxis(Axis):
                 message = f"{axis} is the framework of {template.name}"
                 raise UsageError(Problem(message, hint="leave --axis out: its releases are what varies then"))
             return axis
-        variant = template.environment.variant(self.device)
+        lock = lock_of(template, self.device, self.folder, self.locks)
         try:
-            packages = read_lock(self.folder / variant.lock)[1].packages if variant and variant.lock else ()
+            packages = read_lock(lock)[1].packages if lock else ()
         except ProvisionError:
             packages = ()
         for package in packages:

@@ -78,7 +78,7 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
     _refuse_without_template(options, good, bad)
     if not cell:
         cell, options = cell_of_model(options, (good, bad), environment), replace(options, phase=None)
-    selectors = [environment] if parse_named(environment) else None  # the matrix may have no other of its framework
+    selectors = None if axis in AXES else [environment]  # which makes its lock, if the matrix has none
     context = setup(replace(options, selectors=selectors), cells=[cell])
     refuse_unmeasured(metric, context.request.device, cell)
     return context, Question(

@@ -19,7 +19,7 @@ from runner.releases.candidates import ReleaseCandidate
 from runner.search import bisect as workflow
 from runner.search.bisect.forecast import comparisons
 from runner.search.bisect.measuring import Measuring
-from runner.search.bisect.question import Ends, refuse_unmeasured, requested, split_cell, with_other_settings
+from runner.search.bisect.question import Ends, label_of, refuse_unmeasured, requested, split_cell, with_other_settings
 from runner.search.bisect.rebuilt import lock_again, rebuilt
 from runner.search.bisect.result import Bisection, entry
 from runner.search.bisect.state import (
@@ -481,6 +481,22 @@ def test_an_end_names_a_release_alone() -> None:
     options = Options(selectors=[QUESTION.cell])
     with pytest.raises(UsageError, match=r"--bad torch==2\.0@py3\.9 names more than a release"):
         requested(options, Ends(good="torch==1.0", bad="torch==2.0@py3.9"))
+
+
+def test_a_package_varies_in_an_environment() -> None:
+    with pytest.raises(UsageError, match="the axis numba needs the environment of the test"):
+        requested(Options(selectors=[QUESTION.cell]), Ends(good="0.65.0", bad="0.66.0", axis="numba"))
+    ends = Ends(good="torch==2.0,timm==1.0", bad="torch==2.0,timm==0.9", axis="numpy")
+    with pytest.raises(UsageError, match="the ends differ in timm, and the axis is numpy"):
+        requested(Options(selectors=[QUESTION.cell]), ends)
+
+
+def test_the_answer_about_a_package_names_it_and_its_environment(tmp_path: Path) -> None:
+    question = replace(QUESTION, axis="numba", environment="numpy==2.2.6")
+    result, _ = searched(state_in(tmp_path, 3, question), (1.0, 1.1, 1.1))
+    of_package = replace(result, label=label_of(question.axis, "numpy"))
+    assert of_package.text(120).startswith(f"{QUESTION.cell} on cpu, venv, numba in numpy==2.2.6\n")
+    assert next(of_package.sentences()).startswith(f"numba 1.1.0 made {QUESTION.cell} 10 % slower")
 
 
 def test_a_metric_has_to_exist_and_to_be_measured_on_the_device() -> None:
