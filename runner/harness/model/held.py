@@ -146,7 +146,8 @@ def top_module(kind: "type") -> "str":
 
 def module_of(kind: "type") -> "str":
     """Return the module of a class; that of a base where its instances have a slot or a property of that name."""
-    return next((base.__module__ for base in kind.__mro__ if isinstance(base.__module__, str)), "")
+    names = (getattr(base, "__module__", "") for base in kind.__mro__)
+    return next(name for name in names if isinstance(name, str))
 
 
 @functools.lru_cache(maxsize=None)

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 from runner.core.errors import Problem, UsageError
 from runner.releases.candidates import ReleaseCandidate
-from runner.search.bisect.axis import Axis
+from runner.search.bisect.axis import SearchAxis
 from runner.search.bisect.cuda_axis import CudaAxis
 from runner.search.bisect.package_axis import PackageAxis
 from runner.search.bisect.release_axis import ReleaseAxis
@@ -18,7 +18,7 @@ AXES: Mapping[str, type[CudaAxis | ReleaseAxis]] = {"release": ReleaseAxis, "nig
 """The axes that are no package."""
 
 
-class Axes(Axis):
+class Axes(SearchAxis):
     """Finds the candidates of every axis."""
 
     __slots__ = ()

@@ -17,7 +17,7 @@ from runner.releases.index import Lister
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
+class SearchAxis:
     """Finds candidates.
 
     Attributes:

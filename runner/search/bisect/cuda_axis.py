@@ -3,11 +3,11 @@
 from runner.core.errors import Problem, UsageError
 from runner.matrix.sources import cuda_key
 from runner.releases.candidates import ReleaseCandidate, in_between
-from runner.search.bisect.axis import Axis
+from runner.search.bisect.axis import SearchAxis
 from runner.search.bisect.state import CandidateEntry, Question
 
 
-class CudaAxis(Axis):
+class CudaAxis(SearchAxis):
     """The version of CUDA varies."""
 
     __slots__ = ()

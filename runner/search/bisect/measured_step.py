@@ -11,7 +11,7 @@ from runner.core.metrics import BY_NAME, CHANGES
 from runner.core.model import Cell
 from runner.releases.candidates import ReleaseCandidate
 from runner.report import differences
-from runner.search.bisect.sources import revisions_of
+from runner.search.bisect.source_changes import revisions_of
 from runner.search.bisect.state import PlainProcesses, Question, SearchStep
 from runner.session.flow import RunSession
 from runner.stats.bisection import Outcome

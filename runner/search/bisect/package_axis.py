@@ -11,14 +11,14 @@ from runner.releases.candidates import PACKAGES, ReleaseCandidate, in_between, t
 from runner.releases.named import parse_named
 from runner.releases.named_environments import ReleaseFinder
 from runner.releases.package_versions import lock_of, with_package
-from runner.search.bisect.axis import Axis, refuse_no_version
+from runner.search.bisect.axis import SearchAxis, refuse_no_version
 from runner.search.bisect.state import CandidateEntry, Question
 
 CUDNN = "cudnn"
 """The axis that stands for the package of cuDNN in the lock of the environment, whose name has the version of CUDA."""
 
 
-class PackageAxis(Axis):
+class PackageAxis(SearchAxis):
     """The version of one package varies; the framework and Python stay."""
 
     __slots__ = ()
@@ -82,7 +82,7 @@ class PackageAxis(Axis):
         """
         if axis != CUDNN:
             framework = template.environment.framework
-            if axis in map(canonicalize_name, PACKAGES.get(framework, ())):
+            if axis in {str(canonicalize_name(name)) for name in PACKAGES.get(framework, ())}:
                 message = f"{axis} is the framework of {template.name}"
                 raise UsageError(Problem(message, hint="leave --axis out: its releases are what varies then"))
             return axis

@@ -12,12 +12,12 @@ from runner.releases import nightly_builds
 from runner.releases.candidates import ReleaseCandidate, in_between, made_from, package_of
 from runner.releases.named import parse_named
 from runner.releases.nightly_builds import DEFAULT
-from runner.search.bisect.axis import Axis, refuse_no_version
+from runner.search.bisect.axis import SearchAxis, refuse_no_version
 from runner.search.bisect.model_cell import framework_of
 from runner.search.bisect.state import CandidateEntry, Question
 
 
-class ReleaseAxis(Axis):
+class ReleaseAxis(SearchAxis):
     """The release of the framework varies."""
 
     __slots__ = ()

@@ -13,7 +13,7 @@ from runner.report import formatting, rich_text, wording
 from runner.search.bisect import effects
 from runner.search.bisect.package_ends import AXES
 from runner.search.bisect.rebuilt import rebuilt_name
-from runner.search.bisect.sources import SourceChange, source_changes
+from runner.search.bisect.source_changes import SourceChange, source_changes
 from runner.search.bisect.state import CandidateEntry, Question, SearchStep
 from runner.search.bisect.walk import SearchResult
 from runner.stats.bisection import FoundChanges, Kind, LocatedChange
@@ -83,8 +83,8 @@ class Bisection:
         """Return the steps as a table, then what they show."""
         rows: list[tuple[str, ...]] = [("base", "other", "change", "95 %", "rounds", "verdict")]
         rows += [step_row(step, self.question.metric) for step in self.steps]
-        beside = f", {self.label} in {self.question.environment}" if self.question.axis not in AXES else ""
-        lines = [f"{effects.subject(self.question)} on {self.question.device}, {self.question.backend}{beside}", ""]
+        varying = f", {self.label} in {self.question.environment}" if self.question.axis not in AXES else ""
+        lines = [f"{effects.subject(self.question)} on {self.question.device}, {self.question.backend}{varying}", ""]
         lines += [rich_text.columns(rows, width).rstrip(), ""]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes), *self.sentences()])
 

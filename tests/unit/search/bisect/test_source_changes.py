@@ -6,7 +6,7 @@ import pytest
 
 from runner.matrix import Environment
 from runner.releases.candidates import ReleaseCandidate
-from runner.search.bisect.sources import revisions_of, source_changes
+from runner.search.bisect.source_changes import revisions_of, source_changes
 from runner.search.bisect.state import SearchStep
 
 ENVIRONMENT = Environment(framework="jax", release="0.4.31", python="3.11", requirements=("jax==0.4.31",))
