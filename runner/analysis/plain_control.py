@@ -13,7 +13,7 @@ from runner.analysis.cell_rounds import CellRound, round_ratios
 from runner.analysis.model import QualityIssue
 from runner.core import units
 from runner.core.model import Cell
-from runner.core.model.cells import is_plain, origin
+from runner.core.model.cells import is_plain, origin, plain
 
 if TYPE_CHECKING:
     from runner.stats.intervals import Interval
@@ -59,6 +59,42 @@ class PlainPair(NamedTuple):
     def differs(self) -> bool:
         """Whether the plain process differs from what was measured, beyond the margin."""
         return is_beyond([*self.log_ratios.values()])
+
+
+class PlainChange(NamedTuple):
+    """By how much two cells differ in plain processes.
+
+    Attributes:
+        ratio: time of the other over that of the base, with its 95 % interval; None for the ends with one round.
+        rounds: that both have.
+        agrees: whether the measured cells differ alike, within the margin.
+    """
+
+    ratio: float
+    ratio_low: float | None
+    ratio_high: float | None
+    rounds: int
+    agrees: bool
+
+
+def plain_change(cells: Mapping[Cell, Mapping[int, CellRound]], base: Cell, other: Cell) -> PlainChange | None:
+    """Return by how much two cells differ in plain processes; None where they have no control in the same rounds.
+
+    Args:
+        cells: the good rounds of each cell of a run.
+        base: a measured cell.
+        other: another.
+    """
+    pairs = plain_pairs({cell: cells[cell] for each in (base, other) for cell in (each, plain(each)) if cell in cells})
+    ratios = round_ratios(*(cells.get(plain(each), {}) for each in (base, other))).independent()
+    if len(pairs) < 2 or not ratios:
+        return None
+    values = [*ratios.values()]
+    ends = _interval(values) if len(values) > 1 else None
+    low, high = (math.exp(ends.low), math.exp(ends.high)) if ends else (None, None)
+    return PlainChange(
+        math.exp(sum(values) / len(values)), low, high, len(values), not differ_unlike(pairs[base], pairs[other])
+    )
 
 
 def plain_pairs(cells: Mapping[Cell, Mapping[int, CellRound]]) -> dict[Cell, PlainPair]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -49,7 +49,11 @@ def bisect(
         ),
     ] = None,
     axis: Annotated[
-        Literal["release", "nightly", "cuda", "cudnn"], typer.Option("--axis", help="what varies")
+        str,
+        typer.Option(
+            "--axis",
+            help="what varies: release, nightly, cuda, cudnn, or a package next to the framework, such as numba",
+        ),
     ] = "release",
     metric: Annotated[
         str,

@@ -119,6 +119,8 @@ FACTS: tuple[Fact, ...] = (
     Fact("host", "runner", column="text"),
     Fact("kind", "runner", type="text"),
     Fact("release", "environment", type="text"),
+    Fact("source_revision", "framework"),
+    Fact("jaxlib_revision", "framework"),
     Fact("import_seconds", "environment", column="value", type="number"),
     Fact("installed_bytes", "environment", column="value", type="amount"),
     Fact("digest", "runner", column="text"),

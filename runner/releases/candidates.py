@@ -21,7 +21,6 @@ from runner.matrix.select import release_key
 from runner.releases.followed import release_in
 from runner.releases.lock_requests import LockRequest, lock_request
 
-Axis = Literal["release", "nightly", "cuda", "cudnn"]
 Source = Literal["matrix", "index"]
 
 PACKAGES: Mapping[str, tuple[str, ...]] = {
@@ -52,11 +51,12 @@ class ReleaseCandidate:
 
     Attributes:
         name: the id of its environment.
-        release: its version on the axis: of the framework, of CUDA or of cuDNN.
+        release: its version on the axis: of the framework, of CUDA or of a package.
         source: whether the matrix has it, or it is made from a template.
         environment: how it is built; a candidate of the index has no lock until it is locked.
         template: the environment of the matrix that it is made from; empty for one of the matrix.
         exact: its requirements that were named with it, whose versions are never given up.
+        versions: a lock whose versions its own lock keeps where they fit; None for those of the time of its release.
     """
 
     name: str
@@ -65,6 +65,7 @@ class ReleaseCandidate:
     environment: Environment
     template: str = ""
     exact: tuple[str, ...] = ()
+    versions: Path | None = None
 
 
 def version_key(release: str) -> tuple[int, ...] | object:
@@ -132,11 +133,11 @@ def made_from(
     index: str = "",
     packages: Sequence[str] = (),
 ) -> ReleaseCandidate:
-    """Return a release of the index as a candidate: the template with another version of one package, not yet locked.
+    """Return a release of the index as a candidate: the template with another version of the framework, not yet locked.
 
     Args:
         template: an environment of the matrix.
-        pin: the package that varies, with its extras.
+        pin: the package of the framework, with its extras.
         version: the version of it.
         device: which variant of the template is used.
         index: an index that replaces the template's; empty for that.
@@ -144,38 +145,34 @@ def made_from(
     """
     variant = template.environment.variant(device)
     assert variant is not None
-    is_framework = not _key(pin).startswith("nvidia-")
     companions = COMPANIONS.get(_key(pin), ())
-    dropped = {_key(pin)}
-    if is_framework:
-        dropped |= {_key(package_of(variant, template.environment.framework)), *companions}
+    dropped = {_key(pin), _key(package_of(variant, template.environment.framework)), *companions}
     others = [text for text in variant.requirements if canonicalize_name(Requirement(text).name) not in dropped]
     extras = f"[{','.join(sorted(pin.extras))}]" if pin.extras else ""
+    limits = (f"{name}<={version}" for name in companions)
     changes = {
-        "lock": None,
-        "follow": None,
-        "requirements": (
-            f"{pin.name}{extras}=={version}",
-            *(f"{name}<={version}" for name in companions),
-            *others,
-            *packages,
-        ),
+        "requirements": (f"{pin.name}{extras}=={version}", *limits, *others, *packages),
         "index": index or variant.index,
     }
-    release = version if is_framework else template.environment.release
+    return ReleaseCandidate(
+        name=identifier(f"{template.environment.framework}-{version}"),
+        release=version,
+        source="index",
+        environment=changed(template.environment, device, changes, version),
+        template=template.name,
+    )
+
+
+def changed(environment: Environment, device: Device, changes: Mapping[str, object], release: str) -> Environment:
+    """Return an environment of another release, without a lock, whose variant for a device has changed keys."""
+    changes = {"lock": None, "follow": None, **changes}
     update: dict[str, object] = {"release": release, "extends": None, "add": ()}  # its requirements have all packages
-    if template.environment.variants:
+    variant = environment.variant(device)
+    if environment.variants and variant is not None:
         update["variants"] = {device: variant.model_copy(update=changes)}
     else:
         update |= changes
-    stem = template.environment.framework if is_framework else f"{template.name}-{pin.name}"
-    return ReleaseCandidate(
-        name=_identifier(f"{stem}-{version}"),
-        release=version,
-        source="index",
-        environment=template.environment.model_copy(update=update),
-        template=template.name,
-    )
+    return environment.model_copy(update=update)
 
 
 def lacking_packages(ends: Sequence[ReleaseCandidate], other: ReleaseCandidate, device: Device) -> tuple[str, ...]:
@@ -217,7 +214,7 @@ def lock_request_of(candidate: ReleaseCandidate, device: Device, out: Path) -> L
     environment = candidate.environment
     request = lock_request(out.parent, candidate.name, environment, device if environment.variants else "cpu")
     assert request is not None  # it is made from a template, which has packages and a Python
-    return replace(request, out=out, variant="", exact=candidate.exact)
+    return replace(request, out=out, variant="", exact=candidate.exact, versions=candidate.versions)
 
 
 def in_between(
@@ -246,6 +243,6 @@ def _key(requirement: Requirement) -> str:
     return canonicalize_name(requirement.name)
 
 
-def _identifier(text: str) -> str:
+def identifier(text: str) -> str:
     """Return a text as an id of an environment: small letters and digits, with dots and dashes in between."""
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")

@@ -127,7 +127,8 @@ def _overridden(candidate: ReleaseCandidate, path: Path) -> Iterator[str]:
 def lock_of_its_time(request: LockRequest) -> Iterator[str]:
     """Write the lock of a release with the packages of its time, or with those of today where that has no solution.
 
-    The extra index is left out where it does not answer.
+    One that keeps the versions of another lock has other packages of today. The extra index is left out where it does
+    not answer.
 
     Yields:
         A sentence for what was done otherwise than asked for.
@@ -139,7 +140,7 @@ def lock_of_its_time(request: LockRequest) -> Iterator[str]:
         yield from _without_index(request)
         return
     package, _, version = request.requirements[0].partition("==")
-    is_of_today = request.index or not version
+    is_of_today = request.index or request.versions or not version
     day = None if is_of_today else as_of(Requirement(package).name, version, datetime.now(UTC).date())
     try:
         lock_release(replace(request, as_of=day))

@@ -44,12 +44,14 @@ class PositionPair(NamedTuple):
         base: the position of the first release; ``other`` of the second.
         repeats: how often the two were compared before.
         is_rebuilt: whether the second side is a second build of its release.
+        confirms: whether it confirms a change between the two that the search has narrowed down.
     """
 
     base: int
     other: int
     repeats: int = 0
     is_rebuilt: bool = False
+    confirms: bool = False
 
 
 class LocatedChange(NamedTuple):
@@ -130,7 +132,7 @@ def every_neighbour(size: int, limit: int | None = None) -> Search:
         try:
             outcome = yield from verdicts.of(before, position)
             if outcome == "changed":
-                outcome = yield from verdicts.of(before, position, times=2)
+                outcome = yield from verdicts.of(before, position, times=2, confirms=True)
         except _LimitReachedError:
             return FoundChanges(tuple(changes), (before, size - 1), stopped=True)
         if outcome in ("missing", "open"):
@@ -194,7 +196,7 @@ def _first_change(
         before, after = yield from _past_open(verdicts, base, same, changed)
         missing = tuple(range(before + 1, after))
         needed = 1 if before == same > base and after == changed else 2  # one more where the search rests on this pair
-        outcome = yield from verdicts.of(before, after, times=needed)
+        outcome = yield from verdicts.of(before, after, times=needed, confirms=True)
         if outcome == "changed":
             return LocatedChange(before, after, missing, verdicts.confirmation(before, after, needed=needed))
         if outcome == "open" or (before, after) != (same, changed):
@@ -257,20 +259,23 @@ class _Verdicts:
     missing: set[int] = field(default_factory=set)
     comparisons: int = 0
 
-    def of(self, base: int, other: int, times: int = 1) -> Search | Generator[PositionPair, Outcome, Outcome]:
+    def of(
+        self, base: int, other: int, times: int = 1, *, confirms: bool = False
+    ) -> Search | Generator[PositionPair, Outcome, Outcome]:
         """Return the outcome of a pair after at least so many comparisons; where two contradict each other, of three.
 
         Args:
             base: a position.
             other: another.
             times: 1 or 2.
+            confirms: its comparisons confirm a change between the two.
         """
         known = self.outcomes.setdefault((base, other), [])
         while other not in self.missing and (len(known) < times or sorted(known) == ["changed", "same"]):
             if self.comparisons == self.limit:
                 raise _LimitReachedError
             self.comparisons += 1
-            outcome = yield PositionPair(base, other, len(known))
+            outcome = yield PositionPair(base, other, len(known), confirms=confirms)
             if outcome == "missing":
                 self.missing.add(other)
             else:

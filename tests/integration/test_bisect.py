@@ -82,6 +82,9 @@ def test_a_planted_slow_down_is_named_and_an_interrupted_search_continues(runner
     (change,) = result["changes"]
     assert (change["before"]["name"], change["after"]["name"], change["named"]) == ("np-a", "np-b", True)
     assert change["ratio"] > 1.2
+    assert change["plain_processes"]["rounds"] >= 1  # of the comparison that confirms it, though controls are off
+    assert change["plain_processes"]["ratio"] > 1.2
+    assert change["sources"] == []  # the three are copies of one NumPy
     assert result["sentences"][0].startswith(f"NumPy 2.4.5 made {CELL} ")
     assert len(result["steps"]) <= 5
     assert len([*runner.folder.glob("reports/bisect/*")]) == 1

@@ -130,7 +130,7 @@ def test_a_build_that_ctrl_c_ends_is_no_failure_of_the_environment(tmp_path: Pat
 class Locking(Measuring):
     """Locks for real, and compares nothing."""
 
-    def step(self, base: ReleaseCandidate, other: ReleaseCandidate) -> SearchStep:
+    def step(self, base: ReleaseCandidate, other: ReleaseCandidate, *, confirms: bool = False) -> SearchStep:  # noqa: ARG002  it measures nothing
         """Return that two releases are the same, or that the second cannot be locked."""
         try:
             self._lock(base, base)

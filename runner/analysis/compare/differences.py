@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from runner.analysis.compare.pairing import CellPair, Side
 from runner.analysis.comparison_model import Difference, Kind
+from runner.catalog.source_repositories import commit_of, short
 from runner.core import units
 from runner.core.facts import SHOWN_DIFFERENCES, Recorder
 from runner.core.model import Cell
@@ -22,6 +23,7 @@ SHOWN_ELSEWHERE = frozenset(
     {
         *("framework", "version", "release", "packages", "digest"),  # each has a line of its own
         *("device", "gpu"),  # the records name the device
+        *("source_revision", "jaxlib_revision"),  # beside the digest
         *("image", "pin", "registry_digests", "pulled", "interpreter"),  # follow from base image and digest
         *("team_image", "not_pulled"),  # likewise
         *("import_seconds", "bytes", "installed_bytes"),  # metrics, and the size of a build
@@ -202,7 +204,7 @@ def _value_of_variable(value: str | None) -> str:
 
 
 def _listed_facts(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
-    """Yield the differences in the facts that ``runner.core.facts`` lists, in its order, and then in the digest.
+    """Yield the differences in the facts that ``runner.core.facts`` lists, in its order, then revision and digest.
 
     NumPy's version is the release where NumPy is the framework, which ``_framework`` yields.
     """
@@ -218,6 +220,9 @@ def _listed_facts(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
             of_one_framework = fact.recorder == "framework" and frameworks_differ and None in {of_base, of_other}
             kind: Kind = "rest" if of_one_framework or (on_cpu and fact.gpu_only) else "speed"
             yield Difference(name=fact.label, base=of_base, other=of_other, kind=kind)
+    revisions = [short(commit_of(str(side.facts.get("source_revision")))) for side in (base, other)]
+    if base.framework == other.framework and all(revisions) and revisions[0] != revisions[1]:
+        yield Difference(name="source revision", base=revisions[0], other=revisions[1], kind="digest")
     of_base, of_other = (_content(side.text("environment", ("digest",))) for side in (base, other))
     if of_base != of_other:
         yield Difference(name="digest", base=of_base, other=of_other, kind="digest")

@@ -20,10 +20,11 @@ def load(threads: "int") -> "str":
 
 
 def facts(device: "str") -> "dict":
-    """Return the version, what compiled the wheel, and the instructions that its kernels use on this processor."""
+    """Return the version, its source, what compiled the wheel, and the instructions that its kernels use here."""
     import numpy
 
-    return dict(known(compiler, numpy), version=numpy.__version__, **known(cpu_kernels))
+    described = dict(known(compiler, numpy), version=numpy.__version__, **known(cpu_kernels))
+    return dict(described, **known(lambda: {"source_revision": numpy.version.git_revision}))
 
 
 def compiler(numpy: "object") -> "dict":

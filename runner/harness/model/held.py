@@ -14,7 +14,8 @@ import types
 FRAMEWORK_MODULES = ("torch", "tensorflow", "keras", "tf_keras", "jax", "jaxlib", "flax", "equinox", "optax", "theano", "lasagne")
 FRAMEWORK_MODULES += ("lightning", "pytorch_lightning")
 """Packages whose classes are none of the user's: ``nn.Module.train`` makes no step."""
-NOT_LOOKED_INTO = FRAMEWORK_MODULES + ("numpy", "pandas")
+NOT_LOOKED_INTO = FRAMEWORK_MODULES + ("numpy", "pandas", "numba", "llvmlite")
+"""Likewise packages whose objects hold their own state, such as what numba has compiled."""
 NAMESPACES = (types.SimpleNamespace, argparse.Namespace)
 """Classes of the standard library whose attributes are the user's."""
 DEPTH = 6
@@ -133,14 +134,20 @@ def is_users(value: "object") -> "bool":
     kind = type(value)
     if isinstance(value, NAMESPACES):
         return True
-    if isinstance(value, (type, types.ModuleType)) or is_library(kind.__module__ or ""):
+    if isinstance(value, (type, types.ModuleType)) or is_library(module_of(kind)):
         return False
     return not any(top_module(base) in NOT_LOOKED_INTO for base in kind.__mro__)
 
 
 def top_module(kind: "type") -> "str":
     """Return the package that has a class."""
-    return (kind.__module__ or "").partition(".")[0]
+    return module_of(kind).partition(".")[0]
+
+
+def module_of(kind: "type") -> "str":
+    """Return the module of a class; that of a base where its instances have a slot or a property of that name."""
+    names = (getattr(base, "__module__", "") for base in kind.__mro__)
+    return next(name for name in names if isinstance(name, str))
 
 
 @functools.lru_cache(maxsize=None)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from runner.analysis.releases import framework_name
 from runner.core.errors import Problem, RunnerError, UsageError
 from runner.core.locks import hold
 from runner.core.progress import Progress
@@ -24,7 +23,7 @@ from runner.report.formatting import counted
 from runner.search.bisect.axes import Axes
 from runner.search.bisect.forecast import Forecast, comparisons, forecast
 from runner.search.bisect.measuring import Measuring
-from runner.search.bisect.question import LABELS, Ends, requested, with_other_settings
+from runner.search.bisect.question import Ends, label_of, requested, with_other_settings
 from runner.search.bisect.rebuilt import rebuilt, rebuilt_name
 from runner.search.bisect.result import Bisection, entry, step_line
 from runner.search.bisect.state import SearchState, SearchStep, new_state, states, unfinished
@@ -72,7 +71,7 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
         id=state.id,
         folder=state.path,
         question=question,
-        label=LABELS.get(question.axis, framework_name(candidates[0].environment.framework)),
+        label=label_of(question.axis, candidates[0].environment.framework),
         candidates=candidates,
         steps=tuple(state.steps),
         searched=searched,
@@ -104,7 +103,8 @@ def dry_run(options: Options, ends: Ends, versions: Lister = index.versions) -> 
 
 def _axes(options: Options, context: Context, versions: Lister) -> Axes:
     device, matrix = context.request.device, load(options.matrix_file).with_networks(context.matrix.networks)
-    return Axes(matrix=matrix, folder=options.matrix_file.parent, device=device, versions=versions, notes=[])
+    folder, locks = options.matrix_file.parent, context.settings.locks
+    return Axes(matrix=matrix, folder=folder, device=device, versions=versions, notes=[], locks=locks)
 
 
 def _candidates(axes: Axes, state: SearchState, progress: Progress, limit: int | None) -> tuple[ReleaseCandidate, ...]:
@@ -163,7 +163,7 @@ def _measured(candidates: Sequence[ReleaseCandidate], measuring: Measuring, pair
     """
     state, base, other = measuring.state, candidates[pair.base], candidates[pair.other]
     other = rebuilt(other) if pair.is_rebuilt else other
-    step = measuring.step(base, other)
+    step = measuring.step(base, other, confirms=pair.confirms)
     if step.outcome == "missing" and other is candidates[-1] and not state.question.every:
         raise RunnerError(Problem(f"{other.name} cannot be measured: {step.reason}", hint="choose another end"))
     state.steps.append(step)

@@ -1,7 +1,9 @@
 """The words for a change between two releases: by how much, of which metric, and from which value to which."""
 
+from collections.abc import Iterator
+
 from runner.core.metrics import BY_NAME, TIME
-from runner.report import metric_text, wording
+from runner.report import formatting, metric_text, wording
 from runner.search.bisect.state import Question, SearchStep
 from runner.stats.release_scatter import Standing
 
@@ -60,6 +62,18 @@ def second_build(question: Question, release: str, step: SearchStep) -> str:
     if question.metric == TIME:
         return f"{name} was {effect(question, step)} than the first"
     return f"{name} against the first: {effect(question, step)}"
+
+
+def in_plain_processes(question: Question, step: SearchStep) -> Iterator[str]:
+    """Yield what plain processes show of a comparison, where its run has some."""
+    if step.plain is None:
+        return
+    measured = wording.change_with_range(BY_NAME[question.metric], step.plain)
+    text = f"{measured} in {formatting.counted(step.plain.rounds, 'round')}"
+    if step.plain.agrees:
+        yield f"plain processes agree: {text}"
+    else:
+        yield f"plain processes show another change than forked ones, and it is theirs that counts: {text}"
 
 
 def _values(question: Question, step: SearchStep) -> str:

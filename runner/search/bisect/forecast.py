@@ -10,7 +10,7 @@ from runner.core.model import Device
 from runner.core.units import disk_size, duration
 from runner.matrix import Matrix, Variant
 from runner.matrix.select import release_key
-from runner.releases.candidates import ReleaseCandidate, package_of, version_key
+from runner.releases.candidates import ReleaseCandidate, package_of
 from runner.report import formatting, rich_text
 from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.result import entry
@@ -159,7 +159,9 @@ def download_of(candidate: ReleaseCandidate, matrix: Matrix, device: Device) -> 
     if variant is None or candidate.source == "matrix":
         return (variant.download_bytes or 0) if variant else 0
     framework = candidate.environment.framework
-    order = version_key(candidate.release)
+    order = release_key(candidate.environment.release)
+    if order is None:
+        return 0
     sizes = {
         key: each.download_bytes
         for environment in matrix.environments.values()
@@ -167,7 +169,7 @@ def download_of(candidate: ReleaseCandidate, matrix: Matrix, device: Device) -> 
         for each in environment.all_variants().values()
         if each.download_bytes and not each.image and _source(each, framework) == _source(variant, framework)
     }
-    keys = sorted({*sizes, order})  # type: ignore[type-var]  # versions of PEP 440
+    keys = sorted({*sizes, order})
     at = keys.index(order)
     return max(((-abs(keys.index(key) - at), size) for key, size in sizes.items()), default=(0, 0))[1]
 

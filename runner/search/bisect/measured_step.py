@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from runner.analysis.analyse import Analysis
 from runner.analysis.compare.metric_rounds import subject_cell
 from runner.analysis.comparison_model import Comparison, Row
+from runner.analysis.plain_control import plain_change
 from runner.core.errors import Problem, RunnerError
 from runner.core.metrics import BY_NAME, CHANGES
 from runner.core.model import Cell
 from runner.releases.candidates import ReleaseCandidate
 from runner.report import differences
-from runner.search.bisect.state import Question, SearchStep
+from runner.search.bisect.source_changes import revisions_of
+from runner.search.bisect.state import PlainProcesses, Question, SearchStep
 from runner.session.flow import RunSession
 from runner.stats.bisection import Outcome
 
@@ -57,6 +59,8 @@ def step_of(base: ReleaseCandidate, other: ReleaseCandidate, measured: RunSessio
     assert comparison is not None
     row = row_of(measured.analysis, question, base, other)
     grade = measured.analysis.grade
+    facts, cells = measured.analysis.dataset.environments, (row.base, row.other)
+    in_plain = plain_change(measured.analysis.measured_as(question.metric).cells, *cells)
     outcome = OUTCOMES.get(row.verdict_on_median, "missing" if row.verdict == "not-measured" else "open")
     return SearchStep(
         base=base.name,
@@ -74,4 +78,7 @@ def step_of(base: ReleaseCandidate, other: ReleaseCandidate, measured: RunSessio
         differences=tuple(differences.sentences(comparison)),
         grade=grade.level if grade else "",
         issues=tuple(f"{issue.code}: {issue.sentence}" for issue in measured.analysis.issues if issue.serious),
+        base_revisions=revisions_of(base, question.axis, facts.get(base.name, {})),
+        revisions=revisions_of(other, question.axis, facts.get(other.name, {})),
+        plain=in_plain and PlainProcesses(**in_plain._asdict()),
     )

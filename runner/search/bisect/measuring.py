@@ -11,6 +11,7 @@ from runner.core.model import Provisioned
 from runner.core.model.cells import is_control, without_environment
 from runner.core.progress import Progress
 from runner.measure.round_plan import OUTAGE
+from runner.plan.pairs import with_plain
 from runner.plan.specs import specs
 from runner.releases.candidates import ReleaseCandidate, lock_request_of
 from runner.releases.release_locks import lock_of_its_time
@@ -47,8 +48,13 @@ class Measuring:
     clock: Callable[[], float] = time.monotonic
     locks: dict[str, Path] = field(default_factory=dict)
 
-    def step(self, base: ReleaseCandidate, other: ReleaseCandidate) -> SearchStep:
+    def step(self, base: ReleaseCandidate, other: ReleaseCandidate, *, confirms: bool = False) -> SearchStep:
         """Measure two candidates in turns, and return what that shows of the second.
+
+        Args:
+            base: the first.
+            other: the second.
+            confirms: measure plain processes, too, also where the matrix has no controls.
 
         Raises:
             OutageError: a candidate is not available now.
@@ -61,6 +67,8 @@ class Measuring:
             prepared = self.prepared(base, other)
             self._check_plan(prepared, base, other)
             prepared = self._built(prepared, base, other)
+            if confirms and not self.context.settings.controls:  # with controls, each run has plain processes
+                prepared = replace(prepared, plan=with_plain(prepared.plan))
             step = step_of(base, other, self._measured(prepared, other), self.state.question)
         except UnmeasurableError as error:
             reason = error.problems[0].message

@@ -11,7 +11,9 @@ from runner.matrix import Matrix, load
 from runner.matrix.wrapper import parse_model
 from runner.matrix.wrapper.named_model import LIBRARIES
 from runner.plan.verdicts import selected_cells
+from runner.releases.index import versions
 from runner.releases.named import parse_named
+from runner.releases.named_environments import ReleaseFinder
 from runner.session.networks import with_models
 from runner.session.options import Options
 from runner.session.plan_request import plan_request
@@ -35,12 +37,13 @@ def with_named_model(options: Options) -> Options:
     return replace(options, selectors=None, model=[*(options.model or ()), text])
 
 
-def cell_of_model(options: Options, ends: Sequence[str]) -> str:
+def cell_of_model(options: Options, ends: Sequence[str], environment: str = "") -> str:
     """Return the only test in fp32 of the network of ``--model``, and of ``--phase``, without an environment.
 
     Args:
         options: with one ``--model`` and no selector.
         ends: environments, releases or versions; they decide the framework.
+        environment: the one next to which a package varies; a release such as ``numpy==2.2.6`` stands for its own.
 
     Raises:
         MatrixError: the file has mistakes.
@@ -52,7 +55,11 @@ def cell_of_model(options: Options, ends: Sequence[str]) -> str:
         raise UsageError(Problem("bisect measures one test, and --model names several networks", hint=hint))
     workload = parse_model(text).workload
     matrix, _ = with_models(load(options.matrix_file), options)
-    framework = framework_of(matrix, ends, workload)
+    if (named := parse_named(environment)) and environment not in matrix.environments:
+        finder = ReleaseFinder(matrix=matrix, folder=options.matrix_file.parent, device="cpu", versions=versions)
+        made = next(finder.possible(named)).environment
+        matrix = matrix.with_environments({**matrix.environments, named.id: made}, {}, {})
+    framework = framework_of(matrix, (*filter(None, [environment]), *ends), workload)
     environments = [name for name, each in matrix.environments.items() if each.framework == framework]
     if framework not in matrix.networks[workload].classes:
         has = " and ".join(matrix.networks[workload].classes)
@@ -71,6 +78,24 @@ def cell_of_model(options: Options, ends: Sequence[str]) -> str:
     if len(cells) > 1:
         raise UsageError(_several(text, cells))
     return cells[0]
+
+
+def environment_of_model(options: Options, axis: str) -> str:
+    """Return the only environment of the matrix for the network of ``--model``, next to which a package varies.
+
+    Raises:
+        UsageError: there is none, or there are several.
+    """
+    workload = parse_model((options.model or [""])[0]).workload
+    matrix, _ = with_models(load(options.matrix_file), options)
+    classes = matrix.networks[workload].classes
+    names = [name for name, each in matrix.environments.items() if each.framework in classes]
+    if len(names) == 1:
+        return names[0]
+    framework = next(iter(classes), "numpy")
+    message = f"the matrix has {len(names) or 'no'} environments of {' and '.join(classes)}, and {axis} varies in one"
+    hint = f"name it with both ends, such as --good {framework}==VERSION,{axis}==VERSION"
+    raise UsageError(Problem(message, hint=hint))
 
 
 def _several(text: str, cells: Sequence[str]) -> Problem:

@@ -4,21 +4,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from runner.analysis.releases import framework_name
 from runner.core.errors import Problem, RunnerError, UsageError
 from runner.core.metrics import TIME, Metric, named
 from runner.core.model import Cell, device_id
 from runner.core.model.cells import without_environment
 from runner.matrix import load
-from runner.releases.candidates import Axis
 from runner.releases.named import parse_named
-from runner.search.bisect.model_cell import cell_of_model, with_named_model, without_template
+from runner.search.bisect.model_cell import cell_of_model, environment_of_model, with_named_model, without_template
+from runner.search.bisect.package_ends import AXES, PackageEnds, package_ends
 from runner.search.bisect.state import Question, states
 from runner.session.context import Context, setup
 from runner.session.options import Options
 from runner.session.typed_variants import typed_threads
 
 LABELS = {"cuda": "CUDA", "cudnn": "cuDNN"}
-"""Axis -> what its versions are versions of; the others are those of the framework."""
+"""Axis -> what its versions are versions of; those of releases and nightly builds are the framework's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ class Ends:
     Attributes:
         good: an environment or a version, the first of the search.
         bad: the last; empty for the environment of the cell.
-        axis: what varies.
+        axis: what varies: one of ``package_ends.AXES``, or a package.
         metric: the name of the metric whose verdicts decide.
         every: compare all neighbours.
         keep: keep what is built.
@@ -38,7 +39,7 @@ class Ends:
 
     good: str
     bad: str = ""
-    axis: Axis = "release"
+    axis: str = "release"
     metric: str = TIME
     every: bool = False
     keep: bool = False
@@ -63,25 +64,28 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
     if not ends.good or not bad:
         hint = "name two environments or versions, such as --good torch-2.1 --bad torch-2.x"
         raise UsageError(Problem(f"bisect needs {'--bad' if ends.good else '--good'}", hint=hint))
-    _check_named(good=ends.good, bad=bad)
-    if ends.axis in LABELS and not environment:
-        raise UsageError(
-            Problem(f"the axis {ends.axis} needs the environment of the test", hint="write ENVIRONMENT/CELL")
-        )
+    axis, good, bad, environment = package_ends(PackageEnds(ends.axis, ends.good, bad, environment))
+    _check_named(good=good, bad=bad)
+    if axis not in ("release", "nightly") and not environment:
+        environment = environment_of_model(options, axis) if options.model and axis not in AXES else ""
+        if not environment:
+            hint = "write ENVIRONMENT/CELL, or it with both ends: --good numpy==2.2.6,numba==0.65.0"
+            raise UsageError(Problem(f"the axis {axis} needs the environment of the test", hint=hint))
     if len(typed_threads(options)) > 1:
         hint = "search with each count by itself: --threads 1, then --threads 4"
         raise UsageError(Problem("bisect compares releases, with one thread count", hint=hint))
     metric = named(ends.metric)
-    _refuse_without_template(options, ends.good, bad)
+    _refuse_without_template(options, good, bad)
     if not cell:
-        cell, options = cell_of_model(options, (ends.good, bad)), replace(options, phase=None)
-    context = setup(replace(options, selectors=None), cells=[cell])
+        cell, options = cell_of_model(options, (good, bad), environment), replace(options, phase=None)
+    selectors = None if axis in AXES else [environment]  # which makes its lock, if the matrix has none
+    context = setup(replace(options, selectors=selectors), cells=[cell])
     refuse_unmeasured(metric, context.request.device, cell)
     return context, Question(
         cell=cell,
-        good=ends.good,
+        good=good,
         bad=bad,
-        axis=ends.axis,
+        axis=axis,
         every=ends.every,
         environment=environment,
         device=device_id(*context.gpus),
@@ -89,6 +93,15 @@ def requested(options: Options, ends: Ends) -> tuple[Context, Question]:
         metric=metric.name,
         settings={**settings_of(context), **({"env": sorted(options.env)} if options.env else {})},
     )
+
+
+def label_of(axis: str, framework: str) -> str:
+    """Return what the versions on an axis are versions of.
+
+    >>> label_of("nightly", "torch"), label_of("cudnn", "torch"), label_of("numba", "numpy")
+    ('PyTorch', 'cuDNN', 'numba')
+    """
+    return LABELS.get(axis, axis if axis not in AXES else framework_name(framework))
 
 
 def refuse_unmeasured(metric: Metric, device: str, cell: str) -> None:
@@ -113,6 +126,7 @@ def _check_named(**ends: str) -> None:
         if named is not None and (named.packages or named.python or named.day):
             message = f"--{name} {end} names more than a release, which those between the ends do not have"
             hint = f"write --{name} {named.framework}==VERSION, and what it needs into an environment of the matrix"
+            hint += "; or name ends that differ in one package alone"
             raise UsageError(Problem(message, hint=hint))
 
 

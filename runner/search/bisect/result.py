@@ -11,7 +11,9 @@ from runner.core.units import duration
 from runner.releases.candidates import ReleaseCandidate
 from runner.report import formatting, rich_text, wording
 from runner.search.bisect import effects
+from runner.search.bisect.package_ends import AXES
 from runner.search.bisect.rebuilt import rebuilt_name
+from runner.search.bisect.source_changes import SourceChange, source_changes
 from runner.search.bisect.state import CandidateEntry, Question, SearchStep
 from runner.search.bisect.walk import SearchResult
 from runner.stats.bisection import FoundChanges, Kind, LocatedChange
@@ -81,7 +83,8 @@ class Bisection:
         """Return the steps as a table, then what they show."""
         rows: list[tuple[str, ...]] = [("base", "other", "change", "95 %", "rounds", "verdict")]
         rows += [step_row(step, self.question.metric) for step in self.steps]
-        lines = [f"{effects.subject(self.question)} on {self.question.device}, {self.question.backend}", ""]
+        varying = f", {self.label} in {self.question.environment}" if self.question.axis not in AXES else ""
+        lines = [f"{effects.subject(self.question)} on {self.question.device}, {self.question.backend}{varying}", ""]
         lines += [rich_text.columns(rows, width).rstrip(), ""]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes), *self.sentences()])
 
@@ -130,7 +133,10 @@ class Bisection:
     def _differences(self, change: LocatedChange) -> Iterator[str]:
         if change.is_named or change.kind == "scatter":
             yield self._scatter(change)
+        yield from effects.in_plain_processes(self.question, self._deciding(change))
         yield from self._quality(change)
+        for source in self._sources(change):
+            yield source.sentence
         yield from self._deciding(change).differences
         before = self.candidates[change.before].name
         for step in self.steps:
@@ -161,6 +167,9 @@ class Bisection:
             yield f"trust in the {formatting.counted(len(steps), 'run')} that this rests on: {text}"
         for issue in dict.fromkeys(issue for step in steps for issue in step.issues):
             yield f"serious in a run that this rests on: {issue}"
+
+    def _sources(self, change: LocatedChange) -> list[SourceChange]:
+        return source_changes(self.steps, *(self.candidates[at].name for at in (change.before, change.after)))
 
     def _missing(self, position: int) -> str:
         candidate = self.candidates[position]
@@ -196,6 +205,8 @@ class Bisection:
             "kind": change.kind,
             "between": [self.candidates[position].release for position in change.missing],
             **{name: getattr(step, name) for name in STEP_FIELDS},
+            "plain_processes": step.plain and asdict(step.plain),
+            "sources": [source.json() for source in self._sources(change)],
             "with_scatter": None if standing is None else _standing_entry(standing),
             "runs": [
                 {"run": each.run, "grade": each.grade, "issues": list(each.issues)}

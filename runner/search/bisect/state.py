@@ -38,7 +38,8 @@ class Question:
         good: the environment or version without the change; ``bad`` with it.
         axis: what varies.
         every: measure all neighbours.
-        environment: the environment of the cell, where ``cuda`` or ``cudnn`` varies; else empty.
+        environment: the environment of the cell, where CUDA or a package next to the framework varies; a release such
+            as ``numpy==2.2.6`` stands for its own. Else empty.
         device: ``cpu``, or the UUIDs of the GPUs.
         backend: ``docker`` or ``venv``.
         metric: the name of the metric whose verdicts decide.
@@ -60,6 +61,19 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlainProcesses:
+    """What the plain processes of a comparison show, see ``analysis.plain_control.PlainChange``."""
+
+    __pydantic_config__ = STRICT
+
+    ratio: Ratio
+    ratio_low: Ratio | None
+    ratio_high: Ratio | None
+    rounds: Count
+    agrees: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchStep:
     """A comparison of two candidates in turns.
 
@@ -77,6 +91,8 @@ class SearchStep:
         differences: what else differs between the two, as sentences.
         grade: of its run; empty without a run.
         issues: serious quality issues of its run, as sentences.
+        base_revisions: package -> the commit that the base was made from, or its tag; ``revisions`` of the other.
+        plain: what plain processes show; None without them.
     """
 
     __pydantic_config__ = STRICT
@@ -97,6 +113,9 @@ class SearchStep:
     differences: tuple[str, ...] = ()
     grade: str = ""
     issues: tuple[str, ...] = ()
+    base_revisions: Mapping[str, str] = field(default_factory=dict)
+    revisions: Mapping[str, str] = field(default_factory=dict)
+    plain: PlainProcesses | None = None
 
 
 class CandidateEntry(TypedDict):

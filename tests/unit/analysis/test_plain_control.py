@@ -11,7 +11,7 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.model import QualityIssue
-from runner.analysis.plain_control import PlainPair, differ_unlike, is_beyond
+from runner.analysis.plain_control import PlainPair, differ_unlike, is_beyond, plain_change
 from runner.analysis.quality import quality_issues
 from runner.core.model import Cell, Record
 from runner.core.model.cells import plain
@@ -49,6 +49,19 @@ def test_the_ratio_is_paired_by_round_with_students_interval(tmp_path: Path) -> 
 def test_one_round_has_no_interval(tmp_path: Path) -> None:
     (of_base,) = measured(tmp_path, rounds(BASE, [1.0, 1.0]) + rounds(plain(BASE), [1.2])).plain_pairs.values()
     assert of_base.ends() is None
+
+
+def test_a_change_of_two_cells_is_that_of_their_plain_processes(tmp_path: Path) -> None:
+    sides = rounds(BASE, [1.0, 1.0, 1.0]) + rounds(OTHER, [2.0, 2.0, 2.0]) + rounds(plain(BASE), [1.1, 1.1, 1.1])
+    agreeing = measured(tmp_path / "a", [*sides, *rounds(plain(OTHER), [2.2, 2.2, 2.2])]).cells
+    change = plain_change(agreeing, BASE, OTHER)
+    assert change is not None
+    assert (change.ratio, change.ratio_low, change.ratio_high) == pytest.approx((2.0, 2.0, 2.0))
+    assert (change.rounds, change.agrees) == (3, True)
+    differing = plain_change(measured(tmp_path / "b", [*sides, *rounds(plain(OTHER), [1.1] * 3)]).cells, BASE, OTHER)
+    assert differing is not None
+    assert (round(differing.ratio, 6), differing.agrees) == (1.0, False)
+    assert plain_change(measured(tmp_path / "c", sides).cells, BASE, OTHER) is None, "one side has no control"
 
 
 def test_turns_that_both_took_are_compared(tmp_path: Path) -> None:

@@ -71,9 +71,9 @@ def test_the_comparisons_grow_with_the_logarithm(size: int, data: st.DataObject)
 
 def test_neighbours_are_compared_in_a_run_of_their_own() -> None:
     _, pairs = answered(bisection(8), exactly([1.0] * 5 + [1.1] * 3))
-    assert PositionPair(4, 5) in pairs
+    assert PositionPair(4, 5, confirms=True) in pairs
     _, pairs = answered(bisection(2), exactly([1.0, 1.1]))
-    assert pairs == [PositionPair(0, 1), PositionPair(0, 1, 1)]
+    assert pairs == [PositionPair(0, 1), PositionPair(0, 1, 1, confirms=True)]
 
 
 @given(st.lists(st.sampled_from([0.9, 0.95, 1.0, 1.05, 1.1]), min_size=2, max_size=12))
@@ -117,7 +117,7 @@ def test_a_release_that_is_undecided_against_the_base_may_be_clear_against_the_c
     judge = exactly([1.0, 1.0, 1.015, 1.1, 1.1])
     answer, pairs = answered(bisection(5), lambda pair: "open" if pair[:2] == (0, 2) else judge(pair))
     assert answer == FoundChanges((LocatedChange(2, 3),))
-    assert {PositionPair(2, 3), PositionPair(2, 3, 1)} <= set(pairs)
+    assert {PositionPair(2, 3), PositionPair(2, 3, 1, confirms=True)} <= set(pairs)
     judge = exactly([1.0, 1.0, 1.1, 1.1, 1.1])
     answer, _ = answered(bisection(5), lambda pair: "open" if pair[:2] == (0, 2) else judge(pair))
     assert answer == FoundChanges((LocatedChange(1, 2),))
@@ -131,8 +131,8 @@ def test_what_was_clear_only_once_is_a_range() -> None:
     assert not answer.changes[0].is_named
     outcomes: dict[PositionPair, Outcome] = {
         PositionPair(0, 2): "open",
-        PositionPair(2, 3, 1): "same",
-        PositionPair(2, 3, 2): "same",
+        PositionPair(2, 3, 1, confirms=True): "same",
+        PositionPair(2, 3, 2, confirms=True): "same",
     }
     answer, _ = answered(bisection(5), lambda pair: outcomes.get(pair) or judge(pair))
     assert answer.changes[0] == LocatedChange(1, 3, (2,), "unconfirmed")

@@ -15,6 +15,7 @@ starts cold and ``compile-warm`` loads from the cache. Releases that cannot do t
 ``device.why_cold``.
 """
 
+import importlib
 import importlib.util
 import os
 
@@ -60,11 +61,20 @@ def facts(device: "str") -> "dict":
     import jax
 
     selected = select(device)
-    described = dict(known(libraries), version=jax.__version__)
+    described = dict(known(libraries), version=jax.__version__, **known(source_revisions))
     described.update(xla_threads=int(os.environ["NPROC"]), xla_flags=os.environ.get("XLA_FLAGS", ""))
     if device == "cuda":
         described.update(gpu=selected.device_kind, **known(lambda: {"platform": selected.client.platform_version}))
     return described
+
+
+def source_revisions() -> "dict":
+    """Return the revisions of the source of JAX and jaxlib, which wheels of JAX have since 0.4.36, of jaxlib earlier."""
+    revisions = {}
+    for fact, name in (("source_revision", "jax.version"), ("jaxlib_revision", "jaxlib.version")):
+        revision = getattr(importlib.import_module(name), "_git_hash", None)
+        revisions.update({fact: revision} if revision else {})
+    return revisions
 
 
 def libraries() -> "dict":

@@ -9,7 +9,8 @@ import os
 
 from . import profile  # noqa: F401  see ``harness.profiling``
 from . import runtime
-from .facts import thread_facts
+from ..described import known
+from .facts import source_revision, thread_facts
 from .kernels import OPERATIONS
 from .model import UserModel
 from .networks import NETWORKS
@@ -33,11 +34,11 @@ def load(threads: "int") -> "str":
 
 
 def facts(device: "str") -> "dict":
-    """Return the version, its build, its threads and optimisers, and on cuda the name of the GPU."""
+    """Return the version, its source and build, its threads and optimisers, and on cuda the name of the GPU."""
     import tensorflow
 
     threads = runtime.SETTINGS["threads"]
     described = {"version": tensorflow.__version__, "adam_epsilon_hat": EPSILON}
-    described.update(thread_facts(threads))
+    described.update(thread_facts(threads), **known(source_revision))
     described.update(runtime.engine_module().facts(device, threads))
     return described

@@ -31,6 +31,14 @@ def build_facts_v1() -> "dict":
     return dict(known(compiled_by), **dict(known(built_with_cuda), **known(cuda_versions)))
 
 
+def source_revision() -> "dict":
+    """Return the revision of the source in the form of ``git describe``, ``v2.21.0-rc1-5-ga481b10260d``."""
+    import tensorflow as tf
+
+    text = tf.__git_version__
+    return {"source_revision": text.decode("ascii") if isinstance(text, bytes) else text}
+
+
 def built_with_cuda() -> "dict":
     """Return whether the wheel is one for GPUs."""
     import tensorflow as tf

@@ -118,6 +118,7 @@ def facts(device: "str") -> "dict":
         "adam": "written out",
     }
     described.update(known(lambda: {"compiler": theano.gof.cmodule.gcc_version()}))
+    described.update(known(lambda: {"source_revision": theano.version.git_revision}))
     described.update(known(lasagne_version) or {"lasagne": None})
     if device == "cuda":
         context = theano.gpuarray.type.get_context(None)

@@ -64,7 +64,7 @@ def facts(device: "str") -> "dict":
         "adam_epsilon": "corrected at each step" if compat.early_epsilon() else "as the library has it",
         "optimizer_loop": "foreach" if device == "cuda" and _foreach_by_default() else "parameter by parameter",
     }
-    described.update(known(cuda_facts, torch, device))
+    described.update(known(cuda_facts, torch, device), **known(lambda: {"source_revision": torch.version.git_version}))
     if device == "cuda":
         described["device"] = torch.cuda.get_device_name(0)
     if hasattr(torch, "__config__"):

@@ -68,6 +68,18 @@ def shown(listed: tuple[Difference, ...], base: str = "torch-1.0", other: str = 
     return sentence(made, other)
 
 
+def test_the_revision_of_the_source_stands_beside_the_digest() -> None:
+    old, new = ({**facts, "source_revision": commit * 5} for facts, commit in ((OLD, "664058fa"), (NEW, "cf30153c")))
+    (listed,) = (each for each in differences(torch(old), torch(new)) if each.name == "source revision")
+    assert (listed.base, listed.other, listed.kind) == ("664058fa66", "cf30153ccf", "digest")
+    alone = {**OLD, "version": "2.0.0", "source_revision": "cf30153c" * 5}
+    assert "source revision" not in [each.name for each in differences(torch(OLD), torch(alone))], "one side is silent"
+    same = differences(
+        torch({"version": "1", "source_revision": "a" * 40}), torch({"version": "2", "source_revision": "b" * 40})
+    )
+    assert shown(same) == "between torch-1.0 and torch-2.x only torch differs: 1, 2"
+
+
 def test_what_time_depends_on_comes_first_then_packages_then_the_rest() -> None:
     listed = differences(torch(OLD, **GPU), torch(NEW, **GPU))
     assert [difference.name for difference in listed] == [

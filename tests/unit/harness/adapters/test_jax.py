@@ -38,6 +38,14 @@ def test_jax_is_imported_without_optax(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each.slug for each in jax.IMPLEMENTATIONS if each.packages] == ["jax-scan", "jax-cudnn-lstm"]
 
 
+def test_a_wheel_without_a_commit_leaves_that_of_jaxlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax.version", SimpleNamespace(_git_hash=None))  # 0.4.31
+    monkeypatch.setitem(sys.modules, "jaxlib.version", SimpleNamespace(_git_hash="7fd93027"))
+    assert jax.source_revisions() == {"jaxlib_revision": "7fd93027"}
+    monkeypatch.setitem(sys.modules, "jaxlib.version", SimpleNamespace())  # 0.4.13
+    assert jax.source_revisions() == {}
+
+
 @pytest.mark.parametrize("module", [jax, torch7])
 def test_slugs_are_unique_and_kinds_are_known(module: Any) -> None:
     slugs = [implementation.slug for implementation in module.IMPLEMENTATIONS]

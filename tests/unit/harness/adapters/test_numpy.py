@@ -1,5 +1,6 @@
 """What NumPy tells about its wheel, in this release and in stand-ins for older and newer ones."""
 
+import re
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -42,4 +43,9 @@ def test_1_16_tells_neither(monkeypatch: pytest.MonkeyPatch) -> None:
 
     core(monkeypatch, MODULES[1])
     monkeypatch.setattr(np, "show_config", show)
+    monkeypatch.setattr(np, "version", SimpleNamespace())
     assert adapter.facts("cpu") == {"version": np.__version__}
+
+
+def test_the_wheel_has_the_commit_that_it_was_made_from() -> None:
+    assert re.fullmatch("[0-9a-f]{40}", adapter.facts("cpu")["source_revision"])

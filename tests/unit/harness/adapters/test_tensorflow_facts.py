@@ -30,6 +30,7 @@ def release(version: str, compiler: str, *, build_info: bool, keras: str | None,
         experimental.get_device_details = lambda gpu: {"device_name": f"NVIDIA {gpu}"}
     return Fake(
         __version__=version,
+        __git_version__="v2.2.2-6-g4a0ee6b",
         version=Fake(COMPILER_VERSION=compiler),
         sysconfig=sysconfig,
         test=Fake(is_built_with_cuda=lambda: False),
@@ -51,6 +52,7 @@ def test_2_2_has_no_build_info(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = release("2.2.3", "7.3.1 20180303", build_info=False, keras="2.3.0-tf")
     read = described(monkeypatch, fake)
     assert (read["version"], read["built_with_cuda"], read["keras"]) == ("2.2.3", False, "2.3.0-tf")
+    assert read["source_revision"] == "v2.2.2-6-g4a0ee6b"
     assert (read["compiler"], read["extension_flags"]) == ("GCC 7.3.1 20180303", "-D_GLIBCXX_USE_CXX11_ABI=1")
 
 
@@ -72,7 +74,7 @@ def test_a_release_that_tells_nothing_keeps_what_the_harness_knows(monkeypatch: 
     read = described(monkeypatch, Fake(__version__="2.99.0"))
     assert read["version"] == "2.99.0"
     assert read["inter_op_threads"] == 1
-    assert not {"compiler", "built_with_cuda", "keras"} & set(read)
+    assert not {"compiler", "built_with_cuda", "keras", "source_revision"} & set(read)
 
 
 @pytest.mark.parametrize(("build_info", "expected"), [(True, {"gpu": "NVIDIA H200"}), (False, {})])

@@ -146,6 +146,19 @@ def test_an_object_of_a_framework_is_yielded_and_not_looked_into(monkeypatch: py
     assert names(net=network) == []
 
 
+def test_what_numba_has_compiled_is_not_looked_into() -> None:
+    dispatcher = type("Dispatcher", (), {"__module__": "numba.core.dispatcher"})
+    compiled = type("CPUDispatcher", (dispatcher,), {"__module__": "numba.core.registry"})()
+    compiled.inside = X
+    assert names(taken=compiled) == []
+
+
+def test_a_class_may_have_something_else_in_place_of_its_module() -> None:
+    odd = type("Odd", (Trainer,), {"__module__": property(lambda _: "a")})  # as functions of Cython have
+    assert held.module_of(odd) == Trainer.__module__
+    assert names(a=odd(X)) == ["a.network"]
+
+
 def test_an_object_that_is_whole_is_not_looked_into() -> None:
     pairs = walk(SimpleNamespace(a=Trainer(X)), lambda value: isinstance(value, Trainer))
     assert [name for name, _ in pairs] == ["", "a"]

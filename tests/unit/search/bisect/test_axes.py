@@ -177,15 +177,6 @@ def test_cuda_builds_are_the_variants_between_two_versions(matrix: Matrix, tmp_p
         axes_of_file.candidates(question("11.3", "12.0", "cuda", "torch-1.12"))
 
 
-def test_versions_of_cudnn_replace_that_of_the_lock(matrix: Matrix, tmp_path: Path) -> None:
-    axes_of_file = axes(matrix, tmp_path, "cuda")
-    chosen = axes_of_file.candidates(question("9.8.0.87", "9.10.0.56", "cudnn", "jax"))
-    assert [candidate.release for candidate in chosen] == ["9.8.0.87", "9.9.0.52", "9.10.0.56"]
-    assert chosen[1].environment.requirements == ("nvidia-cudnn-cu12==9.9.0.52", "jax==0.4.36", "jaxlib==0.4.36")
-    with pytest.raises(UsageError, match="no package of cuDNN"):
-        axes_of_file.candidates(question("9.8", "9.9", "cudnn", "torch-1.12"))
-
-
 @pytest.mark.parametrize(
     ("axis", "good", "bad", "environment"),
     [
@@ -206,7 +197,7 @@ def test_stored_candidates_that_the_matrix_has_no_more_are_refused(matrix: Matri
     entries: list[CandidateEntry] = [{"name": "torch-gone", "release": "1.0", "source": "matrix", "template": ""}]
     for axis in ("release", "cuda"):
         with pytest.raises(UsageError, match="torch-gone"):
-            axes(matrix, tmp_path).stored(question("torch-1.0", "torch-2.x", axis, "torch-2.x"), entries)
+            axes(matrix, tmp_path, "cuda").stored(question("torch-1.0", "torch-1.12", axis, "torch-1.12"), entries)
 
 
 def test_an_index_that_does_not_answer_is_no_index_without_releases(matrix: Matrix, tmp_path: Path) -> None:

@@ -19,10 +19,19 @@ from runner.releases.candidates import ReleaseCandidate
 from runner.search import bisect as workflow
 from runner.search.bisect.forecast import comparisons
 from runner.search.bisect.measuring import Measuring
-from runner.search.bisect.question import Ends, refuse_unmeasured, requested, split_cell, with_other_settings
+from runner.search.bisect.question import Ends, label_of, refuse_unmeasured, requested, split_cell, with_other_settings
 from runner.search.bisect.rebuilt import lock_again, rebuilt
 from runner.search.bisect.result import Bisection, entry
-from runner.search.bisect.state import FILE, Question, SearchState, SearchStep, new_state, read_state, unfinished
+from runner.search.bisect.state import (
+    FILE,
+    PlainProcesses,
+    Question,
+    SearchState,
+    SearchStep,
+    new_state,
+    read_state,
+    unfinished,
+)
 from runner.search.bisect.walk import SearchResult
 from runner.session.options import Options
 from runner.stats.bisection import FoundChanges, LocatedChange
@@ -71,8 +80,8 @@ class FakeMeasuring:
     steps: int = 0
     largest: int = 0
 
-    def step(self, base: ReleaseCandidate, other: ReleaseCandidate) -> SearchStep:
-        """Return how two releases compare."""
+    def step(self, base: ReleaseCandidate, other: ReleaseCandidate, *, confirms: bool = False) -> SearchStep:
+        """Return how two releases compare; what confirms a change has plain processes."""
         self.steps += 1
         if self.steps > self.killed_at:
             raise KilledError
@@ -97,6 +106,11 @@ class FakeMeasuring:
             value=second * 2**30,
             rounds=5,
             run=f"run-{len(self.state.steps)}",
+            base_revisions={"torch": base.release[2] * 40},
+            revisions={"torch": f"{position}" * 40},
+            plain=PlainProcesses(ratio=ratio, ratio_low=None, ratio_high=None, rounds=1, agrees=True)
+            if confirms
+            else None,
             grade="poor" if other.name in self.poor else "good",
             issues=("host-drift: the canary became 9 % slower",) if other.name in self.poor else (),
         )
@@ -151,6 +165,17 @@ def test_the_sentence_names_the_release_the_effect_and_the_runs(tmp_path: Path) 
     (change,) = result.json()["changes"]
     assert (change["before"]["release"], change["after"]["release"], change["named"]) == ("1.3.0", "1.4.0", True)
     assert "torch-1.4" in result.text(120)
+
+
+def test_the_answer_has_its_sources_and_what_plain_processes_show(tmp_path: Path) -> None:
+    result, _ = searched(state_in(tmp_path, 7), SLOWER)
+    link = "https://github.com/pytorch/pytorch/compare/3333333333...4444444444"
+    sentences = [sentence.strip() for sentence in result.sentences()]
+    assert f"changes in the source of PyTorch, 3333333333 to 4444444444: {link}" in sentences
+    assert "plain processes agree: 8.0 % slower in 1 round" in sentences
+    (change,) = result.json()["changes"]
+    assert change["sources"] == [{"package": "torch", "before": "3" * 40, "after": "4" * 40, "compare": link}]
+    assert change["plain_processes"]["agrees"] is True
 
 
 OF_MEMORY = replace(QUESTION, metric="memory")
@@ -456,6 +481,22 @@ def test_an_end_names_a_release_alone() -> None:
     options = Options(selectors=[QUESTION.cell])
     with pytest.raises(UsageError, match=r"--bad torch==2\.0@py3\.9 names more than a release"):
         requested(options, Ends(good="torch==1.0", bad="torch==2.0@py3.9"))
+
+
+def test_a_package_varies_in_an_environment() -> None:
+    with pytest.raises(UsageError, match="the axis numba needs the environment of the test"):
+        requested(Options(selectors=[QUESTION.cell]), Ends(good="0.65.0", bad="0.66.0", axis="numba"))
+    ends = Ends(good="torch==2.0,timm==1.0", bad="torch==2.0,timm==0.9", axis="numpy")
+    with pytest.raises(UsageError, match="the ends differ in timm, and the axis is numpy"):
+        requested(Options(selectors=[QUESTION.cell]), ends)
+
+
+def test_the_answer_about_a_package_names_it_and_its_environment(tmp_path: Path) -> None:
+    question = replace(QUESTION, axis="numba", environment="numpy==2.2.6")
+    result, _ = searched(state_in(tmp_path, 3, question), (1.0, 1.1, 1.1))
+    of_package = replace(result, label=label_of(question.axis, "numpy"))
+    assert of_package.text(120).startswith(f"{QUESTION.cell} on cpu, venv, numba in numpy==2.2.6\n")
+    assert next(of_package.sentences()).startswith(f"numba 1.1.0 made {QUESTION.cell} 10 % slower")
 
 
 def test_a_metric_has_to_exist_and_to_be_measured_on_the_device() -> None:

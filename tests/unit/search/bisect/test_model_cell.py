@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import UsageError
-from runner.search.bisect.model_cell import cell_of_model, with_named_model
+from runner.search.bisect.model_cell import cell_of_model, environment_of_model, with_named_model
 from runner.search.bisect.question import Ends, requested
 from runner.session.options import Options
 
@@ -51,6 +51,21 @@ def options(folder: Path, *models: str, phase: Sequence[str] = ()) -> Options:
 @pytest.mark.parametrize("ends", [("np-old", "2.4.6"), ("numpy==2.2.6", "numpy==2.4.6"), ("2.2.6", "2.4.6")])
 def test_the_only_test_of_a_network(folder: Path, ends: tuple[str, str]) -> None:
     assert cell_of_model(options(folder, "my_network.py"), ends) == CELL
+
+
+def test_a_package_may_vary_in_a_release_of_a_framework_that_the_matrix_lacks(folder: Path) -> None:
+    without = "".join(line for line in MATRIX.splitlines(keepends=True) if "np-old" not in line)
+    (folder / "matrix.yaml").write_text(without)
+    assert cell_of_model(options(folder, "my_network.py"), ("0.65.0", "0.66.0"), "numpy==2.2.6") == CELL
+
+
+def test_a_package_varies_in_the_only_environment_of_a_network(folder: Path) -> None:
+    of_network = options(folder, "my_network.py")
+    assert environment_of_model(of_network, "numba") == "np-old"
+    (folder / "matrix.yaml").write_text(MATRIX.replace("framework: tensorflow", "framework: numpy"))
+    with pytest.raises(UsageError, match="has 2 environments of numpy, and numba varies in one") as caught:
+        environment_of_model(of_network, "numba")
+    assert str(caught.value.problems[0].hint).endswith("--good numpy==VERSION,numba==VERSION")
 
 
 @pytest.mark.parametrize("phase", ["forward", "train"])
