@@ -38,8 +38,8 @@ def names_cells(options: Options) -> bool:
 def quick_cells(matrix: Matrix, request: Request, options: Options) -> tuple[Matrix, Request, tuple[str, ...]]:
     """Return the matrix and the request for the quick cells where the options name none, and what to say about it.
 
-    An environment that the preset has no cell of is measured with all of its cells. So is everything where the matrix
-    has no preset of this name.
+    An environment that is named and that the preset has no cell of is measured with all of its cells. So is everything
+    where the matrix has no preset of this name, or the preset no cell of any environment.
 
     Args:
         matrix: with an environment for each that the request names.
@@ -54,7 +54,8 @@ def quick_cells(matrix: Matrix, request: Request, options: Options) -> tuple[Mat
     all_of = f"the preset {QUICK} has no test of {', '.join(others)}: all of their tests are taken"
     if not with_cells:
         return matrix, request, (all_of,)
-    if not others:
+    is_named = any(not each.startswith("!") for each in options.selectors or ())
+    if not others or not is_named:
         return matrix, quick, (NOTE,)
     preset = matrix.presets[QUICK]
     selector = Selector(
