@@ -259,10 +259,14 @@ WITHOUT_GPU = (
 @pytest.mark.whole_matrix
 @pytest.mark.parametrize(("process", "minutes"), [("fork", (22.0, 30.0)), ("plain", (25.0, 25.0))])
 def test_the_range_of_the_preset_heritage_has_its_real_minutes(process: str, minutes: tuple[float, float]) -> None:
-    """The minutes are those of README.md, and of a run in plain processes on two cores of a Xeon at 2.8 GHz."""
+    """The minutes are those of README.md, and of a run in plain processes on two cores of a Xeon at 2.8 GHz.
+
+    The runs measured each plain-process control three times.
+    """
     of = heritage(process)
     assert any(map(is_plain, of.frameworks)) == (process == "fork")
-    shortest = of.seconds / 60
+    of_controls = sum(each.seconds for each in of.cells if is_plain(each.cell.environment))
+    shortest = (of.seconds + 2 * of_controls) / 60
     assert shortest < minutes[0]
     assert minutes[1] < shortest * of.measurement.round_limit / of.measurement.rounds
     assert shortest > minutes[1] / 2
