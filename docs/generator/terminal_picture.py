@@ -12,7 +12,7 @@ from rich.text import Text
 
 from runner.report import answer_text, rich_text
 
-COMMAND = "runner run --preset quick"
+COMMAND = "runner run --preset heritage"
 COLUMNS = 96
 LINE, LETTER = 19, 7.83
 """Height of a line and width of a letter at 13 pixels."""

@@ -5,7 +5,7 @@ and turns, in a process as a script has it. The ratio shows whether what was mea
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +26,9 @@ memory alone move a process by 1 to 4 % on the machines of ``docs/measurement.md
 allocator or a flag in another state, moves it by tens of per cent."""
 MAX_CHANGE_OF_FEW = {1: 0.25, 2: 0.10}
 """Rounds -> the same where they are too few to agree: by chance, one round of 4 % is beyond 5 % in 1 of 4 cells."""
+REPEATED_FROM = 0.08
+"""The relative difference of the first round of a plain process from which it has further rounds. With a noise
+of 4 %, 1 of 20 equal cells has further rounds, and 1 of 200 that differ by 20 % has none."""
 REMEDY = "measure with --process plain"
 
 
@@ -110,10 +113,10 @@ def plain_pairs(cells: Mapping[Cell, Mapping[int, CellRound]]) -> dict[Cell, Pla
             continue
         ratios = round_ratios(cells[cell], plain_rounds)
         if ratios.log_ratios:
-            plain, measured = (
+            control_seconds, measured_seconds = (
                 median(rounds[number].seconds for number in ratios.log_ratios) for rounds in (plain_rounds, cells[cell])
             )
-            pairs[cell] = PlainPair(cell, plain, measured, ratios.independent())
+            pairs[cell] = PlainPair(cell, control_seconds, measured_seconds, ratios.independent())
     return pairs
 
 
@@ -137,6 +140,27 @@ def is_beyond(log_ratios: Sequence[float]) -> bool:
     return bool(interval.low > limit or interval.high < -limit)
 
 
+def agreeing_controls(
+    pairs: Mapping[Cell, PlainPair], first: Collection[int], compared: Mapping[Cell, Collection[Cell]]
+) -> frozenset[Cell]:
+    """Return the controls that need no round after the first, because it agrees with what was measured.
+
+    The controls of the cells that a cell is compared with have to agree, too: a row rests on both of its sides.
+
+    Args:
+        pairs: of the run.
+        first: the stored numbers of first rounds; a run has one for each group of environments that fit in memory.
+        compared: cell -> the cells that it is compared with.
+    """
+
+    def agrees(cell: Cell) -> bool:
+        ratios = [pairs[cell].log_ratios[number] for number in first if number in pairs[cell].log_ratios]
+        return bool(ratios) and max(map(abs, ratios)) < math.log1p(REPEATED_FROM)
+
+    agreeing = {cell for cell in pairs if agrees(cell)}
+    return frozenset(plain(cell) for cell in agreeing if agreeing.issuperset(compared.get(cell, ())))
+
+
 def differ_unlike(base: PlainPair, other: PlainPair) -> bool:
     """Return whether plain processes show another ratio of two cells than was measured, beyond the margin."""
     shared = sorted(base.log_ratios.keys() & other.log_ratios.keys())
@@ -148,10 +172,10 @@ def plain_issues(pairs: Iterable[PlainPair]) -> Iterator[QualityIssue]:
     """Yield a quality issue for each measured cell that differs from its plain-process control."""
     for pair in pairs:
         if pair.differs:
-            plain, times = units.step_time(pair.seconds), units.digits(pair.ratio)
+            seconds, times = units.step_time(pair.seconds), units.digits(pair.ratio)
             yield QualityIssue(
                 code=DIFFERS,
-                sentence=f"a plain process takes {plain}, {times} times what was measured; {REMEDY}",
+                sentence=f"a plain process takes {seconds}, {times} times what was measured; {REMEDY}",
                 serious=True,
                 extent=max(pair.ratio, 1 / pair.ratio) - 1,
                 environment=pair.cell.environment,

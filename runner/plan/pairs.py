@@ -86,7 +86,7 @@ def with_plain(plan: Plan) -> Plan:
     blocks: list[Block] = []
     cells, frameworks = plan.cells, dict(plan.frameworks)
     for block in plan.blocks:
-        originals = [planned_by_cell[cell] for cell in _compared_cells(block, plan, planned_by_cell)]
+        originals = [planned_by_cell[cell] for cell in _partners(block, plan, planned_by_cell)]
         controls = tuple(_planned_control(each) for each in originals)
         if not _fits(replace(plan, cells=cells + controls)):
             controls = ()
@@ -102,14 +102,20 @@ def _planned_control(original: PlannedCell) -> PlannedCell:
     return replace(original, cell=plain(original.cell), seconds=original.control_seconds, control_seconds=0.0)
 
 
-def _compared_cells(block: Block, plan: Plan, planned_by_cell: Mapping[Cell, PlannedCell]) -> list[Cell]:
-    """Return the cells of a block that another environment has a partner for, of phases with many calls.
+def compared_cells(plan: Plan) -> dict[Cell, frozenset[Cell]]:
+    """Return the cells that other environments have partners for -> these partners; no controls are among them."""
+    planned_by_cell = {planned.cell: planned for planned in plan.cells}
+    return {cell: of for block in plan.blocks for cell, of in _partners(block, plan, planned_by_cell).items()}
+
+
+def _partners(block: Block, plan: Plan, planned_by_cell: Mapping[Cell, PlannedCell]) -> dict[Cell, frozenset[Cell]]:
+    """Return the cells of a block, of phases with many calls, that other environments have partners for -> these.
 
     Partners in one framework have one implementation, and partners in two are of one kind. What several processes
     compute together is left out.
     """
 
-    def partners(cell: Cell, other: Cell) -> bool:
+    def are_partners(cell: Cell, other: Cell) -> bool:
         if cell.environment == other.environment or is_control(other.environment):
             return False
         if (cell.phase, cell.precision) != (other.phase, other.precision):
@@ -119,7 +125,10 @@ def _compared_cells(block: Block, plan: Plan, planned_by_cell: Mapping[Cell, Pla
         return planned_by_cell[cell].kind == planned_by_cell[other].kind
 
     repeated = [cell for cell in block.cells if not is_control(cell.environment) and is_called(cell.phase)]
-    return [cell for cell in repeated if block.chips == 1 and any(partners(cell, other) for other in repeated)]
+    if block.chips > 1:
+        return {}
+    by_cell = {cell: frozenset(other for other in repeated if are_partners(cell, other)) for cell in repeated}
+    return {cell: partners for cell, partners in by_cell.items() if partners}
 
 
 def _fits(plan: Plan) -> bool:

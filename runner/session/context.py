@@ -29,7 +29,7 @@ from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
 from runner.session.plan_request import plan_request
 from runner.session.preparation import QUIET_SECONDS, Prepared, RunOrigin, RunSettings, prepare
-from runner.session.quick_cells import quick_cells, with_all_in_presets
+from runner.session.quick_cells import gpu_notes, quick_cells, with_all_in_presets
 from runner.session.typed_variants import with_typed_variants
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def setup(
     else:
         named = with_named_releases(matrix, options, device, cache / FOLDER, received=received)
     notes += named.notes
-    matrix = with_all_in_presets(named.matrix, declared, named.options, device)
+    matrix = with_all_in_presets(named.matrix, declared, named.options)
     matrix, options = with_typed_variants(matrix, named.options)
     capacity = _capacity(options, gpus)
     reasons: Mapping[str, str] = {}
@@ -169,7 +169,7 @@ def setup(
         matrix, request, quick_notes = quick_cells(matrix, request, options)
         notes += quick_notes
     notes += [reason for name, reason in reasons.items() if name in request.environments]
-    notes += network_notes(matrix, request)
+    notes += (*gpu_notes(matrix, request), *network_notes(matrix, request))
     preset = request.preset if request.preset in declared.presets else None
     return Context(
         matrix=matrix,

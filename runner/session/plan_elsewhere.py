@@ -25,7 +25,7 @@ from runner.session.named_releases import with_named_releases
 from runner.session.networks import network_notes, with_models
 from runner.session.options import Options
 from runner.session.plan_request import plan_request
-from runner.session.quick_cells import quick_cells, refusals, with_all_in_presets
+from runner.session.quick_cells import gpu_notes, quick_cells, refusals, with_all_in_presets
 from runner.session.typed_variants import with_typed_variants
 
 
@@ -52,14 +52,14 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
     gpu = gpus[0] if gpus else None
     capacity = Capacity(cores=machine.cores, memory=machine.memory, glibc=machine.glibc)
     named = with_named_releases(declared, options, device, cache_folder(os.environ) / FOLDER)
-    matrix, options = with_all_in_presets(named.matrix, declared, named.options, device), named.options
+    matrix, options = with_all_in_presets(named.matrix, declared, named.options), named.options
     reasons: Mapping[str, str] = {}
     if gpu:
         matrix, reasons = choose_variants(matrix, gpu, backend, machine.glibc)
     matrix, options = with_typed_variants(matrix, options)
     request = plan_request(options, matrix, backend, (device, gpus), capacity)
     matrix, request, quick_notes = quick_cells(matrix, request, options)
-    for note in (*named.notes, *quick_notes, *network_notes(matrix, request)):
+    for note in (*named.notes, *quick_notes, *gpu_notes(matrix, request), *network_notes(matrix, request)):
         say(note)
     where = f"{gpu.name} with driver {gpu.driver}" if gpu else machine.cpu
     architecture = "" if machine.architecture == USUAL else f" ({machine.architecture})"

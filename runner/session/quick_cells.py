@@ -1,6 +1,6 @@
 """What is measured where nobody says which cells: the quick ones. And what takes hours that nobody asked for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import get_args
 
@@ -38,8 +38,8 @@ def names_cells(options: Options) -> bool:
 def quick_cells(matrix: Matrix, request: Request, options: Options) -> tuple[Matrix, Request, tuple[str, ...]]:
     """Return the matrix and the request for the quick cells where the options name none, and what to say about it.
 
-    An environment that the preset has no cell of is measured with all of its cells. So is everything where the matrix
-    has no preset of this name.
+    An environment that is named and that the preset has no cell of is measured with all of its cells. So is everything
+    where the matrix has no preset of this name, or the preset no cell of any environment.
 
     Args:
         matrix: with an environment for each that the request names.
@@ -54,7 +54,8 @@ def quick_cells(matrix: Matrix, request: Request, options: Options) -> tuple[Mat
     all_of = f"the preset {QUICK} has no test of {', '.join(others)}: all of their tests are taken"
     if not with_cells:
         return matrix, request, (all_of,)
-    if not others:
+    is_named = any(not each.startswith("!") for each in options.selectors or ())
+    if not others or not is_named:
         return matrix, quick, (NOTE,)
     preset = matrix.presets[QUICK]
     selector = Selector(
@@ -77,39 +78,66 @@ def _listed_cases(matrix: Matrix) -> tuple[str, ...]:
     return tuple(patterns)
 
 
-def with_all_in_presets(matrix: Matrix, declared: Matrix, options: Options, device: str) -> Matrix:
+def with_all_in_presets(matrix: Matrix, declared: Matrix, options: Options) -> Matrix:
     """Return the matrix with presets that select cells of each environment that is named.
 
-    Presets name some environments of the file. Of a release that the file does not declare, and of an environment that
-    is named though the preset has no test of it on this device, they select what they select of some environment of its
-    framework. So two releases have the same cells, whichever they are.
+    Presets name some environments of the file. Of each environment that the options name, and of a release that the
+    file does not declare, they select what they select of any environment of its framework. So two releases have the
+    same cells, whichever they are.
 
     Args:
         matrix: with all environments.
         declared: what the file has.
         options: with ids in place of the names of releases.
-        device: ``cpu`` or ``cuda``.
     """
     words = {without_variant(each.partition("/")[0]) for each in options.selectors or ()}
-    added = {name: each.framework for name, each in matrix.environments.items() if name not in declared.environments}
-    named = {name: each.framework for name, each in declared.environments.items() if name in words}
-    if not added and not named:
+    chosen = {
+        name: each.framework
+        for name, each in matrix.environments.items()
+        if name not in declared.environments or name in words
+    }
+    if not chosen:
         return matrix
 
-    def extended(selector: Selector, names: Mapping[str, str]) -> Selector:
+    def extended(selector: Selector) -> Selector:
         if all(pattern.startswith("!") for pattern in selector.environments):
             return selector  # it selects whatever it does not exclude
         of = {each.framework for name, each in declared.environments.items() if fits(selector.environments, name)}
-        matching = [name for name, framework in names.items() if framework in of]
-        return selector.model_copy(update={"environments": tuple(dict.fromkeys((*selector.environments, *matching)))})
+        names = [name for name, framework in chosen.items() if framework in of]
+        return selector.model_copy(update={"environments": tuple(dict.fromkeys((*selector.environments, *names)))})
 
-    presets = {}
-    for key, preset in matrix.presets.items():
-        here = [each.environments for each in preset.select if device in each.devices]
-        left_out = {name: each for name, each in named.items() if not any(fits(patterns, name) for patterns in here)}
-        select = tuple(extended(each, {**added, **left_out}) for each in preset.select)
-        presets[key] = preset.model_copy(update={"select": select})
+    presets = {
+        key: preset.model_copy(update={"select": tuple(map(extended, preset.select))})
+        for key, preset in matrix.presets.items()
+    }
     return matrix.model_copy(update={"presets": presets})
+
+
+def gpu_notes(matrix: Matrix, request: Request) -> tuple[str, ...]:
+    """Return how to measure more environments on a GPU than the preset quick selects; nothing where it leaves out none.
+
+    Args:
+        matrix: with presets that have the cells of each environment that is named.
+        request: with the environments to choose from.
+    """
+    if request.preset != QUICK or request.device == "cpu":
+        return ()
+    cells = {cell.environment for cell in selected_cells(matrix, request)}
+    frameworks = {matrix.environments[name].framework for name in cells}
+    others = [
+        name
+        for name in request.environments
+        if name not in cells
+        and (each := matrix.environments[name]).framework in frameworks
+        and each.variant("cuda") is not None
+    ]
+    if not others:
+        return ()
+    measured = counted(len(cells), "environment")
+    return (
+        f"on a GPU, the preset {QUICK} selects {measured}; name others to measure its tests in them, for example "
+        f"`runner run {' '.join(others[-2:])}`; there are {', '.join(others)}",
+    )
 
 
 def with_quick_preset(options: Options, matrix: Matrix, say: Callable[[str], None]) -> Options:

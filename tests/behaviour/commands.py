@@ -31,17 +31,17 @@ COMMANDS = (
     *("history", "history show", "history rebuild", "history prune", "history accept", "nothing", ""),
 )
 FORMATS = ("table", "md", "json", "csv", "html")
-PRESETS = ("quick", "smoke", "networks", "standard", "published")
+PRESETS = ("quick", "heritage", "smoke", "networks", "standard", "published")
 PLANS = {
     "table": "--preset quick",
     "why": "--preset quick --why",
     "coverage": "--format coverage",
-    "range": "'torch>=1.0,<2.1' --preset quick --why",
+    "range": "'torch>=1.0,<2.1' --preset heritage --why",
     "framework": "framework:tf '!tf-1.8' --preset networks --why",
     "glob": "'torch-*' '*/lm-lstm/*' --format json",
     "workload": "--workload deepbench-sparse --precision fp32 --why",
     "options": "torch-2.x --preset quick --rounds 4 --max-rounds 9 --seconds 0.2 --threads 1 --budget 30m",
-    "published": "--preset quick --protocol published --why",
+    "published": "--preset heritage --protocol published --why",
     "host": "--backend host --python {python} --framework numpy --workload rnn-step --format json",
     "model": "torch-2.x jax --model {stored}/made/mistakes/models/good/my_network.py --why",
     "example": "torch-2.x --model examples/transformer_block.py --format json",

@@ -38,7 +38,7 @@ def test_each_environment_has_its_release_python_and_state(tmp_path: Path) -> No
 
 def test_every_preset_of_the_shipped_matrix_says_what_it_is_for() -> None:
     rows = {row[0]: row[1:] for row in preset_rows(ROOT / "matrix.yaml")}
-    assert list(rows) == ["quick", "smoke", "networks", "standard", "published"]
+    assert list(rows) == ["quick", "heritage", "smoke", "networks", "standard", "published"]
     for count, duration, about in rows.values():
         assert re.fullmatch(r"[1-9]\d* tests?", count), count
         assert re.search(r"(\d (s|min|h)|days|weeks)\b", duration), duration

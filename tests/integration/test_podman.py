@@ -1,4 +1,4 @@
-"""Podman behind the Docker SDK: the smoke of the preset ``quick`` in NumPy, and tests of Docker's that hold there, too.
+"""Podman behind the Docker SDK: the smoke of the preset ``heritage`` in NumPy, and tests of Docker's that hold there, too.
 
 What differs is in docs/how-to/podman.md.
 """
@@ -52,23 +52,23 @@ def docker_engine(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def smoke(folder: Path) -> None:
-    """Add the cases of the shipped preset ``quick`` that NumPy has, with a round of short samples, to a matrix."""
-    shipped = yaml.safe_load((ROOT / "matrix.yaml").read_text())["presets"]["quick"]
+    """Add the cases of the shipped preset ``heritage`` that NumPy has, with a round of short samples, to a matrix."""
+    shipped = yaml.safe_load((ROOT / "matrix.yaml").read_text())["presets"]["heritage"]
     cases = [case for entry in shipped["select"] if isinstance(entry, dict) for case in entry["cases"]]
     matrix = yaml.safe_load((folder / "matrix.yaml").read_text())
     select = sorted({case for case in cases if case.startswith("rnn-step/")})
     assert select
-    matrix["presets"]["quick"] = {"select": select, "rounds": 1, "max_rounds": 1, "seconds": 0.1}
+    matrix["presets"]["heritage"] = {"select": select, "rounds": 1, "max_rounds": 1, "seconds": 0.1}
     del matrix["measure"]  # with controls
     (folder / "matrix.yaml").write_text(json.dumps(matrix))
 
 
-def test_smoke_of_the_quick_preset(client: docker.DockerClient, runner: Runner) -> None:
+def test_smoke_of_the_preset_heritage(client: docker.DockerClient, runner: Runner) -> None:
     assert is_podman(client)
     smoke(runner.folder)
     built = runner("build")
     assert built.returncode == 0, built.stderr
-    done = runner("run", "--preset", "quick", "--device", "cpu", "--threads", "1")
+    done = runner("run", "--preset", "heritage", "--device", "cpu", "--threads", "1")
     assert done.returncode == 0, done.stderr
     records = runner.records()
     assert {record["status"] for record in records} == {"ok"}

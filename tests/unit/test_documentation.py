@@ -18,12 +18,13 @@ from runner.cli import signals
 from runner.core import errors
 from runner.core.errors import RunnerError
 from runner.core.facts import COMPARABLE
-from runner.core.model import FAILURE_CLASSES, SKIP_CODES, Phase, Precision
+from runner.core.model import FAILURE_CLASSES, SKIP_CODES, Phase, Precision, Request
 from runner.core.units import disk_size
 from runner.harness.verify.tolerance import TOLERANCES
 from runner.matrix import load, parse, schema
 from runner.plan.compatibility.variants import choose_variants
 from runner.plan.machine_file import read_machine_file
+from runner.plan.verdicts import selected_cells
 from runner.report import data
 from runner.session.options import Options
 from runner.session.plan_elsewhere import planned
@@ -257,9 +258,10 @@ def test_the_readme_begins_with_two_commands_and_ci_runs_the_second() -> None:
 
 
 def test_the_readme_says_what_the_environments_take() -> None:
-    builds = [environment.variant("cpu") for environment in load(ROOT / "matrix.yaml").environments.values()]
-    locked = [build for build in builds if build is not None and build.lock is not None]
-    sums = (sum(getattr(build, key) for build in locked) for key in SIZES)
+    matrix = load(ROOT / "matrix.yaml")
+    cells = selected_cells(matrix, Request(environments=tuple(matrix.environments), preset="quick"))
+    builds = [matrix.environments[name].variant("cpu") for name in {cell.environment for cell in cells}]
+    sums = (sum(getattr(build, key) for build in builds) for key in SIZES)
     download, disk = map(disk_size, sums)
     assert f"{download} to download and {disk} on disk" in README.read_text("utf-8")
 

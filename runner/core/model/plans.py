@@ -12,7 +12,7 @@ from runner.core.model.model_files import ModelFiles
 from runner.core.model.variant_ids import USUAL_LAUNCH, Launch
 
 PLAIN_ROUNDS = 3
-"""Rounds of a plain-process control: it needs an interval, and each round imports the framework again."""
+"""Rounds of a plain-process control that is repeated: they need an interval, and each imports the framework again."""
 
 
 class Signs(NamedTuple):
@@ -65,8 +65,8 @@ class Measurement:
     process: Process = "fork"
 
     def planned_rounds(self, cell: Cell) -> int:
-        """Return how many rounds of a cell are planned, without extra rounds."""
-        return min(self.rounds, PLAIN_ROUNDS) if is_plain(cell.environment) else self.rounds
+        """Return how many rounds of a cell are planned, without extra rounds; one of a plain-process control."""
+        return 1 if is_plain(cell.environment) else self.rounds
 
     @property
     def round_limit(self) -> int:

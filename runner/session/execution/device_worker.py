@@ -99,6 +99,7 @@ class DeviceWorker:
             Verdicts(context.settings.margin, context.settings.metrics),
             recorder.progress.note,
             spending=Spending(costs=recorder.costs, before=self.seconds_before, reserved=self.seconds_reserved),
+            lock=context.lock,
         )
         with CanaryProcess(self.plan.measurement.threads, self.servers.limits.cpus) as canary:
             hooks = self._hooks(context, scheduler, canary)

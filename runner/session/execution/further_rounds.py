@@ -2,13 +2,19 @@
 
 import time
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
-from runner.analysis import dataset
+from runner.analysis import dataset, plain_control
 from runner.analysis.compare.comparison import summarise
+from runner.analysis.compare.measured_run import MeasuredRun
+from runner.analysis.model import Dataset
 from runner.analysis.stopping import StoppingRule, Verdicts
 from runner.core.model import Block, Cell, Plan
+from runner.core.model.cells import is_plain
+from runner.core.model.plans import PLAIN_ROUNDS
 from runner.core.units import duration
+from runner.plan.pairs import compared_cells
 from runner.session.execution.costs import CellCosts, Spending
 from runner.store.run import Run
 
@@ -28,6 +34,7 @@ class RoundScheduler:
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
         spending: Spending | None = None,
+        lock: AbstractContextManager[object] | None = None,
     ) -> None:
         """Start the clock of the budget, less what earlier parts of the run have used.
 
@@ -38,18 +45,21 @@ class RoundScheduler:
             say: shows a message to the user.
             clock: seconds, monotonic.
             spending: what the budget is spent on. None: these cells alone, by the estimates of the plan.
+            lock: held while the run is read. None: nothing else adds to the run.
         """
         self.measurement = plan.measurement
         self.stored = stored
         self.margin = verdicts.margin
         self.say = say
         self.clock = clock
+        self.lock = nullcontext() if lock is None else lock
         self.rule = StoppingRule.of_plan(plan, verdicts.metrics)
         self.spending = spending or Spending(costs=CellCosts(self.rule.round_seconds, plan.past.seconds))
         self.costs = self.spending.costs
         self.started_at = clock() - plan.past.elapsed - self.spending.before
         self.resumed_round = plan.last_started_round
-        self.chosen = frozenset(self.rule.round_seconds)
+        self.chosen = self.planned = frozenset(self.rule.round_seconds)
+        self.compared = compared_cells(plan)
         started = {case_id for case_id, _ in plan.past.attempts}
         self.admitted = [cell for block in plan.blocks if block.case_id in started for cell in block.cells]
 
@@ -64,13 +74,29 @@ class RoundScheduler:
             when = f"in round {next_round}" if next_round == self.resumed_round else f"after {rounds} rounds"
             self.say(f"the budget is spent {when}")
             return ()
-        if rounds in self.rule.looks:
-            comparisons = summarise(dataset.load_dataset(self.stored), margin=self.margin)
+        if rounds < min(planned_rounds, PLAIN_ROUNDS):
+            self.chosen = self.planned - self._agreeing_controls()
+        elif rounds in self.rule.looks:
+            comparisons = summarise(self._dataset(), margin=self.margin)
             rule = replace(self.rule, round_seconds=self._round_seconds())
             self.chosen, reason = rule.decide(comparisons, rounds, remaining, self.pace())
             if reason:
                 self.say(reason)
         return self.chosen
+
+    def _agreeing_controls(self) -> frozenset[Cell]:
+        """Return the plain-process controls that have no second round, by the first round alone."""
+        if not any(is_plain(cell.environment) for cell in self.planned):
+            return frozenset()
+        pairs = MeasuredRun(self._dataset()).plain_pairs
+        numbers = {number for pair in pairs.values() for number in pair.log_ratios}
+        first = [number for number in numbers if self.measurement.round_of(number).number == 1]
+        return plain_control.agreeing_controls(pairs, first, self.compared)
+
+    def _dataset(self) -> Dataset:
+        """Return what is stored of the run; no other device adds to it meanwhile."""
+        with self.lock:
+            return dataset.load_dataset(self.stored)
 
     def over_budget(self, block: Block, once: float = 0.0) -> str:
         """Return why the budget has no time for a case of the first round; empty if it has, and the case is measured.

@@ -216,10 +216,10 @@ class RunRecorder:
             self.costs.add(cell, measured_seconds(record.facts, record.seconds, again=True) or seconds)
         elif record.status != "ok" and record.failure not in TRANSIENT_FAILURES:
             self.costs.abandon(cell, seconds or 0.0)
-        if is_repeat:
+        if is_repeat or not self.rounds_left[cell]:
             self.progress.extend(1, self.expected.get(cell, 0.0))
         else:
-            self.rounds_left[cell] = max(0, self.rounds_left[cell] - 1)
+            self.rounds_left[cell] -= 1
         if record.status != "ok":
             self.progress.note(f"{cell.id}: {record.failure}: {record.reason}")
         self.progress.advance(self.expected.get(cell, 0.0), cell.id)

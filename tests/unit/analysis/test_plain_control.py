@@ -11,7 +11,13 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.compare.measured_run import MeasuredRun
 from runner.analysis.model import QualityIssue
-from runner.analysis.plain_control import PlainPair, differ_unlike, is_beyond, plain_change
+from runner.analysis.plain_control import (
+    PlainPair,
+    agreeing_controls,
+    differ_unlike,
+    is_beyond,
+    plain_change,
+)
 from runner.analysis.quality import quality_issues
 from runner.core.model import Cell, Record
 from runner.core.model.cells import plain
@@ -124,6 +130,34 @@ def test_sides_differ_unlike_where_the_ratio_of_ratios_is_beyond_the_margin() ->
     assert differ_unlike(near, far)
     assert not differ_unlike(far, pair(OTHER, 1.01, 1.02, 0.97))
     assert not differ_unlike(pair(BASE, 0.04, 0.04, 0.04), pair(OTHER, -0.04, -0.04, -0.04))  # neither differs
+
+
+def agreeing(base: float, other: float, *, compared: bool = True) -> frozenset[Cell]:
+    """Return which controls of two cells agree, given the first round of each; a second one differs."""
+    pairs = {BASE: pair(BASE, base, 0.5), OTHER: pair(OTHER, other, 0.5)}
+    return agreeing_controls(pairs, [0], {BASE: [OTHER], OTHER: [BASE]} if compared else {})
+
+
+def test_a_control_agrees_by_its_first_round_and_that_of_the_cells_that_are_compared_with_it() -> None:
+    assert agreeing(0.02, -0.05) == {plain(BASE), plain(OTHER)}
+    assert agreeing(0.02, -0.1) == agreeing(0.1, 0.02) == frozenset()
+    assert agreeing(0.02, -0.1, compared=False) == {plain(BASE)}
+    assert agreeing_controls({}, [0], {BASE: [OTHER]}) == frozenset()
+
+
+def test_a_control_without_a_first_round_does_not_agree() -> None:
+    assert agreeing_controls({BASE: pair(BASE, 0.0, 0.0)}, [4], {}) == frozenset()
+    assert agreeing_controls({BASE: pair(BASE, 0.0)}, [0], {BASE: [OTHER]}) == frozenset()
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(
+    ("truth", "low", "high"), [(1.0, 0.04, 0.07), (1.1, 0.6, 0.72), (1.2, 0.99, 1.0), (1.3, 0.999, 1.0)]
+)
+def test_rates_of_further_rounds(truth: float, low: float, high: float) -> None:
+    noise = np.random.default_rng(8).normal(math.log(truth), 0.04, DRAWS)
+    repeated = sum(not agreeing_controls({BASE: pair(BASE, each)}, [0], {}) for each in noise.tolist())
+    assert low <= repeated / DRAWS <= high
 
 
 @pytest.mark.simulation

@@ -37,7 +37,7 @@ def test_the_shipped_matrix_loads() -> None:
         *("torch-2.1", "torch-2.4", "torch-2.6", "torch-2.8", "torch-2.10", "torch-2.11", "torch-2.14", "torch-2.x"),
         *("tf-0.8", "tf-1.8", "tf-1.15", "tf-2.15", "tf-2.16", "tf-2.17", "tf-2.18", "tf-2.x"),
         *("theano-0.8", "theano-1.0", "theano-cudnn"),
-        *("keras-2.1-tf", "keras-2.1-theano", "keras-3", "jax-0.4", "jax", "torch7"),
+        *("keras-2.1-tf", "keras-2.1-theano", "keras-3.8", "keras-3", "jax-0.4", "jax", "torch7"),
     ]
     assert matrix.presets["quick"].rounds == 3
     assert matrix.presets["quick"].seconds == 0.6

@@ -187,7 +187,7 @@ def test_on_a_cpu_the_rate_of_real_runs_decides() -> None:
 
 def test_a_budget_defers_and_the_table_says_so() -> None:
     matrix = load(ROOT / "matrix.yaml")
-    request = Request(environments=("torch-2.x",), preset="quick", budget=60.0)
+    request = Request(environments=("torch-2.x",), preset="heritage", budget=60.0)
     result = plan(matrix, request, {})
     deferred = [each for each in result.cells if each.deferred]
     assert 0 < len(deferred) < len([each for each in result.cells if each.skip is None])
@@ -244,8 +244,8 @@ def test_the_cells_of_an_environment_share_its_servers() -> None:
         assert [each.seconds for each in shared] == pytest.approx([1.0 + of_servers / 2] * 2)
 
 
-def quick(process: str) -> Plan:
-    request = Request(environments=WITHOUT_GPU, preset="quick", process=process, threads=2)  # type: ignore[arg-type]
+def heritage(process: str) -> Plan:
+    request = Request(environments=WITHOUT_GPU, preset="heritage", process=process, threads=2)  # type: ignore[arg-type]
     return with_controls(plan(load(ROOT / "matrix.yaml"), request, {}))
 
 
@@ -258,11 +258,15 @@ WITHOUT_GPU = (
 
 @pytest.mark.whole_matrix
 @pytest.mark.parametrize(("process", "minutes"), [("fork", (22.0, 30.0)), ("plain", (25.0, 25.0))])
-def test_the_range_of_the_quick_preset_has_its_real_minutes(process: str, minutes: tuple[float, float]) -> None:
-    """The minutes are those of README.md, and of a run in plain processes on two cores of a Xeon at 2.8 GHz."""
-    of = quick(process)
+def test_the_range_of_the_preset_heritage_has_its_real_minutes(process: str, minutes: tuple[float, float]) -> None:
+    """The minutes are those of README.md, and of a run in plain processes on two cores of a Xeon at 2.8 GHz.
+
+    The runs measured each plain-process control three times.
+    """
+    of = heritage(process)
     assert any(map(is_plain, of.frameworks)) == (process == "fork")
-    shortest = of.seconds / 60
+    of_controls = sum(each.seconds for each in of.cells if is_plain(each.cell.environment))
+    shortest = (of.seconds + 2 * of_controls) / 60
     assert shortest < minutes[0]
     assert minutes[1] < shortest * of.measurement.round_limit / of.measurement.rounds
     assert shortest > minutes[1] / 2

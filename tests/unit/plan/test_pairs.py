@@ -71,7 +71,7 @@ def test_a_control_costs_what_the_plan_says_of_it() -> None:
     assert [each.seconds for each in controlled.cells] == [3.0, 3.0, 3.0, 7.0, 7.0]
     assert [each.control_seconds for each in controlled.cells] == [7.0, 7.0, 0.0, 0.0, 0.0]
     rounds = replace(controlled, measurement=Measurement(rounds=9)).round_seconds
-    assert (rounds[FIRST], rounds[plain(FIRST)]) == (3.0 / 9, 7.0 / 3)
+    assert (rounds[FIRST], rounds[plain(FIRST)]) == (3.0 / 9, 7.0)
 
 
 def test_a_budget_without_room_has_fewer_controls() -> None:

@@ -13,6 +13,7 @@ import pytest
 from runner.catalog.cases import CASES
 from runner.core.errors import NothingSelectedError
 from runner.core.model import SKIP_CODES, Gpu, Past, Plan, Request, Skip
+from runner.core.model.cells import without_environment
 from runner.core.units import duration
 from runner.matrix import Matrix, load, parse
 from runner.plan.document import plan_document, read_plan
@@ -299,7 +300,20 @@ def test_a_selector_adds_precisions_to_those_of_its_preset_on_the_devices_that_i
 
 
 @pytest.mark.whole_matrix
-@pytest.mark.parametrize("preset", ["quick", "standard"])
+@pytest.mark.parametrize(("gpu", "most"), [(None, 10), (H200, 6)])
+def test_each_test_of_the_quick_preset_is_compared_with_another_release(gpu: Gpu | None, most: int) -> None:
+    cells = [entry.cell for entry in shipped_plan("quick", gpu).cells if entry.skip is None]
+    frameworks = {name: each.framework for name, each in shipped().environments.items()}
+    releases = collections.defaultdict(set)
+    for cell in cells:
+        releases[frameworks[cell.environment], without_environment(cell.id)].add(cell.environment)
+    assert [test for test, names in releases.items() if len(names) == 1] == []
+    assert len({cell.environment for cell in cells}) == most
+    assert {frameworks[cell.environment] for cell in cells} >= {"torch", "tensorflow", "jax"}
+
+
+@pytest.mark.whole_matrix
+@pytest.mark.parametrize("preset", ["heritage", "standard"])
 def test_shipped_presets_have_networks_in_16_bits_on_a_gpu_alone(preset: str) -> None:
     def of_networks(gpu: Gpu | None) -> set[str]:
         cells = (entry.cell for entry in shipped_plan(preset, gpu).cells if entry.skip is None)
@@ -407,7 +421,7 @@ def test_the_shipped_matrix_plans_with_known_codes_and_unique_ids() -> None:
             assert len(ids) == len(set(ids))
             assert {entry.skip.code for entry in result.cells if entry.skip} <= set(SKIP_CODES)
             assert all(entry.skip.reason for entry in result.cells if entry.skip)
-            if preset not in ("published", "networks"):  # they select environments
+            if preset not in ("quick", "published", "networks"):  # they select environments
                 assert {entry.cell.environment for entry in result.cells} == set(shipped().environments)
 
 

@@ -115,7 +115,7 @@ def test_an_unknown_preset() -> None:
         "error: there is no preset 'qick'\nhint: did you mean 'quick'?"
     )
     assert message_of(replace(TYPED, preset="nightly"), UsageError) == (
-        "error: there is no preset 'nightly'\nhint: there are quick, smoke, networks, standard, published"
+        "error: there is no preset 'nightly'\nhint: there are quick, heritage, smoke, networks, standard, published"
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from runner.backends.venv import VenvBackend
 from runner.core.errors import UsageError
-from runner.core.model import Plan, Request
+from runner.core.model import Device, Plan, Request
 from runner.matrix import Environment, Matrix, load, parse
 from runner.plan.planner import plan
 from runner.plan.verdicts import selected_cells
@@ -16,6 +16,7 @@ from runner.session.context import setup
 from runner.session.options import Options
 from runner.session.quick_cells import (
     NOTE,
+    gpu_notes,
     names_cells,
     quick_cells,
     refuse_long,
@@ -61,7 +62,8 @@ def test_what_names_cells(options: Options, expected: bool) -> None:  # noqa: FB
 
 def test_environments_alone_are_measured_with_their_quick_cells() -> None:
     context = setup(replace(TYPED, selectors=PAIR), quick=True)
-    assert {cell.id for cell in selected_cells(context.matrix, context.request)} == of_preset(PAIR, "quick")
+    named = with_all_in_presets(SHIPPED, SHIPPED, Options(selectors=PAIR))
+    assert {cell.id for cell in selected_cells(context.matrix, context.request)} == of_preset(PAIR, "quick", named)
     assert NOTE in context.notes
     assert isinstance(context.backend, VenvBackend)
     assert "--preset quick" in " ".join(context.origin.command)
@@ -79,10 +81,11 @@ def test_commands_that_do_not_ask_for_it_take_every_cell() -> None:
     assert setup(replace(TYPED, selectors=PAIR)).request.preset is None
 
 
-def test_an_environment_without_quick_cells_has_all_of_its_own() -> None:
+def test_a_named_environment_without_quick_cells_has_all_of_its_own() -> None:
     matrix = parse(MATRIX.encode(), "m.yaml")
     request = Request(environments=("torch-1.0", "tf-2.x"))
-    extended, mixed, notes = quick_cells(matrix, request, Options())
+    assert quick_cells(matrix, request, Options())[1:] == (replace(request, preset="quick"), (NOTE,))
+    extended, mixed, notes = quick_cells(matrix, request, Options(selectors=["torch-1.0", "tf-2.x"]))
     cells = {cell.id for cell in selected_cells(extended, mixed)}
     assert notes == (NOTE, "the preset quick has no test of tf-2.x: all of their tests are taken")
     assert {each for each in cells if each.startswith("torch")} == of_preset(["torch-1.0"], "quick", matrix)
@@ -103,28 +106,50 @@ def test_without_any_quick_cell_everything_is_taken() -> None:
 def test_a_release_that_the_file_does_not_declare_has_the_quick_cells_of_its_framework() -> None:
     release = {"framework": "torch", "release": "2.9.1", "image": "x"}
     environments = {**SHIPPED.environments, "torch-2.9.1": Environment.model_validate(release)}
-    matrix = with_all_in_presets(SHIPPED.with_environments(environments, {}, {}), SHIPPED, Options(), "cpu")
+    matrix = with_all_in_presets(SHIPPED.with_environments(environments, {}, {}), SHIPPED, Options())
     cells = {each.partition("/")[2] for each in of_preset(["torch-2.9.1"], "quick", matrix)}
     assert cells == {each.partition("/")[2] for each in of_preset(["torch-1.0", "torch-1.12", "torch-2.x"], "quick")}
     assert of_preset(PAIR, "quick", matrix) == of_preset(PAIR, "quick")
-    assert with_all_in_presets(SHIPPED, SHIPPED, Options(), "cpu") is SHIPPED
+    assert with_all_in_presets(SHIPPED, SHIPPED, Options()) is SHIPPED
 
 
 def test_a_named_environment_that_the_preset_leaves_out_has_the_cells_of_its_framework() -> None:
     text = MATRIX.replace("environments: [torch-*]", "environments: [torch-1.0]")
     matrix = parse(text.encode(), "m.yaml")
-    named = with_all_in_presets(matrix, matrix, Options(selectors=["torch-2.x@env:A=1", "tf-2.x/*"]), "cpu")
+    named = with_all_in_presets(matrix, matrix, Options(selectors=["torch-2.x@env:A=1", "tf-2.x/*"]))
     cells = {each.partition("/")[2] for each in of_preset(["torch-2.x"], "quick", named)}
     assert cells == {each.partition("/")[2] for each in of_preset(["torch-1.0"], "quick", matrix)} != set()
     assert of_preset(["tf-2.x"], "quick", named) == set(), "the preset has nothing of its framework"
-    by_pattern = with_all_in_presets(matrix, matrix, Options(selectors=["torch-*"]), "cpu")
+    by_pattern = with_all_in_presets(matrix, matrix, Options(selectors=["torch-*"]))
     assert of_preset(["torch-2.x"], "quick", by_pattern) == set()
 
 
-def test_an_environment_that_presets_have_tests_of_has_no_others_where_it_is_named() -> None:
-    named = with_all_in_presets(SHIPPED, SHIPPED, Options(selectors=PAIR), "cpu")
-    for preset in SHIPPED.presets:
-        assert of_preset(PAIR, preset, named) == of_preset(PAIR, preset)
+def test_named_environments_of_a_framework_have_the_same_tests() -> None:
+    named = with_all_in_presets(SHIPPED, SHIPPED, Options(selectors=PAIR))
+    old, new = ({each.partition("/")[2] for each in of_preset([name], "quick", named)} for name in PAIR)
+    assert old == new > {each.partition("/")[2] for each in of_preset(PAIR[:1], "quick")}
+
+
+def test_a_selector_that_only_excludes_environments_excludes_those_that_are_named() -> None:
+    text = MATRIX.replace("environments: [torch-*]", "environments: ['!torch-1.0']")
+    matrix = parse(text.encode(), "m.yaml")
+    named = with_all_in_presets(matrix, matrix, Options(selectors=["torch-1.0"]))
+    assert of_preset(["torch-1.0"], "quick", named) == set()
+
+
+def test_on_a_gpu_the_environments_that_quick_leaves_out_are_named_with_the_command_that_measures_them() -> None:
+    def notes(*selectors: str, device: Device = "cuda", preset: str = "quick") -> tuple[str, ...]:
+        matrix = with_all_in_presets(SHIPPED, SHIPPED, Options(selectors=[*selectors]))
+        environments = selectors or tuple(SHIPPED.environments)
+        return gpu_notes(matrix, Request(environments=environments, preset=preset, device=device))
+
+    (note,) = notes()
+    assert note.startswith("on a GPU, the preset quick selects 6 environments; name others to measure its tests in them")
+    assert "`runner run tf-2.16 tf-2.17`" in note
+    assert "torch-2.10" in note
+    assert "keras" not in note, "the preset has no test of Keras there"
+    assert "torch-1.12" not in note, "it has no build for a GPU"
+    assert notes(device="cpu") == notes(preset="heritage") == notes("torch-2.1", "torch-2.6") == ()
 
 
 def long_plan() -> Plan:
@@ -145,6 +170,6 @@ def test_hours_of_measuring_have_to_be_asked_for() -> None:
 
 
 def test_a_short_run_is_not_asked_about() -> None:
-    planned = plan(SHIPPED, Request(environments=tuple(PAIR), preset="quick"), {})
+    planned = plan(SHIPPED, Request(environments=tuple(PAIR), preset="heritage"), {})
     assert planned.seconds > 60
     assert too_long(planned, SHIPPED, Options()) is None

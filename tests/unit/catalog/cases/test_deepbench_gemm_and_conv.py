@@ -179,7 +179,7 @@ def test_the_parts_of_a_draw_are_the_bits_of_the_whole() -> None:
 
 
 @pytest.mark.whole_matrix
-@pytest.mark.parametrize("preset", ["quick", "standard"])
+@pytest.mark.parametrize("preset", ["heritage", "standard"])
 def test_no_preset_asks_a_case_for_a_phase_that_it_has_not(preset: str) -> None:
     matrix = load(Path(__file__).parents[4] / "matrix.yaml")
     planned = plan(matrix, Request(environments=tuple(matrix.environments), backend="docker", preset=preset), {})

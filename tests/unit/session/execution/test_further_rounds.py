@@ -1,13 +1,19 @@
 """The scheduler of rounds: the stopping rule with the budget's clock, a stored run, and rounds that are replayed."""
 
+import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from runner.analysis import dataset
+from runner.analysis.dataset import load_dataset
+from runner.analysis.model import Dataset
 from runner.analysis.stopping import Verdicts
 from runner.core.model import Cell, Measurement, Past, Plan, PlannedCell, Record
+from runner.core.model.cells import plain
 from runner.session.execution.further_rounds import RoundScheduler
 from runner.store.run import Run
 from tests.support.fake_runs import bad, cell, make, rounds
@@ -47,7 +53,12 @@ def scheduler_of_two_pairs(
 
 
 def scheduler(
-    run: Run, clock: Clock, messages: list[str], past: Past = NOTHING, budget: float | None = None
+    run: Run,
+    clock: Clock,
+    messages: list[str],
+    past: Past = NOTHING,
+    budget: float | None = None,
+    lock: AbstractContextManager[object] | None = None,
 ) -> RoundScheduler:
     """Return the scheduler of a run whose plan has all cells of its records."""
     measured = dict.fromkeys(record.cell for record in run.records())
@@ -63,7 +74,7 @@ def scheduler(
         frameworks=frameworks,
         past=past,
     )
-    return RoundScheduler(plan, run, Verdicts(0.02), messages.append, clock)
+    return RoundScheduler(plan, run, Verdicts(0.02), messages.append, clock, lock=lock)
 
 
 def turns(of: tuple[Cell, Cell], *ratios: float) -> list[Record]:
@@ -78,6 +89,39 @@ def test_the_first_rounds_are_everybodys_and_further_ones_for_open_pairs(tmp_pat
     assert set(next_cells(1)) == set(next_cells(2)) == {*NOISY, *CLEAR}
     assert set(next_cells(3)) == set(NOISY)
     assert messages == ["after 3 rounds 1 verdict is open: a further round for 2 tests"]
+
+
+def test_the_plain_process_of_a_cell_that_agrees_in_the_first_round_has_no_second_one(tmp_path: Path) -> None:
+    agreeing, differing = plain(CLEAR[0]), plain(NOISY[1])
+    records = [record for of in (NOISY, CLEAR) for each in of for record in rounds(each, [1.0])]
+    records += [*rounds(agreeing, [1.02]), *rounds(differing, [1.3])]
+    records = [replace(record, round=1) for record in records]
+    next_cells = scheduler(make(tmp_path, records), Clock(), [])
+    assert set(next_cells(1)) == set(next_cells(2)) == {*NOISY, *CLEAR, differing}
+
+
+def test_a_run_without_plain_processes_is_not_read_before_its_planned_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    next_cells = scheduler_of_two_pairs(tmp_path, Clock(), [], SLOWER)
+    monkeypatch.setattr(dataset, "load_dataset", lambda _: pytest.fail("the run is read"))
+    assert set(next_cells(1)) == set(next_cells(2)) == {*NOISY, *CLEAR}
+
+
+def test_the_lock_of_the_run_is_held_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, held = threading.Lock(), list[bool]()
+
+    def load(run: Run) -> Dataset:
+        held.append(lock.locked())
+        return load_dataset(run)
+
+    records = [record for each in NOISY for record in rounds(each, [1.0, 1.1, 1.2])]
+    next_cells = scheduler(make(tmp_path, [*records, *rounds(plain(NOISY[0]), [1.0])]), Clock(), [], lock=lock)
+    monkeypatch.setattr(dataset, "load_dataset", load)
+    for number in (1, 3):
+        next_cells(number)
+    assert held == [True, True]
+    assert not lock.locked()
 
 
 def test_nothing_more_is_wanted_where_all_is_settled(tmp_path: Path) -> None:
