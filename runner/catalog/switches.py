@@ -2,7 +2,7 @@
 
 ``switches.csv`` has a row for each switch: ``name``, an id; ``frameworks`` that read it, separated by spaces;
 ``releases`` of the framework that have it (PEP 440), empty for all; ``device`` (``cpu``, ``cuda`` or ``any``);
-``needs``, a flag of the processor without which it does nothing, empty for none; ``variable`` and ``value``; the
+``needs``, a flag of the processor without which it does nothing, empty for none; its ``variables``, ``A=1; B=2``; the
 ``sentence`` that says what it does; and its ``source``.
 """
 
@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion
+from packaging.version import InvalidVersion, Version
 
 CSV_FILE = Path(__file__).parent / "switches.csv"
 FLAG_LISTS = frozenset({"XLA_FLAGS", "TF_XLA_FLAGS"})
@@ -29,8 +29,7 @@ class Switch:
     releases: str
     device: str
     needs: str
-    variable: str
-    value: str
+    variables: Mapping[str, str]
     sentence: str
     source: str
 
@@ -49,9 +48,10 @@ class Switch:
 
     def _has(self, release: str) -> bool:
         try:
-            return SpecifierSet(self.releases).contains(release, prereleases=True)
+            version = Version(release)
         except InvalidVersion:
             return True
+        return SpecifierSet(self.releases).contains(version, prereleases=True)
 
 
 def applying(framework: str, release: str, device: str, flags: Collection[str]) -> Iterator[Switch]:
@@ -59,21 +59,30 @@ def applying(framework: str, release: str, device: str, flags: Collection[str]) 
     return (switch for switch in switches() if switch.applies(framework, release, device, flags))
 
 
-def with_variable(variables: Mapping[str, str], name: str, value: str) -> dict[str, str]:
-    """Return variables with another one; a flag is added to a list of flags.
+def with_variables(variables: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+    """Return variables with others; a flag is added to a list of flags.
 
-    >>> with_variable({"XLA_FLAGS": "--a=1"}, "XLA_FLAGS", "--b=2"), with_variable({"A": "1"}, "A", "2")
+    >>> with_variables({"XLA_FLAGS": "--a=1"}, {"XLA_FLAGS": "--b=2"}), with_variables({"A": "1"}, {"A": "2"})
     ({'XLA_FLAGS': '--a=1 --b=2'}, {'A': '2'})
     """
-    before = variables.get(name, "") if name in FLAG_LISTS else ""
-    return {**variables, name: value if value in before.split() else f"{before} {value}".strip()}
+    together = dict(variables)
+    for name, value in added.items():
+        before = variables.get(name, "") if name in FLAG_LISTS else ""
+        together[name] = before if value in before.split() else f"{before} {value}".strip()
+    return together
 
 
 @cache
 def switches() -> tuple[Switch, ...]:
     """Return all switches."""
     with CSV_FILE.open(encoding="utf-8", newline="") as stream:
-        return tuple(
-            Switch(**{**row, "frameworks": tuple(row["frameworks"].split())})  # type: ignore[arg-type]
-            for row in csv.DictReader(stream)
-        )
+        return tuple(map(_switch, csv.DictReader(stream)))
+
+
+def _switch(row: Mapping[str, str]) -> Switch:
+    assignments = (text.partition("=") for text in row["variables"].split("; "))
+    return Switch(
+        **{name: row[name] for name in ("name", "releases", "device", "needs", "sentence", "source")},
+        frameworks=tuple(row["frameworks"].split()),
+        variables={name: value for name, _, value in assignments},
+    )

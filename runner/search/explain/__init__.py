@@ -15,6 +15,7 @@ from runner.report.formatting import counted
 from runner.search.explain.candidates import Candidate, together
 from runner.search.explain.forecast import Forecast, forecast
 from runner.search.explain.measuring import Measuring
+from runner.search.explain.operators import operator_changes
 from runner.search.explain.question import Asked, Case, requested
 from runner.search.explain.result import Explanation, Tried, by_environment
 from runner.search.explain.shares import Measured, measurement
@@ -91,6 +92,7 @@ def _measured(case: Case, measuring: Measuring) -> Explanation:
         tried=tuple(_tried(measuring, each, of_run.candidates.get(name)) for name, each in by_name.items()),
         together=combined,
         analyses=tuple(analyses),
+        operators=operator_changes(measuring.folder_of(analysis), *(f"{name}/{question.cell}" for name in ends)),
         notes=case.notes,
     )
 

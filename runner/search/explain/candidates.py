@@ -6,12 +6,10 @@ Each candidate is the changed environment with one thing of it, or several, set 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Literal
 
-from runner.catalog.switches import applying, with_variable
+from runner.catalog.switches import FLAG_LISTS, applying, with_variables
 from runner.core.model import Device
-from runner.core.variables import refusal
 from runner.matrix import Environment, Matrix
 from runner.matrix.environments import package_name
 from runner.matrix.fields import LONGEST_ID
@@ -63,17 +61,14 @@ def candidates(good: End, bad: End, device: Device, flags: Collection[str]) -> I
     yield from _variables(good, bad)
     environment = bad.environment
     for switch in applying(environment.framework, bad.release, device, flags):
-        variables = with_variable(environment.env, switch.variable, switch.value)
-        if variables != environment.env and not refusal(switch.variable):
-            change = f"{switch.variable}={switch.value}"
-            added = {switch.variable: switch.value}
+        if with_variables(environment.env, switch.variables) != environment.env:
             yield Candidate(
                 name=switch.name,
                 kind="switch",
-                change=change,
+                change=" ".join(f"{name}={value}" for name, value in switch.variables.items()),
                 sentence=switch.sentence,
                 source=switch.source,
-                variables=added,
+                variables=switch.variables,
             )
     for name, version in different_packages(good, bad, device).items():
         text = f"{name} {version}"
@@ -96,9 +91,9 @@ def _variables(good: End, bad: End) -> Iterator[Candidate]:
 def together(parts: Sequence[Candidate]) -> Candidate:
     """Return several candidates as one; of two values of a variable that is no list of flags, the first one counts."""
     variables: dict[str, str] = {}
-    for name, value in (item for part in parts for item in part.variables.items()):
-        merged = with_variable(variables, name, value)
-        variables[name] = merged[name] if variables.get(name, merged[name]) in merged[name] else variables[name]
+    for part in parts:
+        new = {name: value for name, value in part.variables.items() if name in FLAG_LISTS or name not in variables}
+        variables = with_variables(variables, new)
     return Candidate(
         name="together",
         kind="together",
@@ -125,8 +120,7 @@ def environment_of(matrix: Matrix, bad: End, candidate: Candidate, device: Devic
         device: whose variant is measured.
     """
     environment = bad.environment
-    items = candidate.variables.items()
-    env = reduce(lambda variables, item: with_variable(variables, *item), items, dict(environment.env))
+    env = with_variables(environment.env, candidate.variables)
     if not candidate.is_built:
         return environment.model_copy(update={"env": env, "extends": matrix.image_of(bad.name), "add": ()})
     variant = environment.variant(device)

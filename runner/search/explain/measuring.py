@@ -76,6 +76,10 @@ class Measuring:
         self._check(analysis)
         return analysis
 
+    def folder_of(self, analysis: Analysis) -> Path:
+        """Return the folder of a run."""
+        return next(run.path for run in runs(self.state.path) if run.id == analysis.dataset.run)
+
     def with_candidates(self, candidates: Sequence[Candidate]) -> Context:
         """Return the context whose request is the test in both releases and in candidates, the changed one first."""
         matrix, bad, device = self.context.matrix, self.case.bad, self.context.request.device
@@ -94,6 +98,7 @@ class Measuring:
             locks={**self.context.settings.locks, **self.locks},
             metrics=(self.state.question.metric,),
             controls=False,
+            profile=True,
         )
         context = replace(
             self.context, matrix=_with(matrix, bad.name, environments), request=request, settings=settings

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from runner.backends.lock_file import read_lock
+from runner.backends.lock_file import AS_OF, read_lock
 from runner.core.errors import ProvisionError
 from runner.core.model import Device
 from runner.matrix import Environment
@@ -99,7 +100,7 @@ def make_lock(
 ) -> None:
     """Write the lock of an environment, which keeps the versions of another lock where they fit.
 
-    Where other packages refuse what is pinned, it counts nevertheless.
+    Its packages are of the same day. Where others refuse what is pinned, it counts nevertheless.
 
     Args:
         name: its id.
@@ -114,7 +115,7 @@ def make_lock(
     """
     request = lock_request(out.parent, name, environment, device if environment.variants else "cpu")
     assert request is not None  # it has requirements and a Python
-    request = replace(request, out=out, variant="", versions=versions, exact=tuple(pins))
+    request = replace(request, out=out, variant="", versions=versions, exact=tuple(pins), as_of=day_of(versions))
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         lock(request)
@@ -122,6 +123,16 @@ def make_lock(
         if error.passing or not pins:
             raise
         lock(replace(request, overrides=tuple(pins)))
+
+
+def day_of(path: Path | None) -> date | None:
+    """Return the day whose packages a lock has; None where it says none."""
+    try:
+        header = read_lock(path)[1].header if path else ()
+    except ProvisionError:
+        return None
+    days = (line.removeprefix(AS_OF) for line in header if line.startswith(AS_OF))
+    return next(map(date.fromisoformat, days), None)
 
 
 def also_changed(pins: Sequence[str], before: Path | None, after: Path) -> tuple[str, ...]:

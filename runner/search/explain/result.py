@@ -7,8 +7,10 @@ from typing import Any
 
 from runner.analysis.analyse import Analysis
 from runner.analysis.comparison_model import Row
+from runner.analysis.profile_changes import OperatorChanges
 from runner.core.metrics import BY_NAME, TIME
 from runner.report import formatting, rich_text, wording
+from runner.search.explain import operators
 from runner.search.explain.candidates import Candidate
 from runner.search.explain.shares import Measured, Share
 from runner.search.explain.state import Question
@@ -76,6 +78,7 @@ class Explanation:
         tried: each candidate.
         together: those that take back something, at once; None where there are fewer than two.
         analyses: of its runs, the one of single candidates first.
+        operators: of both releases, from their profiles; none without profiles.
         notes: what is not tried, as sentences.
     """
 
@@ -86,6 +89,7 @@ class Explanation:
     tried: tuple[Tried, ...]
     together: Tried | None
     analyses: tuple[Analysis, ...]
+    operators: tuple[OperatorChanges, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -119,6 +123,7 @@ class Explanation:
             "discovery_rate": FALSE_DISCOVERY_RATE,
             "candidates": [each.json() for each in self.tried],
             "together": self.together.json() if self.together else None,
+            "operators": [asdict(each) for each in self.operators],
             "runs": [
                 {"run": each.dataset.run, "grade": each.grade.level if each.grade else ""} for each in self.analyses
             ],
@@ -173,6 +178,7 @@ class Explanation:
         for each in self.tried:
             if each.effect == "changes the result":
                 yield f"{each.candidate.change} changes the result, so it is no explanation: {each.why}"
+        yield from operators.sentences(self.operators)
         count = sum(each.measured is not None for each in self.tried)
         rate = formatting.counted(count, "candidate")
         yield f"of {rate}, at most {FALSE_DISCOVERY_RATE:.0%} of those that take something back do so by chance"
@@ -197,7 +203,7 @@ class _Inverse:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{round(100 * share)} %"
 
 
 def _share(share: Share | None) -> str:
