@@ -14,8 +14,8 @@ from runner.core.model import Device
 from runner.matrix import Environment
 from runner.matrix.environments import package_name
 from runner.releases.candidates import COMPANIONS, PACKAGES
-from runner.releases.lock import lock
 from runner.releases.lock_requests import lock_request
+from runner.releases.release_locks import lock_release
 
 _ENTRY = re.compile(r"^(?=[A-Za-z0-9])", re.MULTILINE)
 _VIA = re.compile(r"^ +# +(?:via )?([A-Za-z0-9][A-Za-z0-9._-]*)$", re.MULTILINE)
@@ -100,7 +100,8 @@ def make_lock(
 ) -> None:
     """Write the lock of an environment, which keeps the versions of another lock where they fit.
 
-    Its packages are of the same day. Where others refuse what is pinned, it counts nevertheless.
+    Its packages are of the same day. Where there is no solution, other exact versions are given up, and what is pinned
+    counts nevertheless.
 
     Args:
         name: its id.
@@ -117,12 +118,7 @@ def make_lock(
     assert request is not None  # it has requirements and a Python
     request = replace(request, out=out, variant="", versions=versions, exact=tuple(pins), as_of=day_of(versions))
     out.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        lock(request)
-    except ProvisionError as error:
-        if error.passing or not pins:
-            raise
-        lock(replace(request, overrides=tuple(pins)))
+    lock_release(request)
 
 
 def day_of(path: Path | None) -> date | None:

@@ -9,7 +9,7 @@ from runner.core.machine import cpu_flags
 from runner.core.metrics import TIME, named
 from runner.core.model import device_id
 from runner.releases.candidates import exact_release
-from runner.search.bisect.model_cell import cell_of_model, with_named_model
+from runner.search.bisect.model_cell import only_cell, with_named_model
 from runner.search.bisect.question import refuse_unmeasured, settings_of, split_cell
 from runner.search.explain.candidates import Candidate, candidates
 from runner.search.explain.packages import End
@@ -69,11 +69,14 @@ def requested(options: Options, asked: Asked) -> Case:
         message = f"{metric.title} is the same in every round, and explain measures rounds"
         raise UsageError(Problem(message, hint="choose another --metric"))
     typed = next(filter(None, options.selectors or ()), "")
+    options = replace(options, selectors=[asked.bad, asked.good])
     if typed:
         cell = split_cell(typed)[1]
     else:
-        cell, options = cell_of_model(options, (asked.good, asked.bad)), replace(options, phase=None)
-    context = setup(replace(options, selectors=[asked.bad, asked.good]), cells=[cell])
+        of_both = setup(options)
+        cell = only_cell(replace(options, selectors=None), of_both.matrix, of_both.request.environments)
+        options = replace(options, phase=None)
+    context = setup(options, cells=[cell])
     refuse_unmeasured(metric, context.request.device, cell)
     if len(context.request.environments) != 2:
         message = f"{asked.good} and {asked.bad} name {len(context.request.environments)} environments"

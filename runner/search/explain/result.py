@@ -1,5 +1,6 @@
 """The result of an explanation, as text and as JSON."""
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from runner.search.explain.state import Question
 from runner.stats.intervals import FALSE_DISCOVERY_RATE
 
 VERSION = 1
+LONGEST_REASON = 160
+"""Characters of a reason in the table; JSON has all of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +152,11 @@ class Explanation:
     def _row(self, tried: Tried) -> tuple[str, ...]:
         share = tried.share
         also = f", with {', '.join(tried.also)}" if tried.also else ""
-        why = f": {tried.why}" if tried.why and tried.effect == "not measured" else ""
+        why = (
+            f": {textwrap.shorten(tried.why, LONGEST_REASON, placeholder=' ...')}"
+            if tried.why and tried.effect == "not measured"
+            else ""
+        )
         described = ", ".join(filter(None, (tried.candidate.change, tried.candidate.sentence)))
         return (
             tried.candidate.name,
