@@ -17,6 +17,7 @@ from runner.cli import (
     alerts,
     bisect,
     console,
+    explain,
     history_commands,
     matrix_file,
     measure,
@@ -40,7 +41,7 @@ START = f"""{QUESTION}
   runner open                   open the page of the newest run
 
 With --help, it lists all commands."""
-for group in (measure, starting, bisect, this_machine, matrix_file, results, alerts, schedule, worker):
+for group in (measure, starting, bisect, explain, this_machine, matrix_file, results, alerts, schedule, worker):
     app.add_typer(group.app)  # without a name: the commands of a group are commands of the program
 app.add_typer(history_commands.app, name="history")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Start": ("doctor", "list", "new", "init", "wrap"),
-    "Measure": ("plan", "build", "run", "bisect", "reproduce"),
+    "Measure": ("plan", "build", "run", "bisect", "explain", "reproduce"),
     "Results": ("compare", "open", "check", "report", "history", "accuracy", "export", "import"),
     "Every night": ("nightly", "alerts", "schedule"),
     "Machine and matrix": ("tune", "clocks", "clean", "lock", "schema", "worker"),
@@ -20,6 +20,7 @@ EXAMPLES: Mapping[str, str] = {
     "clocks": "runner clocks show",
     "compare": "runner compare torch-1.12 torch-2.x --why",
     "doctor": "runner doctor",
+    "explain": "runner explain jax==0.4.31 jax==0.4.33 my_network.py",
     "export": "runner export --output samples.parquet",
     "history": "runner history torch-2.x",
     "import": "runner import other-machine/reports/runs/20261125-193423-dd4e",

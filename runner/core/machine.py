@@ -140,6 +140,13 @@ def memory() -> tuple[int, int]:
     return sizes["MemTotal"], sizes["MemAvailable"]
 
 
+def cpu_flags(path: Path = CPU_INFO) -> frozenset[str]:
+    """Return what the first processor can do, as the kernel names it, ``avx512f``; nothing where it does not say."""
+    lines = path.read_text().splitlines() if path.is_file() else []
+    named = (line.partition(":") for line in lines)
+    return frozenset(next((text for name, _, text in named if name.strip() in ("flags", "Features")), "").split())
+
+
 def cpu_name() -> str:
     """Return the processor's name from the kernel, else the architecture."""
     for line in CPU_INFO.read_text().splitlines():

@@ -166,7 +166,7 @@ class ReleaseFinder:
         bare = replace(template, environment=_without(template.environment, replaced))
         index = nightly_builds.index_of(named.framework, self._variant(template), self.device, named.kind)
         made = made_from(bare, pin, named.version, self.device, index, named.packages)
-        environment = _with_python(made.environment, python)
+        environment = with_python(made.environment, python)
         return replace(made, name=named.id, environment=environment, exact=named.packages)
 
     def _missing(self, named: NamedRelease) -> NothingSelectedError:
@@ -244,7 +244,7 @@ def _without(environment: Environment, packages: set[str]) -> Environment:
     return environment.model_copy(update={"requirements": kept(environment.requirements), "variants": variants})
 
 
-def _with_python(environment: Environment, python: str) -> Environment:
+def with_python(environment: Environment, python: str) -> Environment:
     """Return an environment with another Python, and with its base images of that Python."""
     if environment.python == python:
         return environment

@@ -72,6 +72,7 @@ UPGRADES: Mapping[str, Upgrades] = {
     PROFILE: {},
     "record": {},
     "bisect": {},
+    "explain": {},
     "nights": {1: _with_confirmations},
     "anchors": {},
     "current locks": {},

@@ -39,6 +39,11 @@ def _slow_numpy():
 _slow_numpy()
 '''
 
+SLOW_WITHOUT_VARIABLE = SLOW_NUMPY.replace(
+    "\n_slow_numpy()\n", '\nif "MALLOC_TRIM_THRESHOLD_" not in os.environ:\n    _slow_numpy()\n'
+).replace("\n\ndef _slow_numpy", "\n\nimport os\n\n\ndef _slow_numpy", 1)
+"""The same, unless a variable is set that is one of the known switches of NumPy."""
+
 LARGE_NUMPY = '''
 
 def _large_numpy():

@@ -56,6 +56,7 @@ EXAMPLES = {
     "{followed.environment}": "torch-2.x",
     "{environment.framework}=={newest}": "torch==1.12.1",
     "{named.text}": "torchvision:resnet18",
+    "explain RELEASE RELEASE MODEL": "explain torch==1.0.0 torch==1.12.1 examples/smallest.py",
     "RELEASE RELEASE": "torch==1.0.0 torch==1.12.1",
     "BASE OTHER...": "torch-1.0 torch-2.x",
     "BASE OTHER": "torch-1.0 torch-2.x",
@@ -70,7 +71,7 @@ EXAMPLES = {
 }
 """Part of a text -> what may stand there."""
 NAMED = frozenset(
-    ["compare", "export", "wrap", "bisect", "reproduce", "import", "run --model", "run --executor", "worker"]
+    ["compare", "export", "wrap", "bisect", "explain", "reproduce", "import", "run --model", "run --executor", "worker"]
 )
 """What a text names as a command or an option, and does not tell anybody to type."""
 

@@ -5,19 +5,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from runner.backends.removal import leftovers_of, remove
 from runner.core.errors import OutageError, Problem, ProvisionError, RunnerError
-from runner.core.model import Provisioned
 from runner.core.model.cells import is_control, without_environment
 from runner.core.progress import Progress
 from runner.measure.round_plan import OUTAGE
 from runner.plan.pairs import with_plain
-from runner.plan.specs import specs
 from runner.releases.candidates import ReleaseCandidate, lock_request_of
 from runner.releases.release_locks import lock_of_its_time
 from runner.search.bisect.measured_step import UnmeasurableError, comparison_of, failure, step_of
 from runner.search.bisect.rebuilt import is_rebuilt, lock_again
 from runner.search.bisect.state import SearchState, SearchStep
+from runner.search.built import removed
 from runner.session import execution, flow
 from runner.session.context import Context, PlannedRun
 from runner.session.flow import RunSession
@@ -176,20 +174,8 @@ class Measuring:
 
     def _removed(self, candidate: ReleaseCandidate) -> bool:
         """Remove the environment of a candidate; return whether it is gone."""
-        matrix = self.context.matrix.model_copy(update={"environments": {candidate.name: candidate.environment}})
-        settings, backend = self.context.settings, self.context.backend
-        (spec,), _ = specs(matrix, [candidate.name], self.context.request.device, settings.matrix)
-        spec = replace(spec, lock=self._lock_of(candidate))
-        if candidate.name not in backend.survey([spec]).cached:
-            return True
-        ready: Provisioned = backend.provision(spec, lambda _: None)
-        if others := backend.others_need(ready):
-            self.progress.note(f"{candidate.name} is kept: {others[0]} uses it, too")
-            return True
-        kept = remove(leftovers_of(backend.name, ready, settings.cache, BUILT))
-        for leftover, reason in kept:
-            self.progress.note(f"{leftover.name} cannot be removed: {reason}; `runner clean` does so later")
-        return not kept
+        lock = self._lock_of(candidate)
+        return removed(self.context, candidate.name, candidate.environment, lock, BUILT, self.progress.note)
 
 
 def outage(name: str, reason: str) -> OutageError:

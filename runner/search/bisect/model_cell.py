@@ -49,12 +49,9 @@ def cell_of_model(options: Options, ends: Sequence[str], environment: str = "") 
         MatrixError: the file has mistakes.
         UsageError: there are several networks or tests, or the framework cannot be told or has no class in the file.
     """
-    text, *others = options.model or [""]
-    if others:
-        hint = "name the test, implementation/workload/case/phase/precision, or leave one --model out"
-        raise UsageError(Problem("bisect measures one test, and --model names several networks", hint=hint))
-    workload = parse_model(text).workload
     matrix, _ = with_models(load(options.matrix_file), options)
+    text = (options.model or [""])[0]
+    workload = parse_model(text).workload
     if (named := parse_named(environment)) and environment not in matrix.environments:
         finder = ReleaseFinder(matrix=matrix, folder=options.matrix_file.parent, device="cpu", versions=versions)
         made = next(finder.possible(named)).environment
@@ -68,7 +65,26 @@ def cell_of_model(options: Options, ends: Sequence[str], environment: str = "") 
         raise UsageError(
             without_template(framework, [end if parse_named(end) else f"{framework}=={end}" for end in ends])
         )
-    selection = replace(options, selectors=environments, workload=[workload])
+    return only_cell(options, matrix, environments)
+
+
+def only_cell(options: Options, matrix: Matrix, environments: Sequence[str]) -> str:
+    """Return the only test in fp32 of the network of ``--model``, and of ``--phase``, without an environment.
+
+    Args:
+        options: with one ``--model`` and no selector.
+        matrix: has the network.
+        environments: those of its framework.
+
+    Raises:
+        UsageError: there are several networks or tests, or none of the phase.
+    """
+    text, *others = options.model or [""]
+    if others:
+        hint = "name the test, implementation/workload/case/phase/precision, or leave one --model out"
+        raise UsageError(Problem("one test is measured, and --model names several networks", hint=hint))
+    workload = parse_model(text).workload
+    selection = replace(options, selectors=[*environments], workload=[workload])
     request = plan_request(selection, matrix, "venv", ("cpu", ()), capacity())
     in_fp32 = (cell for cell in selected_cells(matrix, request) if cell.precision == PRECISION)
     cells = tuple(dict.fromkeys(without_environment(cell.id) for cell in in_fp32))
@@ -105,7 +121,7 @@ def _several(text: str, cells: Sequence[str]) -> Problem:
     phases = [cell.split("/")[-2] for cell in cells]
     if len(set(phases)) == len(cells):
         hint = "choose one: " + " or ".join(f"--phase {phase}" for phase in phases)
-    return Problem(f"{text} has {len(cells)} tests, and bisect measures one", hint=hint)
+    return Problem(f"{text} has {len(cells)} tests, and one is measured", hint=hint)
 
 
 def without_template(framework: str, ends: Sequence[str]) -> Problem:

@@ -77,7 +77,7 @@ def test_a_phase_chooses_among_the_tests_of_a_network(folder: Path, phase: str) 
 
 def test_several_tests_are_refused_with_the_options_that_choose_one(folder: Path) -> None:
     (folder / "my_network.py").write_text(FORWARD + TRAIN)
-    with pytest.raises(UsageError, match="has 2 tests, and bisect measures one") as caught:
+    with pytest.raises(UsageError, match="has 2 tests, and one is measured") as caught:
         cell_of_model(options(folder, "my_network.py"), ("np-old", "2.4.6"))
     assert caught.value.problems[0].hint == "choose one: --phase forward or --phase train"
 

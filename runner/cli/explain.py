@@ -1,0 +1,73 @@
+"""The command that measures what takes a change between two releases back."""
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from runner.cli import completion, console
+from runner.cli.commands import CommandGroup
+from runner.cli.params import Output, TableOrJson, planning
+
+if TYPE_CHECKING:
+    from runner.session.options import Options
+
+app = CommandGroup()
+
+
+@app.command(short_help="Measure which switches and packages take a change back")
+@partial(
+    planning,
+    without=("selectors", "workload", "preset", "precision", "all", "budget", "python", "framework", "name", "upgrade"),
+)
+def explain(
+    options: "Options",
+    good: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="the release without the change: an environment, or a release such as torch==2.1.2",
+            autocompletion=completion.environments,
+        ),
+    ] = "",
+    bad: Annotated[
+        str,
+        typer.Argument(metavar="B", help="the release with it", autocompletion=completion.environments),
+    ] = "",
+    cell: Annotated[
+        str,
+        typer.Argument(
+            metavar="CELL|MODEL",
+            help="implementation/workload/case/phase/precision; or a network as for --model, of which --phase chooses "
+            "the test",
+            autocompletion=completion.environments,
+        ),
+    ] = "",
+    metric: Annotated[
+        str,
+        typer.Option("--metric", help="what changed: time, memory, import, ...", autocompletion=completion.metrics),
+    ] = "time",
+    keep: Annotated[bool, typer.Option("--keep", help="keep the environments that are built for it")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="print the candidates and what they take; measure nothing")
+    ] = False,
+    format: TableOrJson = "table",
+    output: Output = None,
+) -> int:
+    """Measure what takes back a change of a CELL or a MODEL from A to B: switches, and packages of A under B.
+
+    The same command continues an interrupted explanation.
+    """
+    from runner.search import explain as workflow
+    from runner.session.context import cache_in_use
+
+    options = replace(options, selectors=[cell])
+    asked = workflow.Asked(good=good, bad=bad, metric=metric, keep=keep)
+    if dry_run:
+        console.show(workflow.dry_run(options, asked), format, output)
+        return 0
+    with console.progress() as progress, cache_in_use(progress.note):
+        result = workflow.explain(options, asked, progress)
+    console.show(result, format, output)
+    return result.exit_code
