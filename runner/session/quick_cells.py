@@ -134,10 +134,10 @@ def gpu_notes(matrix: Matrix, request: Request) -> tuple[str, ...]:
     if not others:
         return ()
     measured = counted(len(cells), "environment")
-    return (
-        f"on a GPU, the preset {QUICK} selects {measured}; name others to measure its tests in them, for example "
-        f"`runner run {' '.join(others[-2:])}`; there are {', '.join(others)}",
-    )
+    example = f"runner run {' '.join(others[-2:])}"
+    selected = f"on a GPU, the preset {QUICK} selects {measured}"
+    how = f"name others to measure its tests in them, for example `{example}`"
+    return (f"{selected}; {how}; there are {', '.join(others)}",)
 
 
 def with_quick_preset(options: Options, matrix: Matrix, say: Callable[[str], None]) -> Options:

@@ -1,4 +1,4 @@
-"""Podman behind the Docker SDK: the smoke of the preset ``heritage`` in NumPy, and tests of Docker's that hold there, too.
+"""Podman behind the Docker SDK: the preset ``heritage`` in NumPy, and tests of Docker's that hold there, too.
 
 What differs is in docs/how-to/podman.md.
 """

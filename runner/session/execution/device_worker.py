@@ -99,8 +99,8 @@ class DeviceWorker:
             Verdicts(context.settings.margin, context.settings.metrics),
             recorder.progress.note,
             spending=Spending(costs=recorder.costs, before=self.seconds_before, reserved=self.seconds_reserved),
-            lock=context.lock,
         )
+        scheduler.lock = context.lock
         with CanaryProcess(self.plan.measurement.threads, self.servers.limits.cpus) as canary:
             hooks = self._hooks(context, scheduler, canary)
             for event in measure(self.plan, self.servers, context.references(self.plan), hooks):

@@ -24,6 +24,9 @@ class RoundScheduler:
 
     Verdicts are taken from what is stored, so they are those that the report will show. A run that is resumed replays
     the choices of its earlier rounds, which does not count as another look at the data.
+
+    Attributes:
+        lock: held while the run is read; to be set where other devices add to the run meanwhile.
     """
 
     def __init__(
@@ -34,7 +37,6 @@ class RoundScheduler:
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
         spending: Spending | None = None,
-        lock: AbstractContextManager[object] | None = None,
     ) -> None:
         """Start the clock of the budget, less what earlier parts of the run have used.
 
@@ -45,14 +47,13 @@ class RoundScheduler:
             say: shows a message to the user.
             clock: seconds, monotonic.
             spending: what the budget is spent on. None: these cells alone, by the estimates of the plan.
-            lock: held while the run is read. None: nothing else adds to the run.
         """
         self.measurement = plan.measurement
         self.stored = stored
         self.margin = verdicts.margin
         self.say = say
         self.clock = clock
-        self.lock = nullcontext() if lock is None else lock
+        self.lock: AbstractContextManager[object] = nullcontext()
         self.rule = StoppingRule.of_plan(plan, verdicts.metrics)
         self.spending = spending or Spending(costs=CellCosts(self.rule.round_seconds, plan.past.seconds))
         self.costs = self.spending.costs

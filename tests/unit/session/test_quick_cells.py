@@ -144,7 +144,7 @@ def test_on_a_gpu_the_environments_that_quick_leaves_out_are_named_with_the_comm
         return gpu_notes(matrix, Request(environments=environments, preset=preset, device=device))
 
     (note,) = notes()
-    assert note.startswith("on a GPU, the preset quick selects 6 environments; name others to measure its tests in them")
+    assert note.startswith("on a GPU, the preset quick selects 6 environments; name others to measure its tests")
     assert "`runner run tf-2.16 tf-2.17`" in note
     assert "torch-2.10" in note
     assert "keras" not in note, "the preset has no test of Keras there"

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,12 +52,7 @@ def scheduler_of_two_pairs(
 
 
 def scheduler(
-    run: Run,
-    clock: Clock,
-    messages: list[str],
-    past: Past = NOTHING,
-    budget: float | None = None,
-    lock: AbstractContextManager[object] | None = None,
+    run: Run, clock: Clock, messages: list[str], past: Past = NOTHING, budget: float | None = None
 ) -> RoundScheduler:
     """Return the scheduler of a run whose plan has all cells of its records."""
     measured = dict.fromkeys(record.cell for record in run.records())
@@ -74,7 +68,7 @@ def scheduler(
         frameworks=frameworks,
         past=past,
     )
-    return RoundScheduler(plan, run, Verdicts(0.02), messages.append, clock, lock=lock)
+    return RoundScheduler(plan, run, Verdicts(0.02), messages.append, clock)
 
 
 def turns(of: tuple[Cell, Cell], *ratios: float) -> list[Record]:
@@ -116,7 +110,8 @@ def test_the_lock_of_the_run_is_held_while_it_is_read(tmp_path: Path, monkeypatc
         return load_dataset(run)
 
     records = [record for each in NOISY for record in rounds(each, [1.0, 1.1, 1.2])]
-    next_cells = scheduler(make(tmp_path, [*records, *rounds(plain(NOISY[0]), [1.0])]), Clock(), [], lock=lock)
+    next_cells = scheduler(make(tmp_path, [*records, *rounds(plain(NOISY[0]), [1.0])]), Clock(), [])
+    next_cells.lock = lock
     monkeypatch.setattr(dataset, "load_dataset", load)
     for number in (1, 3):
         next_cells(number)
