@@ -13,7 +13,7 @@ from runner.matrix import Environment, Matrix
 from runner.search.built import removed
 from runner.search.explain.candidates import Candidate, environment_name, environment_of
 from runner.search.explain.packages import also_changed, make_lock
-from runner.search.explain.question import Case
+from runner.search.explain.question import ExplainCase
 from runner.search.explain.state import ExplainState
 from runner.session import execution, flow
 from runner.session.context import Context, PlannedRun
@@ -30,7 +30,7 @@ rounds to be shown as such, and what explains a change is decided long before.""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measuring:
+class CandidateMeasuring:
     """Measures the runs of an explanation.
 
     Attributes:
@@ -40,7 +40,7 @@ class Measuring:
         locks: environment -> its lock, of the candidates that have one.
     """
 
-    case: Case
+    case: ExplainCase
     state: ExplainState
     progress: Progress
     locks: dict[str, Path] = field(default_factory=dict)
