@@ -63,11 +63,11 @@ def explain(
     from runner.session.context import cache_in_use
 
     options = replace(options, selectors=[cell])
-    asked = workflow.Asked(good=good, bad=bad, metric=metric, keep=keep)
+    typed = workflow.TypedReleases(good=good, bad=bad, metric=metric, keep=keep)
     if dry_run:
-        console.show(workflow.dry_run(options, asked), format, output)
+        console.show(workflow.dry_run(options, typed), format, output)
         return 0
     with console.progress() as progress, cache_in_use(progress.note):
-        result = workflow.explain(options, asked, progress)
+        result = workflow.explain(options, typed, progress)
     console.show(result, format, output)
     return result.exit_code

@@ -13,33 +13,33 @@ from runner.core.locks import hold
 from runner.core.progress import Progress
 from runner.report.formatting import counted
 from runner.search.explain.candidates import Candidate, together
-from runner.search.explain.forecast import Forecast, forecast
-from runner.search.explain.measuring import Measuring
+from runner.search.explain.forecast import ExplainForecast, forecast
+from runner.search.explain.measuring import CandidateMeasuring
 from runner.search.explain.operators import operator_changes
-from runner.search.explain.question import Asked, Case, requested
+from runner.search.explain.question import ExplainCase, TypedReleases, requested
 from runner.search.explain.result import Explanation, Tried, by_environment
-from runner.search.explain.shares import Measured, measurement
+from runner.search.explain.shares import CandidateEffect, run_effects
 from runner.search.explain.state import new_state, unfinished
 from runner.session.options import Options
 
-__all__ = ["Asked", "dry_run", "explain"]
+__all__ = ["TypedReleases", "dry_run", "explain"]
 
 LOCK = ".lock"
 
 
-def explain(options: Options, asked: Asked, progress: Progress) -> Explanation:
+def explain(options: Options, typed: TypedReleases, progress: Progress) -> Explanation:
     """Measure what takes a change back; an unfinished explanation with the same question continues.
 
     Args:
         options: those of ``runner run``; the one selector is the test.
-        asked: the two releases and the metric.
+        typed: the two releases and the metric.
         progress: shows the work.
 
     Raises:
         UsageError: the test or a release does not exist, or an option does not fit.
         RunnerError: a release cannot be measured; or whatever ``session.execution.run`` raises.
     """
-    case = requested(options, asked)
+    case = requested(options, typed)
     for note in case.context.notes:
         progress.note(note)
     state = unfinished(options.reports, case.question)
@@ -50,9 +50,9 @@ def explain(options: Options, asked: Asked, progress: Progress) -> Explanation:
     with hold(state.path / LOCK, f"explain {state.id}"):
         state.save()
         progress.note(f"explain {state.id}: {counted(len(case.candidates), 'candidate')}")
-        measuring = Measuring(case=case, state=state, progress=progress)
+        measuring = CandidateMeasuring(case=case, state=state, progress=progress)
         result = _measured(case, measuring)
-        if not asked.keep:
+        if not typed.keep:
             every = (*case.candidates, *([result.together.candidate] if result.together else []))
             measuring.remove_built({measuring.name(each): each for each in every})
         state.ended = True
@@ -60,20 +60,20 @@ def explain(options: Options, asked: Asked, progress: Progress) -> Explanation:
     return result
 
 
-def dry_run(options: Options, asked: Asked) -> Forecast:
+def dry_run(options: Options, typed: TypedReleases) -> ExplainForecast:
     """Return the candidates of an explanation and what it takes; nothing is locked, built or measured."""
-    case = requested(options, asked)
+    case = requested(options, typed)
     state = new_state(options.reports, case.question, datetime.now(UTC))
-    return forecast(case, Measuring(case=case, state=state, progress=Progress(lambda _: None)))
+    return forecast(case, CandidateMeasuring(case=case, state=state, progress=Progress(lambda _: None)))
 
 
-def _measured(case: Case, measuring: Measuring) -> Explanation:
+def _measured(case: ExplainCase, measuring: CandidateMeasuring) -> Explanation:
     """Measure the candidates one at a time, then together those that take something back."""
     state, by_name = measuring.state, {measuring.name(each): each for each in case.candidates}
     analysis = measuring.run(case.candidates)
     question, ends = state.question, (case.good.name, case.bad.name)
     tried = [name for name in by_name if name not in state.untried]
-    of_run = measurement(analysis, question.metric, question.cell, ends, tried)
+    of_run = run_effects(analysis, question.metric, question.cell, ends, tried)
     analyses, combined = [analysis], None
     back = by_environment(by_name, of_run.candidates)
     if len(back) > 1 and of_run.change.verdict_on_median == "faster":
@@ -82,7 +82,7 @@ def _measured(case: Case, measuring: Measuring) -> Explanation:
         analyses.append(measuring.run([candidate]))
         name = measuring.name(candidate)
         of_both = [] if name in state.untried else [name]
-        again = measurement(analyses[-1], question.metric, question.cell, ends, of_both)
+        again = run_effects(analyses[-1], question.metric, question.cell, ends, of_both)
         combined = _tried(measuring, candidate, again.candidates.get(name))
     return Explanation(
         id=state.id,
@@ -97,11 +97,11 @@ def _measured(case: Case, measuring: Measuring) -> Explanation:
     )
 
 
-def _estimate(measured: Measured) -> float:
+def _estimate(measured: CandidateEffect) -> float:
     return measured.share.estimate if measured.share else 0.0
 
 
-def _tried(measuring: Measuring, candidate: Candidate, measured: Measured | None) -> Tried:
+def _tried(measuring: CandidateMeasuring, candidate: Candidate, measured: CandidateEffect | None) -> Tried:
     name = measuring.name(candidate)
     return Tried(
         candidate=candidate,

@@ -7,12 +7,12 @@ from typing import Any
 from runner.core.units import duration
 from runner.report import formatting, rich_text
 from runner.search.explain.candidates import Candidate
-from runner.search.explain.measuring import Measuring
-from runner.search.explain.question import Case
+from runner.search.explain.measuring import CandidateMeasuring
+from runner.search.explain.question import ExplainCase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
+class ExplainForecast:
     """What an explanation takes.
 
     Attributes:
@@ -49,13 +49,13 @@ class Forecast:
         return "\n".join([rich_text.columns(rows, width).rstrip(), *notes, summary])
 
 
-def forecast(case: Case, measuring: Measuring) -> Forecast:
+def forecast(case: ExplainCase, measuring: CandidateMeasuring) -> ExplainForecast:
     """Return what an explanation takes; nothing is locked, built or measured."""
     context = measuring.with_candidates([each for each in case.candidates if not each.is_built])
     built = sum(each.is_built for each in case.candidates)
     prepared = measuring.prepared(context)
     cells = [cell.seconds for cell in prepared.plan.cells]
-    return Forecast(
+    return ExplainForecast(
         candidates=case.candidates,
         builds=built,
         rounds=prepared.plan.measurement.rounds,

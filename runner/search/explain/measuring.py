@@ -13,7 +13,7 @@ from runner.matrix import Environment, Matrix
 from runner.search.built import removed
 from runner.search.explain.candidates import Candidate, environment_name, environment_of
 from runner.search.explain.packages import also_changed, make_lock
-from runner.search.explain.question import Case
+from runner.search.explain.question import ExplainCase
 from runner.search.explain.state import ExplainState
 from runner.session import execution, flow
 from runner.session.context import Context, PlannedRun
@@ -30,7 +30,7 @@ rounds to be shown as such, and what explains a change is decided long before.""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measuring:
+class CandidateMeasuring:
     """Measures the runs of an explanation.
 
     Attributes:
@@ -40,7 +40,7 @@ class Measuring:
         locks: environment -> its lock, of the candidates that have one.
     """
 
-    case: Case
+    case: ExplainCase
     state: ExplainState
     progress: Progress
     locks: dict[str, Path] = field(default_factory=dict)
@@ -66,14 +66,15 @@ class Measuring:
         names = {self.case.bad.name, self.case.good.name, *map(self.name, usable)}
         context = self.with_candidates(usable)
         stored = next((run for run in runs(self.state.path) if _environments(run) == names), None)
-        if stored is None:
-            measured = self._new(context, usable)
-        elif stored.journal().unfinished:
-            measured = self._continued(context, stored)
-        else:
-            measured = stored
+        if stored is not None and not stored.journal().unfinished:
+            analysis = analyse_run(stored, context.settings.margin)
+            if not self._failure(analysis):
+                return analysis
+            stored = None  # a release failed in it, which may have passed
+        measured = self._new(context, usable) if stored is None else self._continued(context, stored)
         analysis = analyse_run(measured, context.settings.margin)
-        self._check(analysis)
+        if problem := self._failure(analysis):
+            raise RunnerError(Problem(problem, hint="give the same command again once that is remedied"))
         return analysis
 
     def folder_of(self, analysis: Analysis) -> Path:
@@ -177,14 +178,14 @@ class Measuring:
     def _measured(self, work: PlannedRun) -> Run:
         return flow.measure_planned(work, self.progress, without=(flow.remember, flow.answer, flow.propose)).run
 
-    def _check(self, analysis: Analysis) -> None:
-        """Raise RunnerError where one of the releases has no good record."""
+    def _failure(self, analysis: Analysis) -> str:
+        """Return which of the releases has no good record in a run, with the reason; empty if both have."""
         for end in (self.case.bad, self.case.good):
             side = analysis.measured.side(end.name)
             cell = Cell.parse(f"{end.name}/{self.state.question.cell}")
             if cell not in side.measured:
-                reason = side.ends.get(cell, ("", "it has no such test"))[1]
-                raise RunnerError(Problem(f"{end.name} cannot be measured: {reason}"))
+                return f"{end.name} cannot be measured: {side.ends.get(cell, ('', 'it has no such test'))[1]}"
+        return ""
 
     def remove_built(self, candidates: Mapping[str, Candidate]) -> None:
         """Remove what was built for the explanation; ``candidates`` has each by its environment."""

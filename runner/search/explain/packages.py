@@ -50,13 +50,13 @@ def different_packages(good: End, bad: End, device: Device) -> dict[str, str]:
         device: whose requirements count.
     """
     before, after = locked(good.lock), locked(bad.lock)
-    own = {*PACKAGES.get(bad.environment.framework, ())}
-    own |= {each for name in own for each in COMPANIONS.get(name, ())}
+    of_framework = {*PACKAGES.get(bad.environment.framework, ())}
+    of_framework |= {each for name in of_framework for each in COMPANIONS.get(name, ())}
     different = {name for name in before if after.get(name, before[name]) != before[name]}
     variant = bad.environment.variant(device)
     named = {package_name(text) for text in variant.requirements} if variant else set[str]()
-    used = below({*own, *(named & different)}, requirers(bad.lock))
-    return {name: version for name, version in before.items() if name in different & used and name not in own}
+    used = below({*of_framework, *(named & different)}, requirers(bad.lock))
+    return {name: version for name, version in before.items() if name in different & used and name not in of_framework}
 
 
 def locked(path: Path | None) -> dict[str, str]:

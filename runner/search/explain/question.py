@@ -1,4 +1,4 @@
-"""The question of an explanation: what the user typed, the two releases, and the settings of its runs."""
+"""The question of an explanation: what the user cell_text, the two releases, and the settings of its runs."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,15 +13,15 @@ from runner.search.bisect.model_cell import only_cell, with_named_model
 from runner.search.bisect.question import refuse_unmeasured, settings_of, split_cell
 from runner.search.explain.candidates import Candidate, candidates
 from runner.search.explain.packages import End
-from runner.search.explain.state import Question
+from runner.search.explain.state import ExplainQuestion
 from runner.session.context import Context, setup
 from runner.session.options import Options
 from runner.session.typed_variants import typed_threads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the user typed beside the options of ``runner run``.
+class TypedReleases:
+    """What the user cell_text beside the options of ``runner run``.
 
     Attributes:
         good: an environment or a release, without the change.
@@ -37,41 +37,41 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class ExplainCase:
     """What is explained.
 
     Attributes:
         context: backend, devices and settings, with both releases in its matrix.
-        question: what the user asked.
+        question: what the user typed.
         good: the release without the change; ``bad`` with it.
         candidates: what may take the change back.
         notes: what is not tried, as sentences.
     """
 
     context: Context
-    question: Question
+    question: ExplainQuestion
     good: End
     bad: End
     candidates: tuple[Candidate, ...]
     notes: tuple[str, ...] = ()
 
 
-def requested(options: Options, asked: Asked) -> Case:
-    """Return the case of what the user typed.
+def requested(options: Options, typed: TypedReleases) -> ExplainCase:
+    """Return the case of what the user cell_text.
 
     Raises:
         UsageError: the test, a release, the metric or an option does not fit.
     """
     options = with_named_model(options)
-    _check(options, asked)
-    metric = named(asked.metric)
+    _check(options, typed)
+    metric = named(typed.metric)
     if metric.exact:
         message = f"{metric.title} is the same in every round, and explain measures rounds"
         raise UsageError(Problem(message, hint="choose another --metric"))
-    typed = next(filter(None, options.selectors or ()), "")
-    options = replace(options, selectors=[asked.bad, asked.good])
-    if typed:
-        cell = split_cell(typed)[1]
+    cell_text = next(filter(None, options.selectors or ()), "")
+    options = replace(options, selectors=[typed.bad, typed.good])
+    if cell_text:
+        cell = split_cell(cell_text)[1]
     else:
         of_both = setup(options)
         cell = only_cell(replace(options, selectors=None), of_both.matrix, of_both.request.environments)
@@ -79,16 +79,16 @@ def requested(options: Options, asked: Asked) -> Case:
     context = setup(options, cells=[cell])
     refuse_unmeasured(metric, context.request.device, cell)
     if len(context.request.environments) != 2:
-        message = f"{asked.good} and {asked.bad} name {len(context.request.environments)} environments"
+        message = f"{typed.good} and {typed.bad} name {len(context.request.environments)} environments"
         raise UsageError(Problem(message, hint="name two, such as torch==2.1.2 torch==2.8.0"))
     bad, good = (_end(context, name) for name in context.request.environments)
     if good.environment.framework != bad.environment.framework:
         message = f"{good.name} has {good.environment.framework}, and {bad.name} has {bad.environment.framework}"
         raise UsageError(Problem(message, hint="name two releases of one framework"))
-    question = Question(
+    question = ExplainQuestion(
         cell=cell,
-        good=asked.good,
-        bad=asked.bad,
+        good=typed.good,
+        bad=typed.bad,
         device=device_id(*context.gpus),
         backend=context.backend.name,
         metric=metric.name,
@@ -96,12 +96,12 @@ def requested(options: Options, asked: Asked) -> Case:
     )
     tried = tuple(candidates(good, bad, context.request.device, cpu_flags()))
     notes = tuple(f"{end.name} has no lock, so that no package is tried" for end in (good, bad) if end.lock is None)
-    return Case(context=context, question=question, good=good, bad=bad, candidates=tried, notes=notes)
+    return ExplainCase(context=context, question=question, good=good, bad=bad, candidates=tried, notes=notes)
 
 
-def _check(options: Options, asked: Asked) -> None:
+def _check(options: Options, typed: TypedReleases) -> None:
     """Raise UsageError where an explanation is not possible with the options."""
-    if not (asked.good and asked.bad):
+    if not (typed.good and typed.bad):
         raise UsageError(Problem("explain takes two releases", hint="runner explain RELEASE RELEASE MODEL"))
     if not (options.model or any(options.selectors or ())):
         raise UsageError(Problem("explain takes a test, or a network", hint="runner explain RELEASE RELEASE MODEL"))

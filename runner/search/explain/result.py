@@ -13,8 +13,8 @@ from runner.core.metrics import BY_NAME, TIME
 from runner.report import formatting, rich_text, wording
 from runner.search.explain import operators
 from runner.search.explain.candidates import Candidate
-from runner.search.explain.shares import Measured, Share
-from runner.search.explain.state import Question
+from runner.search.explain.shares import CandidateEffect, Share
+from runner.search.explain.state import ExplainQuestion
 from runner.stats.intervals import FALSE_DISCOVERY_RATE
 
 VERSION = 1
@@ -36,7 +36,7 @@ class Tried:
 
     candidate: Candidate
     environment: str
-    measured: Measured | None = None
+    measured: CandidateEffect | None = None
     reason: str = ""
     also: tuple[str, ...] = ()
 
@@ -76,7 +76,7 @@ class Explanation:
     Attributes:
         id: the name of its folder.
         folder: where its runs and its state are.
-        question: what was asked.
+        question: what was typed.
         change: the release without the change against the one with it, in the run of the candidates.
         tried: each candidate.
         together: those that take back something, at once; None where there are fewer than two.
@@ -87,7 +87,7 @@ class Explanation:
 
     id: str
     folder: Path
-    question: Question
+    question: ExplainQuestion
     change: Row
     tried: tuple[Tried, ...]
     together: Tried | None
@@ -121,7 +121,7 @@ class Explanation:
                 "ratio_low": 1 / row.ratio_high if row.ratio_high else None,
                 "ratio_high": 1 / row.ratio_low if row.ratio_low else None,
                 "rounds": row.rounds,
-                "found": self.has_change,
+                "has_change": self.has_change,
             },
             "discovery_rate": FALSE_DISCOVERY_RATE,
             "candidates": [each.json() for each in self.tried],
@@ -175,20 +175,24 @@ class Explanation:
             return
         change = wording.change_with_range(metric, _Inverse(self.change))
         yield f"{bad} is {change} than {good}, in {formatting.counted(self.change.rounds, 'round')}"
-        back = [each for each in self._in_order() if each.effect == "takes back" and each.share]
-        for each in back:
-            yield f"{each.candidate.change} takes back {_share(each.share)} of it: {_source(each.candidate)}"
-        if not back:
-            yield f"none of {formatting.counted(len(self.tried), 'candidate')} takes it back"
+        yield from self._taken_back()
         if self.together and self.together.share:
             yield f"together they take back {_share(self.together.share)} of it"
         for each in self.tried:
             if each.effect == "changes the result":
                 yield f"{each.candidate.change} changes the result, so it is no explanation: {each.why}"
         yield from operators.sentences(self.operators)
-        count = sum(each.measured is not None for each in self.tried)
-        rate = formatting.counted(count, "candidate")
-        yield f"of {rate}, at most {FALSE_DISCOVERY_RATE:.0%} of those that take something back do so by chance"
+        count = formatting.counted(sum(each.measured is not None for each in self.tried), "candidate")
+        yield f"of {count}, at most {FALSE_DISCOVERY_RATE:.0%} of those that take something back do so by chance"
+        yield from (f"trust in run {of.dataset.run}: {of.grade.level}" for of in self.analyses if of.grade)
+
+    def _taken_back(self) -> Iterator[str]:
+        """Yield what each candidate takes back, the largest share first; or that none does."""
+        back = [each for each in self._in_order() if each.effect == "takes back" and each.share]
+        for each in back:
+            yield f"{each.candidate.change} takes back {_share(each.share)} of it: {_source(each.candidate)}"
+        if not back:
+            yield f"none of {formatting.counted(len(self.tried), 'candidate')} takes it back"
 
     def _no_change(self) -> str:
         good, bad, verdict = self.question.good, self.question.bad, self.change.verdict_on_median
@@ -224,6 +228,6 @@ def _source(candidate: Candidate) -> str:
     return f"as in {candidate.source}"
 
 
-def by_environment(tried: Mapping[str, Candidate], measured: Mapping[str, Measured]) -> dict[str, Candidate]:
+def by_environment(tried: Mapping[str, Candidate], measured: Mapping[str, CandidateEffect]) -> dict[str, Candidate]:
     """Return the candidates that take something back, by their environment."""
     return {name: each for name, each in tried.items() if name in measured and measured[name].effect == "takes back"}

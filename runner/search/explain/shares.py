@@ -38,7 +38,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class CandidateEffect:
     """What a candidate does.
 
     Attributes:
@@ -55,7 +55,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
+class RunEffects:
     """What a run shows: the change, and what each candidate takes back of it.
 
     Attributes:
@@ -64,12 +64,12 @@ class Measurement:
     """
 
     change: Row
-    candidates: Mapping[str, Measured]
+    candidates: Mapping[str, CandidateEffect]
 
 
-def measurement(
+def run_effects(
     analysis: Analysis, metric_name: str, cell: str, ends: tuple[str, str], environments: Sequence[str]
-) -> Measurement:
+) -> RunEffects:
     """Return what a run shows.
 
     Args:
@@ -102,7 +102,7 @@ def measurement(
 
     change = rows([good])[good]
     factor = variance_factor(drafts[good], inflations)
-    return Measurement(
+    return RunEffects(
         change=change,
         candidates={
             name: _measured(row, drafts[name], drafts[good], run.side(name), cell, factor)
@@ -111,18 +111,18 @@ def measurement(
     )
 
 
-def _measured(row: Row, drafted: Draft, change: Draft, side: Side, cell: str, factor: float) -> Measured:
+def _measured(row: Row, drafted: Draft, change: Draft, side: Side, cell: str, factor: float) -> CandidateEffect:
     """Return what a candidate does, given its row and the rounds of both pairs."""
     failure, reason = side.ends.get(Cell.parse(f"{side.environment}/{cell}"), ("", ""))
     if failure == WRONG_RESULT:
-        return Measured(row=row, effect="changes the result", reason=reason)
+        return CandidateEffect(row=row, effect="changes the result", reason=reason)
     if row.verdict == "not-measured":
-        return Measured(row=row, effect="not measured", reason=reason or row.reason)
+        return CandidateEffect(row=row, effect="not measured", reason=reason or row.reason)
     if row.verdict == "not-comparable":
-        return Measured(row=row, effect="not measured", reason=row.reason)
+        return CandidateEffect(row=row, effect="not measured", reason=row.reason)
     effect = EFFECTS.get(row.verdict_on_median, "undecided")
     shared = share(change.ratios, drafted.ratios, factor)
-    return Measured(row=row, effect=effect, share=shared, reason=row.reason if effect == "undecided" else "")
+    return CandidateEffect(row=row, effect=effect, share=shared, reason=row.reason if effect == "undecided" else "")
 
 
 def share(change: Mapping[int, float], candidate: Mapping[int, float], factor: float = 1.0) -> Share | None:
@@ -144,11 +144,11 @@ def share(change: Mapping[int, float], candidate: Mapping[int, float], factor: f
     rounds = sorted(change.keys() & candidate.keys())
     if len(rounds) < 2:
         return None
-    whole, part = (np.array([of[number] for number in rounds]) for of in (change, candidate))
-    if not whole.mean():
+    total, part = (np.array([of[number] for number in rounds]) for of in (change, candidate))
+    if not total.mean():
         return None
-    estimate = part.mean() / whole.mean()
-    evidence = intervals.paired((part - estimate * whole) / whole.mean())
+    estimate = part.mean() / total.mean()
+    evidence = intervals.paired((part - estimate * total) / total.mean())
     evidence = evidence._replace(mean=np.asarray(estimate), error=evidence.error * np.sqrt(factor))
     _, low, high = intervals.interval(evidence, 1 - intervals.CONFIDENCE)
     return Share(float(estimate), float(low), float(high))

@@ -25,7 +25,7 @@ MAX_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ExplainQuestion:
     """What is explained: two explanations with equal questions are the same.
 
     Attributes:
@@ -61,7 +61,7 @@ class ExplainState:
     __pydantic_config__ = STRICT
 
     path: Annotated[Path, Field(exclude=True)] = Path()
-    question: Question
+    question: ExplainQuestion
     untried: dict[str, str] = field(default_factory=dict)
     built: list[str] = field(default_factory=list)
     ended: bool = False
@@ -80,12 +80,12 @@ class ExplainState:
 STATE = TypeAdapter(ExplainState)
 
 
-def new_state(reports: Path, question: Question, now: datetime) -> ExplainState:
+def new_state(reports: Path, question: ExplainQuestion, now: datetime) -> ExplainState:
     """Return the state of a new explanation; nothing is written yet. ``now`` is in UTC and names the folder."""
     return ExplainState(path=reports / FOLDER / f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}", question=question)
 
 
-def unfinished(reports: Path, question: Question) -> ExplainState | None:
+def unfinished(reports: Path, question: ExplainQuestion) -> ExplainState | None:
     """Return the newest explanation with this question that has not ended; None without one."""
     return next((state for state in states(reports) if state.question == question and not state.ended), None)
 

@@ -12,10 +12,10 @@ from runner.core.progress import Progress
 from runner.matrix import Environment, load
 from runner.search.explain import measuring as module
 from runner.search.explain.candidates import Candidate
-from runner.search.explain.measuring import LOCKS, ROUNDS, Measuring
+from runner.search.explain.measuring import LOCKS, ROUNDS, CandidateMeasuring
 from runner.search.explain.packages import End
-from runner.search.explain.question import Case
-from runner.search.explain.state import ExplainState, Question
+from runner.search.explain.question import ExplainCase
+from runner.search.explain.state import ExplainQuestion, ExplainState
 from runner.session.context import Context
 from runner.session.options import Options
 from runner.session.plan_request import plan_request
@@ -33,7 +33,7 @@ def end(name: str) -> End:
     return End(name=name, environment=environment, release="2.0.0", lock=None)
 
 
-def measuring(folder: Path, *selectors: str) -> Measuring:
+def measuring(folder: Path, *selectors: str) -> CandidateMeasuring:
     """Return what measures two releases of NumPy, with nothing that starts a process."""
     good, bad = end("numpy-old"), end("numpy-new")
     shipped = load(ROOT / "matrix.yaml", networks=False)
@@ -41,12 +41,12 @@ def measuring(folder: Path, *selectors: str) -> Measuring:
     options = Options(selectors=[bad.name, good.name, *selectors])
     request = plan_request(options, matrix, "venv", ("cpu", ()), Capacity(cores=2, memory=8 << 30, glibc=None))
     settings = RunSettings(file=ROOT / "matrix.yaml", reports=folder, cache=folder, controls=True)
-    context = Context(matrix=matrix, request=request, backend=SimpleNamespace(), settings=settings, gpus=())  # type: ignore[arg-type]
-    question = Question(cell=CELL, good="old", bad="new", device="cpu", backend="venv", metric="memory")
-    case = Case(context=context, question=question, good=good, bad=bad, candidates=(SWITCH, PACKAGE))
+    context = Context(matrix=matrix, request=request, backend=SimpleNamespace(), settings=settings, gpus=())
+    question = ExplainQuestion(cell=CELL, good="old", bad="new", device="cpu", backend="venv", metric="memory")
+    case = ExplainCase(context=context, question=question, good=good, bad=bad, candidates=(SWITCH, PACKAGE))
     state = ExplainState(path=folder / "explain" / "x", question=question)
     state.path.mkdir(parents=True)
-    return Measuring(case=case, state=state, progress=Progress(lambda _: None))
+    return CandidateMeasuring(case=case, state=state, progress=Progress(lambda _: None))
 
 
 def test_both_releases_and_the_candidates_are_measured_in_a_fixed_number_of_rounds(tmp_path: Path) -> None:

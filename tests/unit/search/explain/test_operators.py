@@ -11,9 +11,9 @@ def test_the_largest_changes_are_named_and_small_ones_are_not() -> None:
         ComparedOperator(f"op{number}", OperatorTime(1, 0.1), OperatorTime(1, 0.1 + change))
         for number, change in enumerate((0.5, 0.3, -0.2, 0.1, 0.0001))
     )
-    one = OperatorChanges(clock="host", operators=operators, base_seconds=1.0, other_seconds=1.7)
+    changes = OperatorChanges(clock="host", operators=operators, base_seconds=1.0, other_seconds=1.7)
     none = OperatorChanges(clock="device", operators=operators[-1:], base_seconds=1.0, other_seconds=1.0)
-    (sentence,) = sentences((one, none))
+    (sentence,) = sentences((changes, none))
     assert sentence.startswith("operators per step on the host, by their profiles: op0 100 ms to 600 ms; op1 ")
     assert sentence.count(";") == SHOWN - 1
 

@@ -17,8 +17,8 @@ HEADER = "# made by `runner lock x` from: jax, Python 3.11, 2026-11-28\n# the pa
 
 def lock(path: Path, **versions: str) -> Path:
     """Write a lock whose packages are required as those of jax and optax are."""
-    via = {"jax": "(asked for)", "jaxlib": "jax", "numpy": "jax", "ml-dtypes": "jaxlib", "toolz": "chex"}
-    via |= {"chex": "optax", "optax": "(asked for)", "scipy": "\n    #   jaxlib\n    #   jax"}
+    via = {"jax": "(typed for)", "jaxlib": "jax", "numpy": "jax", "ml-dtypes": "jaxlib", "toolz": "chex"}
+    via |= {"chex": "optax", "optax": "(typed for)", "scipy": "\n    #   jaxlib\n    #   jax"}
     lines = [f"{name}=={version} \\\n{HASH}\n    # via {via[name]}" for name, version in versions.items()]
     path.write_text(HEADER + "\n".join(lines).replace("via \n", "via\n") + "\n")
     return path

@@ -9,11 +9,13 @@ import pytest
 from runner.analysis.comparison_model import Row, Verdict
 from runner.search.explain.candidates import Candidate
 from runner.search.explain.result import Explanation, Tried
-from runner.search.explain.shares import Effect, Measured, Share
-from runner.search.explain.state import Question
+from runner.search.explain.shares import CandidateEffect, Effect, Share
+from runner.search.explain.state import ExplainQuestion
 from tests.support.fake_runs import cell
 
-QUESTION = Question(cell="a/b/c/d/fp32", good="jax==1", bad="jax==2", device="cpu", backend="venv", metric="time")
+QUESTION = ExplainQuestion(
+    cell="a/b/c/d/fp32", good="jax==1", bad="jax==2", device="cpu", backend="venv", metric="time"
+)
 
 
 def row(verdict: Verdict, ratio: float = 0.5) -> Row:
@@ -32,7 +34,7 @@ def row(verdict: Verdict, ratio: float = 0.5) -> Row:
 def tried(name: str, effect: Effect, estimate: float | None, reason: str = "") -> Tried:
     share = None if estimate is None else Share(estimate, estimate - 0.02, estimate + 0.02)
     candidate = Candidate(name=name, kind="switch", change=f"{name.upper()}=1", sentence="no threads", source="a/b#1")
-    measured = Measured(row=row("inconclusive"), effect=effect, share=share, reason=reason)
+    measured = CandidateEffect(row=row("inconclusive"), effect=effect, share=share, reason=reason)
     return Tried(candidate=candidate, environment=f"new-{name}", measured=measured)
 
 
@@ -85,8 +87,8 @@ def test_what_could_not_be_tried_is_listed_with_its_reason() -> None:
 def test_without_a_change_a_sentence_says_so(verdict: Verdict, ratio: float, code: int, sentence: str) -> None:
     without = explanation(verdict, ratio, *SEVERAL)
     assert without.exit_code == code
-    (said,) = without.sentences()
-    assert sentence in said
+    (output,) = without.sentences()
+    assert sentence in output
     assert "takes back" not in without.text()
 
 

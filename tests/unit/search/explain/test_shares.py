@@ -8,14 +8,14 @@ import pytest
 
 from runner.analysis.analyse import analyse_run
 from runner.core.model.cells import without_environment
-from runner.search.explain.shares import Measurement, measurement, share
+from runner.search.explain.shares import RunEffects, run_effects, share
 from tests.support.fake_runs import bad, cell, good, make, times
 
 GOOD, BAD, BACK, NOTHING, WRONG = (cell(f"torch-{name}") for name in ("old", "new", "back", "nothing", "wrong"))
 SECONDS = {GOOD: 0.1, BAD: 0.2, BACK: 0.11, NOTHING: 0.2}
 
 
-def measured(folder: Path, rounds: int = 8) -> Measurement:
+def measured(folder: Path, rounds: int = 8) -> RunEffects:
     """Return what a run shows whose rounds scatter by half a percent, each side by itself."""
     noise = np.random.default_rng(7).normal(1, 0.005, (rounds, len(SECONDS)))
     records = [
@@ -27,7 +27,7 @@ def measured(folder: Path, rounds: int = 8) -> Measurement:
     analysis = analyse_run(make(folder, records), 0.02)
     names = [of.environment for of in (BACK, NOTHING, WRONG)]
     ends = GOOD.environment, BAD.environment
-    return measurement(analysis, "time", without_environment(GOOD.id), ends, names)
+    return run_effects(analysis, "time", without_environment(GOOD.id), ends, names)
 
 
 def test_a_run_shows_what_takes_the_change_back(tmp_path: Path) -> None:
@@ -50,17 +50,17 @@ def test_a_share_needs_two_rounds_in_common() -> None:
 
 def test_noise_of_the_changed_release_that_both_ratios_share_does_not_widen_the_share() -> None:
     shared = np.random.default_rng(1).normal(0, 0.3, 8)
-    whole = {number: -2.0 + value for number, value in enumerate(shared.tolist())}
-    all_of_it = share(whole, whole)
+    total = {number: -2.0 + value for number, value in enumerate(shared.tolist())}
+    all_of_it = share(total, total)
     assert all_of_it is not None
     assert (all_of_it.estimate, all_of_it.low, all_of_it.high) == pytest.approx((1.0, 1.0, 1.0))
 
 
 @pytest.mark.parametrize("factor", [4.0, 9.0])
 def test_dependent_rounds_widen_the_interval(factor: float) -> None:
-    whole = dict(enumerate([-1.0, -1.1, -0.9, -1.05]))
+    total = dict(enumerate([-1.0, -1.1, -0.9, -1.05]))
     part = dict(enumerate([-0.5, -0.45, -0.6, -0.4]))
-    plain, wide = share(whole, part), share(whole, part, factor)
+    plain, wide = share(total, part), share(total, part, factor)
     assert plain is not None
     assert wide is not None
     assert wide.estimate == plain.estimate
@@ -72,7 +72,7 @@ def test_intervals_contain_the_share_as_often_as_they_say() -> None:
     hits = 0
     for _ in range(2000):
         old, new, other = (random.normal(mean, 0.05, 8) for mean in (0.0, 0.7, 0.3))
-        found = share(dict(enumerate(old - new)), dict(enumerate(other - new)))
-        assert found is not None
-        hits += found.low <= 0.4 / 0.7 <= found.high
+        result = share(dict(enumerate(old - new)), dict(enumerate(other - new)))
+        assert result is not None
+        hits += result.low <= 0.4 / 0.7 <= result.high
     assert 1870 <= hits <= 1930  # 95 % of 2000, by three standard deviations

@@ -4,10 +4,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from runner.search.explain.state import FILE, Question, new_state, states, unfinished
+from runner.search.explain.state import FILE, ExplainQuestion, new_state, states, unfinished
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
-QUESTION = Question(cell="a/b/c/d/fp32", good="jax==1", bad="jax==2", device="cpu", backend="venv", metric="time")
+QUESTION = ExplainQuestion(
+    cell="a/b/c/d/fp32", good="jax==1", bad="jax==2", device="cpu", backend="venv", metric="time"
+)
 
 
 def test_the_newest_with_the_same_question_continues_until_it_has_ended(tmp_path: Path) -> None:
