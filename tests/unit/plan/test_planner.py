@@ -300,15 +300,15 @@ def test_a_selector_adds_precisions_to_those_of_its_preset_on_the_devices_that_i
 
 
 @pytest.mark.whole_matrix
-@pytest.mark.parametrize(("gpu", "most"), [(None, 10), (H200, 6)])
-def test_each_test_of_the_quick_preset_is_compared_with_another_release(gpu: Gpu | None, most: int) -> None:
+@pytest.mark.parametrize(("gpu", "environments"), [(None, 10), (H200, 6)])
+def test_each_test_of_the_quick_preset_is_compared_with_another_release(gpu: Gpu | None, environments: int) -> None:
     cells = [entry.cell for entry in shipped_plan("quick", gpu).cells if entry.skip is None]
     frameworks = {name: each.framework for name, each in shipped().environments.items()}
     releases = collections.defaultdict(set)
     for cell in cells:
         releases[frameworks[cell.environment], without_environment(cell.id)].add(cell.environment)
     assert [test for test, names in releases.items() if len(names) == 1] == []
-    assert len({cell.environment for cell in cells}) == most
+    assert len({cell.environment for cell in cells}) == environments
     assert {frameworks[cell.environment] for cell in cells} >= {"torch", "tensorflow", "jax"}
 
 
