@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from runner.analysis.analyse import analyse_run
 from runner.core.errors import OutageError, Problem, ProvisionError
 from runner.core.machine import Capacity
+from runner.core.model import Cell
 from runner.core.progress import Progress
 from runner.matrix import Environment, load
 from runner.search.explain import measuring as module
@@ -20,7 +22,7 @@ from runner.session.context import Context
 from runner.session.options import Options
 from runner.session.plan_request import plan_request
 from runner.session.preparation import RunSettings
-from tests.support.fake_runs import cell, make, rounds
+from tests.support.fake_runs import bad, cell, make, rounds
 
 ROOT = Path(__file__).parents[4]
 CELL = "numpy-loop/rnn-step/rnn-b32-h128/forward/fp32"
@@ -35,15 +37,15 @@ def end(name: str) -> End:
 
 def measuring(folder: Path, *selectors: str) -> CandidateMeasuring:
     """Return what measures two releases of NumPy, with nothing that starts a process."""
-    good, bad = end("numpy-old"), end("numpy-new")
+    old, new = end("numpy-old"), end("numpy-new")
     shipped = load(ROOT / "matrix.yaml", networks=False)
-    matrix = shipped.with_environments({each.name: each.environment for each in (good, bad)}, {}, {})
-    options = Options(selectors=[bad.name, good.name, *selectors])
+    matrix = shipped.with_environments({each.name: each.environment for each in (old, new)}, {}, {})
+    options = Options(selectors=[new.name, old.name, *selectors])
     request = plan_request(options, matrix, "venv", ("cpu", ()), Capacity(cores=2, memory=8 << 30, glibc=None))
     settings = RunSettings(file=ROOT / "matrix.yaml", reports=folder, cache=folder, controls=True)
     context = Context(matrix=matrix, request=request, backend=SimpleNamespace(), settings=settings, gpus=())
     question = ExplainQuestion(cell=CELL, good="old", bad="new", device="cpu", backend="venv", metric="memory")
-    case = ExplainCase(context=context, question=question, good=good, bad=bad, candidates=(SWITCH, PACKAGE))
+    case = ExplainCase(context=context, question=question, good=old, bad=new, candidates=(SWITCH, PACKAGE))
     state = ExplainState(path=folder / "explain" / "x", question=question)
     state.path.mkdir(parents=True)
     return CandidateMeasuring(case=case, state=state, progress=Progress(lambda _: None))
@@ -101,3 +103,13 @@ def test_what_was_built_is_removed_and_forgotten(tmp_path: Path, monkeypatch: py
     of_both.remove_built({"numpy-new-scipy-1": PACKAGE})
     assert removed == ["numpy-new-scipy-1"]
     assert of_both.state.built == []
+
+
+def test_a_release_without_a_good_record_is_named_with_the_reason(tmp_path: Path) -> None:
+    of_both = measuring(tmp_path)
+    old, new = (Cell.parse(f"{name}/{CELL}") for name in ("numpy-old", "numpy-new"))
+    records = [*rounds(old, [0.1, 0.1]), bad(new, 0, "crash", "it ended")]
+    failed = analyse_run(make(tmp_path, records))
+    assert of_both._failure(failed) == "numpy-new cannot be measured: it ended"
+    complete = analyse_run(make(tmp_path / "other", [*rounds(old, [0.1]), *rounds(new, [0.2])]))
+    assert of_both._failure(complete) == ""
