@@ -115,8 +115,8 @@ def test_the_host_is_a_matrix_of_one_environment() -> None:
     environment = matrix_of_host.environments["laptop"]
     assert (environment.framework, environment.release, environment.python) == ("torch", "2.13.0+cpu", "3.11")
     assert (matrix_of_host.workloads, matrix_of_host.measure) == (matrix.workloads, matrix.measure)
-    quick = Request(environments=("laptop",), preset="quick")
-    cases = {cell.case_id.partition("/")[0] for cell in selected_cells(matrix_of_host, quick)}
+    heritage = Request(environments=("laptop",), preset="heritage")
+    cases = {cell.case_id.partition("/")[0] for cell in selected_cells(matrix_of_host, heritage)}
     # Whatever the ids of the environments in the selectors of the preset.
     assert cases == set(matrix.workloads) - set(matrix.networks)
     assert list(matrix.environments) != ["laptop"]
