@@ -134,9 +134,9 @@ def gpu_notes(matrix: Matrix, request: Request) -> tuple[str, ...]:
     if not others:
         return ()
     measured = counted(len(cells), "environment")
-    example = f"runner run {' '.join(others[-2:])}"
+    others_shown = " ".join(others[-2:])
     selected = f"on a GPU, the preset {QUICK} selects {measured}"
-    how = f"name others to measure its tests in them, for example `{example}`"
+    how = f"name others to measure its tests in them, for example `runner run {others_shown}`"
     return (f"{selected}; {how}; there are {', '.join(others)}",)
 
 
