@@ -44,7 +44,7 @@ EXAMPLES = {
     "{head.executor}": "dask://head:8786",
     "{header.executor}": "dask://head:8786",
     "{self.environment}": "torch-2.x",
-    "{others_shown}": "torch-2.1 torch-2.8",
+    "{others_shown}": "torch-1.12 torch-2.x",
     "{request.name}": "torch-2.x",
     "{name}": "torch-2.x",
     "{new}": "torch-2.x-plus",
