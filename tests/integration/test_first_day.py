@@ -81,7 +81,7 @@ def check_folder(folder: Path) -> None:
     page = (folder / "index.html").read_text("utf-8")
     assert "No GPU was measured." in page
     assert "no environment with torch is ready" in page
-    assert "rnn-step" in (folder / "quick" / "index.html").read_text("utf-8")
+    assert "deepbench-gemm" in (folder / "quick" / "index.html").read_text("utf-8")
     with zipfile.ZipFile(folder.with_suffix(".zip")) as packed:
         names = set(packed.namelist())
         assert {"day/index.html", "day/first-day.json", "day/quick/index.html", "day/logs/kills.txt"} <= names
