@@ -33,7 +33,7 @@ EXPLAIN = ("explain", "np-old", "np-new", CELL, "--device", "cpu", "--backend", 
 
 @pytest.fixture
 def two_releases(runner: Runner) -> Iterator[None]:
-    """Write a matrix with a release and a later one, which is slow unless a switch is set."""
+    """Two environments of NumPy in the matrix; in the second, NumPy is slow unless a variable is set."""
     backend, locks, session = (
         VenvBackend(cache_folder(os.environ)),
         runner.folder / "docker/locks",

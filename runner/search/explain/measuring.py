@@ -55,7 +55,9 @@ class CandidateMeasuring:
         return environment_name(self.case.bad, candidate)
 
     def run(self, candidates: Sequence[Candidate]) -> Analysis:
-        """Return the run of both releases and of candidates: a stored one, one that is continued, or a new one.
+        """Return what a run of both releases and of candidates shows.
+
+        A stored run is read again, and an unfinished one is continued.
 
         Raises:
             OutageError: an environment is not available now.

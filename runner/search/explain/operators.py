@@ -26,7 +26,7 @@ def operator_changes(run: Path, good: str, bad: str) -> tuple[OperatorChanges, .
 
 
 def sentences(changes: Sequence[OperatorChanges]) -> Iterator[str]:
-    """Yield for each clock which operators changed most, with their time per step on both sides."""
+    """Yield a sentence for each clock of the profiles: the operators that changed most, with their times per step."""
     for of_clock in changes:
         large = [each for each in of_clock.operators if abs(of_clock.share(each)) >= SMALLEST][:SHOWN]
         if large:

@@ -60,7 +60,7 @@ def different_packages(good: End, bad: End, device: Device) -> dict[str, str]:
 
 
 def locked(path: Path | None) -> dict[str, str]:
-    """Return package -> version of a lock; nothing without one, or where it cannot be read."""
+    """Return package -> version of a lock; empty if there is no lock, or if it cannot be read."""
     try:
         packages = read_lock(path)[1].packages if path else ()
     except ProvisionError:

@@ -125,7 +125,7 @@ def _end(context: Context, name: str) -> End:
 
 
 def _readable(path: Path | None) -> Path | None:
-    """Return the path of a lock; None without one, or where it cannot be read."""
+    """Return the path of a lock; None if the environment has no lock, or if it cannot be read."""
     try:
         return path if path and read_lock(path) else None
     except ProvisionError:
