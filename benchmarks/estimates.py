@@ -120,7 +120,7 @@ def with_costs(plan: Plan, costs: Mapping[Cell, CellCost], prepared: Mapping[str
     seconds = {cell: of.of(measurement.planned_rounds(cell)) for cell, of in costs.items()}
     cells = [replace(each, seconds=seconds[each.cell], control_seconds=0.0, deferred="") for each in running]
     importing = {name: each.importing for name, each in prepared.items()}
-    return replace(plan, cells=estimate.with_servers(cells, importing, measurement, rates))
+    return replace(plan, cells=estimate.with_servers(cells, importing, measurement))
 
 
 def table(rows: Sequence[Compared]) -> Iterator[str]:

@@ -9,6 +9,7 @@ metric. ``--runs`` divides the count among so many runs, ten by default, because
 """
 
 import argparse
+import math
 import subprocess
 import sys
 import tempfile
@@ -37,8 +38,8 @@ from runner.store.run import Run
 
 PLANTS = ("memory", "first-call", "leak")
 """The plants of cases; the first two are metrics."""
-EQUALS = 3
-"""Equal cases for each planted one."""
+CASES_FOR_EACH: Mapping[str, float] = {"memory": 1.0, "first-call": 1 / 3, "leak": 1 / 3, "equal": 3.0}
+"""Cases of each plant, and equal ones, for each case with more memory."""
 IMPORT_SHARE = 0.15
 VARIABLE = "PLANTED"
 UNLIKE = ("slower", "faster", "more", "less")
@@ -125,9 +126,9 @@ def measured(sides: Sequence[str], model: Path, reports: Path, options: Options)
 
 
 def of_environment(name: str, count: int, runs: int, imports: int, options: Options) -> Tally:
-    """Measure ``count`` cases of each plant of an environment, in some runs; return what came out."""
+    """Measure ``count`` cases with more memory and their share of others, in some runs; return what came out."""
     tally, each = Tally(), -(-count // runs)
-    cases = {**dict.fromkeys(PLANTS, each), "equal": EQUALS * each}
+    cases = {plant: math.ceil(each * share) for plant, share in CASES_FOR_EACH.items()}
     for number in range(runs if count else 0):
         with tempfile.TemporaryDirectory() as folder:
             sides = (name, f"{name}@env:{VARIABLE}=1")
@@ -176,7 +177,12 @@ def main(words: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("environments", nargs="+", help="environments of the shipped matrix, whose images are made")
-    parser.add_argument("--count", type=int, default=10, help="how many of each plant; three times as many are equal")
+    parser.add_argument(
+        "--count",
+        type=int,
+        default=10,
+        help="cases with more memory; a third as many of other plants, three times as many equal ones",
+    )
     parser.add_argument("--runs", type=int, default=10, help="in how many runs these are measured")
     parser.add_argument("--imports", type=int, default=0, help="how many runs with a slower import")
     parser.add_argument("--rounds", type=int, default=6)

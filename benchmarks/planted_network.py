@@ -6,7 +6,8 @@ import time
 
 PLANTED = bool(os.environ.get("PLANTED"))
 SIDE = 256  # of a product
-ELEMENTS = 20 << 20  # float32 that a step fills, 80 MiB
+ELEMENTS = 10 << 20  # float32 that a step fills, 40 MiB
+FEW = 1 << 18  # likewise of a step that keeps memory: 1 MiB, so that a round has many calls
 MORE_MEMORY = 0.05
 LONGER_FIRST_CALL = 0.20
 LEAK = 1000  # bytes a call
@@ -17,7 +18,7 @@ class Network:
     def __init__(self, random, plant):
         self.plant = plant if PLANTED else ""
         self.x = self.tensor(random.rand(SIDE, SIDE).astype("float32"))
-        self.elements = int(ELEMENTS * (1 + MORE_MEMORY)) if self.plant == "memory" else ELEMENTS
+        self.elements = FEW if plant == "leak" else int(ELEMENTS * (1 + MORE_MEMORY * (self.plant == "memory")))
         self.kept, self.is_first = [], True
 
     def forward(self):

@@ -5,13 +5,15 @@ import os
 import signal
 import sys
 import threading
+import time
 
 from . import procfs, protocol
 
-BUILT, WARM, TURN, TIMED = "built", "warm", "turn", "timed"
-"""Why a child waits: it has built its program and warms up next; it has warmed up, and takes turns as it will be told; it
-takes samples next; all its samples are taken."""
-STAGES = {b"b": BUILT, b"w": WARM, b"t": TURN, b"d": TIMED}
+FIRST, CALLED, BUILT, WARM, TURN, TIMED = "first", "called", "built", "warm", "turn", "timed"
+"""Why a child waits: it makes the first call of its program next; it has made it, and verifies what it computes next; it
+warms up next; it has warmed up, and takes turns by the plan that it will get; it takes samples next; all its samples are
+taken."""
+STAGES = {b"f": FIRST, b"c": CALLED, b"b": BUILT, b"w": WARM, b"t": TURN, b"d": TIMED}
 ANNOUNCED_BYTES = 256  # of an announcement: a key of STAGES and, with WARM, what the child found
 PLAN_BYTES = 4096  # what a pipe takes at once, so that neither end waits for the other
 PLAIN, FORK = "plain", "fork"
@@ -24,6 +26,7 @@ class ServerLink(object):
     def __init__(self, result: "int", turns: "int", plan: "int", token: "str") -> "None":
         """Take the descriptors to write the result and the stages to, that to read the plan from, and the result's token."""
         self.result, self.turns, self.plan, self.token = result, turns, plan, token
+        self.waited = 0.0  # seconds in which this process was stopped
 
     def __call__(self, stage: "str" = TURN) -> "None":
         """Announce that this process waits, and at which stage; stop all its threads until it is continued.
@@ -40,7 +43,9 @@ class ServerLink(object):
     def stop(self, stage: "str", more: "bytes") -> "None":
         """Announce a stage with what follows it, and stop until this process is continued."""
         os.write(self.turns, next(code for code in STAGES if STAGES[code] == stage) + more)
+        begin = time.perf_counter()
         signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # sent to itself, it stops before the call returns
+        self.waited += time.perf_counter() - begin
 
     def send(self, message: "dict") -> "None":
         """Send the result of the child, a dict with ``status``."""

@@ -59,8 +59,9 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "Steps
             ``batch``, exactly how many calls a sample on a GPU has, or ``least_batch``, how many it has at least.
         reference: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the case.
         wait: a ``ServerLink``: takes a stage and returns when it is this process's turn; None where nothing else is measured
-            meanwhile. It is called with BUILT before the warm-up and with TIMED after the last sample, so that the runner
-            can let several processes build and verify at the same time, and one process at a time take samples.
+            meanwhile. It is called with FIRST and CALLED around the first call, with BUILT before the warm-up and with TIMED
+            after the last sample, so that the runner can let several processes build and verify at the same time, and one
+            process at a time make its first call and take samples.
 
     Raises:
         CellFailure: the data or the results differ from the reference's.
@@ -68,14 +69,15 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "Steps
     begin = time.perf_counter()
     case = request["case"]
     checked = cases.checked(case)
-    trial = trial_class(case)(implementation(request["framework"], request["implementation"], case), request, reference)
+    chosen = implementation(request["framework"], request["implementation"], case)
+    trial = trial_class(case)(chosen, request, reference, wait)
     if request.get("op") == "profile":
         profiling.prepare(request["framework"])
     if checked == case:
         program, facts = trial.build_verified(case)
     else:
         program, facts = trial.build_after_smaller(case, checked)
-    facts["build_seconds"] = time.perf_counter() - begin
+    facts["build_seconds"] = time.perf_counter() - begin - (wait.waited if wait is not None else 0.0)
     if program.description:
         facts["arithmetic"] = program.description
     facts["process"] = FORK

@@ -1,9 +1,9 @@
-"""Measure the cells of a turn set: all build at the same time, then they warm up and take turns one by one.
+"""Measure the cells of a turn set: all build at the same time; they make first calls, warm up and take turns one by one.
 
-Each child stops when its program is built, when it has warmed up, before each turn, and after its last sample
-(``harness.link.STAGES``). So one process computes at a time while anything is timed, and several compute while
-nothing is: building and verifying take longer than the samples. After the warm-ups, each child gets the plan of its
-turns (``harness.turn_plan``), so that the turns of cells that are compared hold the same calls.
+Each child stops before and after the first call of its program, when it is verified, when it has warmed up, before each
+turn, and after its last sample (``harness.link.STAGES``). So one process computes at a time while anything is timed, and
+several compute while nothing is: building and verifying take longer than the samples. After the warm-ups, each child
+gets the plan of its turns (``harness.turn_plan``), so that the turns of cells that are compared hold the same calls.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +13,7 @@ from typing import Any
 from runner.core.model import Cell, Outcome
 from runner.core.model.events import Activity
 from runner.core.threads import run_concurrently
-from runner.harness.link import BUILT, TIMED, TURN, WARM
+from runner.harness.link import BUILT, CALLED, FIRST, TIMED, TURN, WARM
 from runner.measure import turns
 from runner.measure.breakdown import Breakdown
 from runner.measure.server_pool import ServerPool
@@ -42,8 +42,13 @@ def measure_in_turns(
     with breakdown.during("build"):
         built = list(run_concurrently(lambda cell: ask(cell, turns=True), cells, side_by_side))
     yield from (outcome for _, outcome in built if outcome)
+    for cell in _shuffled(servers.waiting_at(FIRST), draw):
+        yield from _next_stage(servers, cell, breakdown, "build")
+    with breakdown.during("build"):
+        verified = list(run_concurrently(servers.go_on, servers.waiting_at(CALLED), side_by_side))
+    yield from (outcome for _, outcome in verified if outcome)
     announce()
-    for cell in draw.sample(servers.waiting_at(BUILT), len(servers.waiting_at(BUILT))):
+    for cell in _shuffled(servers.waiting_at(BUILT), draw):
         yield from _next_stage(servers, cell, breakdown, "warm-up")
     plans = servers.plans()
     for cell in servers.waiting_at(WARM):
@@ -54,6 +59,10 @@ def measure_in_turns(
     with breakdown.during("check"):
         checked = list(run_concurrently(servers.go_on, servers.waiting_at(TIMED), side_by_side))
     yield from (outcome for _, outcome in checked if outcome)
+
+
+def _shuffled(cells: list[Cell], draw: Random) -> list[Cell]:
+    return draw.sample(cells, len(cells))
 
 
 def _next_stage(

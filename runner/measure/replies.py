@@ -59,7 +59,7 @@ class Turn(BaseModel):
 
     id: Annotated[str, Field(max_length=TEXT_LENGTH)]
     reply: Literal["turn"]
-    stage: Literal["built", "warm", "turn", "timed"]
+    stage: Literal["first", "called", "built", "warm", "turn", "timed"]
     pace: Pace | None = None
 
 

@@ -74,7 +74,11 @@ class ServerPool:
         return self.networks if self.serves_networks else ""
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """Return groups of environments that fit in memory together; each has the first environment, the base."""
+        """Return groups of environments that fit in memory together; each has the first environment, the base.
+
+        Their first servers start side by side, and read from the disk what later ones have in memory, see
+        ``Metric.first_differs``.
+        """
         memory = self.limits.memory // 2  # the other half is for the children that take turns
         new = [name for name in environments if name not in self.sizes and name not in self.broken]
         for name, _ in run_concurrently(self.session, new, self.limits.side_by_side):
@@ -177,7 +181,10 @@ class ServerPool:
             raise EngineError(Problem(reason))
 
     def next_round(self, environments: Iterable[str]) -> None:
-        """Start a round: replace servers that have served their rounds, and start those that are missing."""
+        """Start a round: replace servers that have served their rounds, and start those that are missing.
+
+        They start one after the other, so that the times of their imports can be compared.
+        """
         needed = set(environments)
         for name in set(self.sessions) - needed:
             self.retire(name)
@@ -185,8 +192,8 @@ class ServerPool:
             session = self.sessions.get(name)
             if session is not None and session.rounds >= self.plan.measurement.restart:
                 self.retire(name)
-        for _, session in run_concurrently(self.session, sorted(needed), self.limits.side_by_side):
-            if session is not None:
+        for name in sorted(needed):
+            if (session := self.session(name)) is not None:
                 session.rounds += 1
 
     def ask(

@@ -10,12 +10,12 @@ from runner.backends import Channel
 from runner.backends.sending import UnreadError
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness import plain, protocol, turn_plan
-from runner.harness.link import BUILT, TIMED, TURN, WARM
+from runner.harness.link import BUILT, CALLED, FIRST, TIMED, TURN, WARM
 from runner.measure import replies
 
 SILENCE = 60.0  # seconds without a heartbeat after which a server counts as hung
 GRACE = 30.0  # seconds beyond the time-out of a child, in which the server has to report it
-STAGE_ORDER = (BUILT, WARM, TURN, TIMED)
+STAGE_ORDER = (FIRST, CALLED, BUILT, WARM, TURN, TIMED)
 ID_BYTES = 16
 """Of a request's id, which nobody can guess: a child that writes replies of its server answers no other request."""
 EXTRA_TURNS = 10  # beyond those that the time budget has room for: a child takes at least 3 samples, each in a turn

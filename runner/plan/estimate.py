@@ -101,13 +101,13 @@ def cell_cost(cell: Cell, program: Program, measurement: Measurement, rates: Rat
     )
 
 
-def server_seconds(importing: float, rates: Rates) -> float:
+def server_seconds(importing: float) -> float:
     """Return the estimated seconds to start a server whose framework takes ``importing`` seconds to import."""
-    return SERVER_SECONDS + rates.side_by_side * importing
+    return SERVER_SECONDS + importing
 
 
 def with_servers(
-    planned: Iterable[PlannedCell], importing: Mapping[str, float], measurement: Measurement, rates: Rates
+    planned: Iterable[PlannedCell], importing: Mapping[str, float], measurement: Measurement
 ) -> tuple[PlannedCell, ...]:
     """Return cells that cost their shares of the servers of their environments, too.
 
@@ -117,14 +117,13 @@ def with_servers(
         planned: the cells.
         importing: environment -> seconds to import its framework.
         measurement: has the rounds, and after how many of them servers are replaced.
-        rates: how fast the device computes.
     """
     planned = tuple(planned)
     running = Counter(each.cell.environment for each in planned if each.skip is None)
 
     def share(environment: str, of: Cell) -> float:
         servers = math.ceil(measurement.planned_rounds(of) / max(measurement.restart, 1))
-        return servers * server_seconds(importing[environment], rates) / running[environment]
+        return servers * server_seconds(importing[environment]) / running[environment]
 
     def with_share(each: PlannedCell) -> PlannedCell:
         if each.skip is not None:

@@ -53,7 +53,7 @@ def plan(
     decision = _Decision(matrix, request, measurement, start, unavailable, judged, gpu, speed, locked)
     planned = tuple(decision.planned_cell(cell) for cell in selected_cells(matrix, request))
     importing = {name: decision.preparation(name).importing for name in request.environments}
-    planned = estimate.with_servers(planned, importing, measurement, speed)
+    planned = estimate.with_servers(planned, importing, measurement)
     planned = limits.defer_over_budget(planned, measurement, request.devices)
     if not planned:
         raise NothingSelectedError(nothing_selected(matrix, request))

@@ -209,7 +209,8 @@ def test_child_that_kills_its_server_leaves_nothing_after_the_end_of_the_session
 
 
 def test_daemon_of_a_child_ends_with_the_server(ask: Ask, session: Session) -> None:
-    assert ask("leaves-daemon", session, turns=True)["reply"] == "turn"
+    assert ask("leaves-daemon", session, turns=True)["stage"] == "first"
+    assert session.go_on(20.0)["stage"] == "called"
     assert len(family(session)) == 3
     session.close()
     assert not family(session)

@@ -253,17 +253,20 @@ def test_cold_cells_are_those_that_no_child_has_compiled(ask: Ask, session: Sess
 
 def test_child_is_stopped_while_it_waits_for_its_turn(ask: Ask, session: Session) -> None:
     replies = [ask("sound", session, turns=True)]
-    assert replies[0] == {"id": replies[0]["id"], "reply": "turn", "stage": "built"}
+    assert replies[0] == {"id": replies[0]["id"], "reply": "turn", "stage": "first"}
     while replies[-1]["reply"] == "turn":
         assert states(session) == ["T"]
-        time.sleep(0.05 if len(replies) == 4 else 0)  # no sample includes it
+        time.sleep(
+            0.05 if len(replies) in (1, 2, 6) else 0
+        )  # neither a sample, the first call nor the building includes it
         replies.append(session.go_on(20.0))
     *waits, result = replies
     stages = [reply["stage"] for reply in waits]
-    assert stages == ["built", "warm", *["turn"] * (len(stages) - 3), "timed"]
-    assert {"batch", "calls", "step"} == {*replies[1]["pace"]}
+    assert stages == ["first", "called", "built", "warm", *["turn"] * (len(stages) - 5), "timed"]
+    assert {"batch", "calls", "step"} == {*replies[3]["pace"]}
     assert result["status"] == "ok", result
-    assert len(result["turns"]) == len(stages) - 3
+    assert result["build_seconds"] + result["first_call_seconds"] < 0.05
+    assert len(result["turns"]) == len(stages) - 5
     assert result["leads"]
     assert len(result["leads"]) % len(result["turns"]) == 0
     assert sum(result["turns"]) == len(result["seconds"])
@@ -299,7 +302,8 @@ def test_waiting_for_a_turn_does_not_count_towards_the_timeout(ask: Ask, session
 
 
 def test_process_of_a_stopped_child_does_not_outlive_its_server(ask: Ask, session: Session) -> None:
-    assert ask("leaves-process", session, turns=True)["reply"] == "turn"
+    assert ask("leaves-process", session, turns=True)["stage"] == "first"
+    assert session.go_on(20.0)["stage"] == "called"
     assert [line for line in command_lines() if "time.sleep(600)" in line]
     session.close()
     assert not sleepers()

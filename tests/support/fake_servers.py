@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -61,6 +61,9 @@ class FakeServer:
         request = protocol.decode(data)
         self.requests.append(request)
         assert not self.closed
+        self.backend.threads[self.stage if request["op"] == "go" else request["op"]].add(
+            threading.current_thread().name
+        )
         if self.backend.together and request["op"] == "hello":
             self.backend.together.wait(10)
         if request["op"] == "hello":
@@ -151,7 +154,7 @@ class FakeServer:
             self.lines.append(protocol.encode(message).rstrip(b"\n"))
             return
         self.waiting = {}
-        count = self.turns.pop(slug) - 4
+        count = self.turns.pop(slug) - 6
         if deed == "ok":
             others = self.backend.others_of(self.environment, slug)
             self.reply(request, status="ok", seconds=[0.5] * count or [0.5], turns=[1] * count, **VERIFIED, **others)
@@ -206,6 +209,9 @@ class FakeBackend:
         self.kept: list[str] = []
         self.alive: list[set[str]] = []
         self.turns: list[str] = []  # who had a turn, in order
+        self.threads: dict[str, set[str]] = defaultdict(
+            set
+        )  # operation, or stage after which a child goes on -> of whom
         self.patterns: dict[str, list[str]] = {}
         self.paces: dict[str, dict[str, float]] = {}  # what children find in their warm-up
         self.plans: dict[str, dict[str, int]] = {}  # of the turns, as they got them
@@ -243,7 +249,7 @@ class FakeBackend:
     def turn(self, environment: str, implementation: str, number: int) -> str:
         """Return what happens in a turn of a cell: two turns and then ok, unless the test says otherwise."""
         pattern = self.patterns.get(f"{environment}/{implementation}", ["turn", "turn"])
-        stages = ["built", "warm", *pattern, *(["timed"] if set(pattern) == {"turn"} else [])]
+        stages = ["first", "called", "built", "warm", *pattern, *(["timed"] if set(pattern) == {"turn"} else [])]
         return stages[number] if number < len(stages) else "ok"
 
     def deed(self, environment: str, implementation: str) -> str:

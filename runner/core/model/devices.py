@@ -72,7 +72,7 @@ class Limits:
         device: ``cpu``, or the UUID of a GPU; of several that compute together, with commas between them.
         run: id of the run, which names and labels what is started.
         cpus: the processors it is to stay on; empty for any.
-        side_by_side: servers that may start at a time.
+        side_by_side: processes that may prepare at a time.
         affinity: how ``cpus`` relate to the GPU, a fact for records; empty on a CPU.
         networks: identifies the files of the users' networks that it measures, whose compilers' results are kept apart;
             empty for the program's own workloads.

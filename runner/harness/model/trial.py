@@ -21,9 +21,9 @@ class ModelTrial(Trial):
     before each call whose results are compared, as they were in the base.
     """
 
-    def __init__(self, implementation, request, reference):
-        """Take the adapter's class, the request, and what ``reference.compute`` gave in the base, with its ``path``."""
-        Trial.__init__(self, implementation, request, reference)
+    def __init__(self, implementation, request, reference, wait=None):
+        """As ``Trial``; ``reference`` is what ``reference.compute`` gave in the base, with its ``path``."""
+        Trial.__init__(self, implementation, request, reference, wait)
         if "train" not in self.case["phases"]:
             self.first_method = "forward"
         implementation.keeps_compiled = request["phase"] == "compile-warm"

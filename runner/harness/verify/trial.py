@@ -11,6 +11,7 @@ from . import tolerance
 from .. import cases, own_memory, queueing, script_stack, timing
 from ..compilations import Compilations
 from ..errors import CellFailure
+from ..link import CALLED, FIRST
 
 METHODS = {
     "forward": "forward",
@@ -26,9 +27,9 @@ class Trial(object):
 
     first_method = "train"
 
-    def __init__(self, implementation, request, reference):
-        """Take the class, the request and the reference."""
-        self.implementation = implementation
+    def __init__(self, implementation, request, reference, wait=None):
+        """Take the class, the request, the reference, and what stops this process until it is its turn, see ``worker``."""
+        self.implementation, self.wait = implementation, wait
         self.case = request["case"]
         self.device, self.precision = request["device"], request["precision"]
         # A function of gradients alone costs compile time, and a large step its own: they are verified once, unless timed.
@@ -64,7 +65,12 @@ class Trial(object):
         return program, {"compile_seconds": seconds + first, "first_call_seconds": first}
 
     def first_call(self, program, call):
-        """Return (what the first call of a program returns, its seconds); note the memory that it takes, and compilations."""
+        """Return (what the first call of a program returns, its seconds); note the memory that it takes, and compilations.
+
+        While it lasts, no other process of the run computes.
+        """
+        if self.wait is not None:
+            self.wait(FIRST)
         self.memory.begin()
         start = timing.CLOCK()
         returned = call()
@@ -72,6 +78,8 @@ class Trial(object):
         seconds = timing.CLOCK() - start
         self.memory.end(own_memory.FIRST_CALL)
         self.compilations.end()
+        if self.wait is not None:
+            self.wait(CALLED)
         return returned, seconds
 
     def verify(self, program, facts, again_later):
@@ -212,8 +220,8 @@ class Trial(object):
 class KernelTrial(Trial):
     """Verifies a single operation, in which nothing is trained, by sums of its result."""
 
-    def __init__(self, implementation, request, reference):
-        Trial.__init__(self, implementation, request, reference)
+    def __init__(self, implementation, request, reference, wait=None):
+        Trial.__init__(self, implementation, request, reference, wait)
         self.phase = request["phase"].partition("+")[0]
         self.first_method = METHODS[self.phase]
         self.trains_later = False

@@ -111,7 +111,7 @@ def test_requests_to_a_server() -> None:
         assert [request["op"] for request in requests] == ["hello", "reference", "measure", "measure"]
         ids = [request["id"] for request in requests]
         assert len(set(ids)) == 4
-        assert [request["id"] for request in server.requests if request["op"] == "go"] == [ids[2]] * 5 + [ids[3]] * 5
+        assert [request["id"] for request in server.requests if request["op"] == "go"] == [ids[2]] * 7 + [ids[3]] * 7
         hello, reference, first, second = requests
         assert (hello["framework"], hello["threads"], hello["device"]) == ("torch", 3, "cpu")
         assert (reference["loss"], reference["digest"], reference["key"]) == ([1.0], "d", first["key"])
@@ -313,7 +313,7 @@ def test_a_server_gets_each_reference_once() -> None:
             "hello": 1,
             "reference": 2,
             "measure": 3,
-            "go": 15,
+            "go": 21,
         }
 
 

@@ -166,7 +166,7 @@ def test_an_estimate_above_the_time_out_is_no_reason_to_skip_on_a_gpu() -> None:
     tried = slow(H200, 1.0)
     assert tried.skip is None
     assert tried.deferred.startswith("one round would take about 5 s by an estimate; it is tried once")
-    of_servers = 3 * estimate.server_seconds(preparation("torch", (2, math.inf)).importing, gpu_rates(H200.name))
+    of_servers = 3 * estimate.server_seconds(preparation("torch", (2, math.inf)).importing)
     assert 3.0 < tried.seconds < 3.0 + of_servers  # three rounds that end at the time-out, and a share of the servers
     assert slow(H200, 60.0).deferred == ""
     assert slow(replace(H200, name="NVIDIA H200 MIG 1g.18gb"), 1e-6).skip is None  # nothing is known of its rate
@@ -239,8 +239,8 @@ def test_the_cells_of_an_environment_share_its_servers() -> None:
     cells = [PlannedCell(cell=replace(CALL, case=name), device="cpu", seconds=1.0) for name in ("a", "b")]
     for restart, servers in ((1, 3), (2, 2), (0, 3)):
         measurement = Measurement(rounds=3, restart=restart)
-        shared = estimate.with_servers(cells, {"torch-2.x": 10.0}, measurement, cpu_rates(2))
-        of_servers = servers * (SERVER_SECONDS + SIDE_BY_SIDE * 10.0)
+        shared = estimate.with_servers(cells, {"torch-2.x": 10.0}, measurement)
+        of_servers = servers * (SERVER_SECONDS + 10.0)
         assert [each.seconds for each in shared] == pytest.approx([1.0 + of_servers / 2] * 2)
 
 
