@@ -77,11 +77,11 @@ def compared(run: Run) -> Compared | None:
     rates = gpu_rates(header.device_name) if plan.device == "cuda" else cpu_rates(header.measurement.threads)
     prepared = preparations(run, plan)
     costs = {each.cell: cost(each, plan, prepared, rates) for each in plan.cells if each.skip is None}
-    planned = with_costs(plan, costs, prepared, rates).seconds
+    planned = with_costs(plan, costs, prepared).seconds
     measured = [(Cell.parse(entry.cell), entry.round) for entry in journal.entries]
     rounds = Counter(cell for cell, _ in measured)
     servers = Counter(name for name, _ in {(cell.environment, number) for cell, number in measured})
-    of_servers = {name: estimate.server_seconds(prepared[name].importing, rates) for name in servers}
+    of_servers = {name: estimate.server_seconds(prepared[name].importing) for name in servers}
     return Compared(
         run=run.id,
         process=header.measurement.process,
@@ -113,7 +113,7 @@ def cost(planned: PlannedCell, plan: Plan, prepared: Mapping[str, Preparation], 
     return estimate.cell_cost(cell, program, plan.measurement, rates)
 
 
-def with_costs(plan: Plan, costs: Mapping[Cell, CellCost], prepared: Mapping[str, Preparation], rates: Rates) -> Plan:
+def with_costs(plan: Plan, costs: Mapping[Cell, CellCost], prepared: Mapping[str, Preparation]) -> Plan:
     """Return a stored plan with estimates of today, its controls as cells of their own."""
     measurement = plan.measurement
     running = (each for each in plan.cells if each.cell in costs)

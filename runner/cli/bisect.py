@@ -1,7 +1,6 @@
 """The commands that ask a question about the past: bisect and reproduce."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +8,8 @@ import typer
 
 from runner.cli import completion, console
 from runner.cli.commands import CommandGroup
-from runner.cli.params import Device, MatrixFile, Output, Reports, TableOrJson, Traceback, Trust, planning
+from runner.cli.params import Device, MatrixFile, Output, Reports, TableOrJson, Traceback, Trust
+from runner.cli.search_params import DryRun, Keep, SearchedMetric, SearchedTest, searching
 from runner.core.paths import DEFAULT_MATRIX
 
 if TYPE_CHECKING:
@@ -19,21 +19,10 @@ app = CommandGroup()
 
 
 @app.command(short_help="Search the release in which a test became slower or faster")
-@partial(
-    planning,
-    without=("selectors", "workload", "preset", "precision", "all", "budget", "python", "framework", "name", "upgrade"),
-)
+@searching
 def bisect(
     options: "Options",
-    cell: Annotated[
-        str,
-        typer.Argument(
-            metavar="CELL|MODEL",
-            help="implementation/workload/case/phase/precision, with or without an environment in front; or a network "
-            "as for --model, of which --phase chooses the test",
-            autocompletion=completion.environments,
-        ),
-    ] = "",
+    cell: SearchedTest = "",
     good: Annotated[
         str,
         typer.Option(
@@ -55,14 +44,9 @@ def bisect(
             help="what varies: release, nightly, cuda, cudnn, or a package next to the framework, such as numba",
         ),
     ] = "release",
-    metric: Annotated[
-        str,
-        typer.Option(
-            "--metric", help="what decides: time, memory, import, size, ...", autocompletion=completion.metrics
-        ),
-    ] = "time",
+    metric: SearchedMetric = "time",
     every: Annotated[bool, typer.Option("--all", help="compare each release with the one before it")] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="keep the environments that are built for the search")] = False,
+    keep: Keep = False,
     rebuild_ends: Annotated[
         bool,
         typer.Option("--rebuild-ends", help="build both ends a second time, and measure by how much two builds differ"),
@@ -76,9 +60,7 @@ def bisect(
             show_default=False,
         ),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="print the candidates and what the search takes; measure nothing")
-    ] = False,
+    dry_run: DryRun = False,
     format: TableOrJson = "table",
     output: Output = None,
 ) -> int:

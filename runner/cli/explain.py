@@ -1,14 +1,14 @@
 """The command that measures what takes a change between two releases back."""
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from runner.cli import completion, console
 from runner.cli.commands import CommandGroup
-from runner.cli.params import Output, TableOrJson, planning
+from runner.cli.params import Output, TableOrJson
+from runner.cli.search_params import DryRun, Keep, SearchedMetric, SearchedTest, searching
 
 if TYPE_CHECKING:
     from runner.session.options import Options
@@ -17,10 +17,7 @@ app = CommandGroup()
 
 
 @app.command(short_help="Measure which switches and packages take a change back")
-@partial(
-    planning,
-    without=("selectors", "workload", "preset", "precision", "all", "budget", "python", "framework", "name", "upgrade"),
-)
+@searching
 def explain(
     options: "Options",
     good: Annotated[
@@ -35,23 +32,10 @@ def explain(
         str,
         typer.Argument(metavar="B", help="the release with it", autocompletion=completion.environments),
     ] = "",
-    cell: Annotated[
-        str,
-        typer.Argument(
-            metavar="CELL|MODEL",
-            help="implementation/workload/case/phase/precision; or a network as for --model, of which --phase chooses "
-            "the test",
-            autocompletion=completion.environments,
-        ),
-    ] = "",
-    metric: Annotated[
-        str,
-        typer.Option("--metric", help="what changed: time, memory, import, ...", autocompletion=completion.metrics),
-    ] = "time",
-    keep: Annotated[bool, typer.Option("--keep", help="keep the environments that are built for it")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="print the candidates and what they take; measure nothing")
-    ] = False,
+    cell: SearchedTest = "",
+    metric: SearchedMetric = "time",
+    keep: Keep = False,
+    dry_run: DryRun = False,
     format: TableOrJson = "table",
     output: Output = None,
 ) -> int:

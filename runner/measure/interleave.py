@@ -1,9 +1,10 @@
-"""Measure the cells of a turn set: all build at the same time; they make first calls, warm up and take turns one by one.
+"""Measure the cells of a turn set: all build at the same time; first calls, warm-ups and turns are made one by one.
 
 Each child stops before and after the first call of its program, when it is verified, when it has warmed up, before each
-turn, and after its last sample (``harness.link.STAGES``). So one process computes at a time while anything is timed, and
-several compute while nothing is: building and verifying take longer than the samples. After the warm-ups, each child
-gets the plan of its turns (``harness.turn_plan``), so that the turns of cells that are compared hold the same calls.
+turn, and after its last sample (``harness.link.STAGES``). So one process computes at a time while anything is timed,
+and several compute while nothing is: building and verifying take longer than the samples. After the warm-ups, each
+child gets the plan of its turns (``harness.turn_plan``), so that the turns of cells that are compared hold the same
+calls.
 """
 
 from collections.abc import Callable, Iterator, Mapping

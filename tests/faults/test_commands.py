@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.search.bisect.state import states
+from runner.search.bisect.state import SEARCHES
 from runner.store.run import runs
 from tests.faults.bench import HOST, ROUNDS, SMALL, Bench
 from tests.faults.declared.commands import command_faults
@@ -67,7 +67,7 @@ def check_bisect(bench: Bench, command: tuple[str, ...]) -> None:
     assert done.returncode in {0, 1}, done.stderr
     stored = "1 step stored" if stage == "answer" else "0 steps stored"
     assert stored in done.stderr
-    (state,) = states(bench.reports)
+    (state,) = SEARCHES.states(bench.reports)
     assert state.ended
     assert len(state.steps) == 1
     (measured,) = (run for run in runs(state.path) if run.id == state.steps[0].run)

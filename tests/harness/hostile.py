@@ -321,18 +321,21 @@ class WritesDeep(Hostile):
 
 
 class FillsFolders(Hostile):
-    """Writes files until memory runs out; in a container alone, where they are memory."""
+    """Fills each folder with files, and then takes all memory; in a container alone, where files are memory."""
 
     slug = "fills-folders"
 
     def misbehave(self):
         for folder in os.environ["MATRIX_RUNNER_FOLDERS"].split(":"):
-            for number in range(200):
-                with open(os.path.join(folder, "full-{}".format(number)), "wb") as handle:
-                    handle.write(bytes(1 << 20))
+            with open(os.path.join(folder, "full"), "wb", buffering=0) as handle:
+                try:
+                    while True:
+                        handle.write(bytes(1 << 20))
+                except OSError:
+                    pass  # the folder is full
+        taken = []
         while True:
-            with open(os.path.join(tempfile.gettempdir(), "full"), "ab") as handle:
-                handle.write(bytes(1 << 20))
+            taken.append(b"x" * (1 << 20))
 
 
 class Bomb(Hostile):

@@ -22,7 +22,8 @@ from runner.releases.lock_requests import LockRequest
 from runner.search import bisect as workflow
 from runner.search.bisect.measured_step import UnmeasurableError
 from runner.search.bisect.measuring import Measuring
-from runner.search.bisect.state import FILE, SearchState, SearchStep, read_state
+from runner.search.bisect.state import SEARCHES, SearchState, SearchStep
+from runner.search.stored_search import FILE
 from runner.session import flow
 from tests.support import bundled_pip
 from tests.support.package_index import NAME, PackageIndex, package_index, wheel
@@ -163,11 +164,11 @@ def test_an_index_that_is_away_stops_the_search_and_the_same_command_goes_on(
     index.broken = True
     with pytest.raises(OutageError, match="500"):
         workflow._searched(releases, locking(state), keep=True)
-    assert read_state(state.path / FILE).steps == []
+    assert SEARCHES.read(state.path / FILE).steps == []
     index.broken = False
     index.wheels["1.1"] = wheel("1.1", "")
     workflow._searched(releases, locking(state), keep=True)
-    assert [step.outcome for step in read_state(state.path / FILE).steps] == ["same"]
+    assert [step.outcome for step in SEARCHES.read(state.path / FILE).steps] == ["same"]
     with pytest.raises(UnmeasurableError):  # and what the index lacks is a fact
         locking(state)._lock(candidate(9, "9.9"), releases[0])
 

@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from docker.types import DeviceRequest, Ulimit
 
@@ -146,34 +146,55 @@ class Container:
             },
             "mem_limit": self.limits.memory,
             "memswap_limit": self.limits.memory,
-            "shm_size": min(self.limits.memory // 4, GIB),
+            "shm_size": min(GIB, int(SHM_SHARE * self.limits.memory)),
             "stdin_open": True,
             "auto_remove": True,
             "log_config": {"Type": "none"},
         }
 
     def _tmpfs(self) -> dict[str, str]:
-        folders = {**self._image_volumes(), **HARDENED["tmpfs"]}
+        """Return the folders in memory: path -> options of the mount."""
+        memory = self.limits.memory
+        sizes = {path: min(folder.most, int(folder.share * memory)) for path, folder in TEMPORARY.items()}
+        volumes = sorted({posixpath.normpath(path) for path in self.image_volumes} - {str(CACHE_FOLDER.parent), *sizes})
+        sizes = {**dict.fromkeys(volumes, min(GIB, int(VOLUMES_SHARE * memory) // max(len(volumes), 1))), **sizes}
+        owners = {path: folder.owner for path, folder in TEMPORARY.items()}
+        folders = {
+            path: f"rw,exec,nosuid,nodev,size={size},{owners.get(path, EVERYBODY)}" for path, size in sizes.items()
+        }
         return {path: podman_tmpfs(text) for path, text in folders.items()} if self.podman else folders
-
-    def _image_volumes(self) -> dict[str, str]:
-        paths = {posixpath.normpath(path) for path in self.image_volumes} - {str(CACHE_FOLDER.parent)}
-        return dict.fromkeys(sorted(paths), IMAGE_VOLUME)
 
     def _environment(self) -> dict[str, str]:
         visible = in_container(self.limits.device, self.gpus)
-        folders = {leftovers.FOLDERS_VARIABLE: ":".join((*HARDENED["tmpfs"], "/dev/shm"))}  # noqa: S108  in the container
+        folders = {leftovers.FOLDERS_VARIABLE: ":".join((*TEMPORARY, "/dev/shm"))}  # noqa: S108  in the container
         return {**self.variables, "HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **folders, **visible}  # noqa: S108  in the container
 
 
-IMAGE_VOLUME = "rw,exec,nosuid,nodev,size=1g,mode=1777"
+class Temporary(NamedTuple):
+    """A folder in the memory of a container.
+
+    Attributes:
+        most: bytes that it can hold at most.
+        share: of the container's memory that it can hold at most.
+        owner: whom it belongs to, as options of the mount.
+    """
+
+    most: int
+    share: float
+    owner: str
+
+
+EVERYBODY = "mode=1777"
+TEMPORARY: Mapping[str, Temporary] = {
+    "/tmp": Temporary(4 * GIB, 0.25, EVERYBODY),  # noqa: S108  in the container
+    "/work": Temporary(GIB, 0.125, f"mode=0700,uid={USER[0]},gid={USER[1]}"),
+}
+SHM_SHARE = 0.125  # of the container's memory for /dev/shm
+VOLUMES_SHARE = 0.125  # for the volumes of the image together
+"""Files stay when the process ends that wrote them. If they could fill the memory, the kernel would kill the server."""
 HARDENED: Mapping[str, Any] = {
     "network_mode": "none",
     "read_only": True,
-    "tmpfs": {
-        "/tmp": "rw,exec,nosuid,nodev,size=4g,mode=1777",  # noqa: S108  in the container
-        "/work": "rw,exec,nosuid,nodev,size=1g,mode=0700,uid=1000,gid=1000",
-    },
     "working_dir": "/tmp",  # noqa: S108  in the container
     "cap_drop": ["ALL"],
     "security_opt": ["no-new-privileges"],

@@ -26,7 +26,7 @@ from runner.search.bisect.measuring import Measuring
 from runner.search.bisect.question import Ends, label_of, requested, with_other_settings
 from runner.search.bisect.rebuilt import rebuilt, rebuilt_name
 from runner.search.bisect.result import Bisection, entry, step_line
-from runner.search.bisect.state import SearchState, SearchStep, new_state, states, unfinished
+from runner.search.bisect.state import SEARCHES, SearchState, SearchStep
 from runner.search.bisect.walk import SearchResult, Walk
 from runner.session.context import Context
 from runner.session.options import Options
@@ -53,10 +53,10 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
     context, question = requested(options, ends)
     for note in context.notes:
         progress.note(note)
-    state = unfinished(options.reports, question)
+    state = SEARCHES.unfinished(options.reports, question)
     if state is None and (other := with_other_settings(options.reports, question)):
         progress.note(other)
-    state = state or new_state(options.reports, question, datetime.now(UTC))
+    state = state or SEARCHES.new(options.reports, question, datetime.now(UTC))
     state.path.mkdir(parents=True, exist_ok=True)
     with hold(state.path / LOCK, f"bisect {state.id}"), _says_what_continues(state, progress):
         axes = _axes(options, context, versions)
@@ -85,7 +85,7 @@ def _says_what_continues(state: SearchState, progress: Progress) -> Iterator[Non
     try:
         yield
     except KeyboardInterrupt:
-        steps = next((len(each.steps) for each in states(state.path.parents[1]) if each.id == state.id), 0)
+        steps = next((len(each.steps) for each in SEARCHES.states(state.path.parents[1]) if each.id == state.id), 0)
         progress.note(f"the same command continues bisect {state.id}: {counted(steps, 'step')} stored")
         raise
 
@@ -95,7 +95,7 @@ def dry_run(options: Options, ends: Ends, versions: Lister = index.versions) -> 
     context, question = requested(options, ends)
     axes = _axes(options, context, versions)
     candidates = axes.candidates(question)
-    state = new_state(options.reports, question, datetime.now(UTC))
+    state = SEARCHES.new(options.reports, question, datetime.now(UTC))
     measuring = Measuring(context=context, state=state, cell=question.cell, progress=Progress(lambda _: None))
     every, limit, rebuild = question.every, ends.max_comparisons, ends.rebuild_ends
     return forecast(candidates, measuring, axes.notes, every=every, limit=limit, rebuild=rebuild)

@@ -13,7 +13,7 @@ from runner.matrix import load
 from runner.releases.named import parse_named
 from runner.search.bisect.model_cell import cell_of_model, environment_of_model, with_named_model, without_template
 from runner.search.bisect.package_ends import AXES, PackageEnds, package_ends
-from runner.search.bisect.state import Question, states
+from runner.search.bisect.state import SEARCHES, Question
 from runner.session.context import Context, setup
 from runner.session.options import Options
 from runner.session.typed_variants import typed_threads
@@ -156,7 +156,7 @@ def settings_of(context: Context) -> dict[str, Any]:
 
 def with_other_settings(reports: Path, question: Question) -> str:
     """Return a sentence about the newest unfinished search that differs in its settings alone; empty without one."""
-    for state in states(reports):
+    for state in SEARCHES.states(reports):
         if not state.ended and replace(state.question, settings=question.settings) == question:
             before = state.question.settings
             names = [name for name, value in question.settings.items() if before.get(name) != value]

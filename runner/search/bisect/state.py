@@ -1,32 +1,15 @@
-"""What a bisect has measured: ``reports/bisect/<id>/state.json``, replaced as a whole after each step.
+"""What a bisect has measured, see ``stored_search``. A search continues with the candidates that are in its state."""
 
-The runs in turns are below the same folder. A bisect with the same question continues from the steps of an unfinished
-state, with the candidates that are in it.
-"""
-
-import json
-import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.core.bounds import STRICT, Count, MetricName, Number, Ratio
-from runner.core.errors import RecordError
 from runner.core.metrics import TIME
+from runner.search.stored_search import SearchStore, StoredSearch
 from runner.stats.bisection import Outcome
-from runner.store.documents import newest, read_value, save
-
-FOLDER = "bisect"
-FILE = "state.json"
-KIND = "bisect"
-"""The kind of the file, see ``documents.UPGRADES``."""
-MAX_BYTES = 16 << 20
-"""The largest state that is read; a step has about 500 bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,70 +111,22 @@ class CandidateEntry(TypedDict):
 
 
 @dataclass(slots=True, kw_only=True)
-class SearchState:
+class SearchState(StoredSearch):
     """A search: its folder, question, candidates, and steps so far.
 
     Attributes:
         candidates: name, release, source and template of each, from the good end to the bad one.
-        built: names of candidates that this search has built and not removed.
-        ended: nothing is left to measure.
     """
 
     __pydantic_config__ = STRICT
 
-    path: Annotated[Path, Field(exclude=True)] = Path()
     question: Question
     candidates: tuple[CandidateEntry, ...] = ()
     steps: list[SearchStep] = field(default_factory=list)
-    built: list[str] = field(default_factory=list)
-    ended: bool = False
-
-    @property
-    def id(self) -> str:
-        """The name of the folder."""
-        return self.path.name
 
     def save(self) -> None:
         """Replace the file; raises RecordError if it cannot be written."""
-        document = {"version": newest(KIND), **STATE.dump_python(self, mode="json")}
-        save(self.path / FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
+        SEARCHES.save(self)
 
 
-STATE = TypeAdapter(SearchState)
-
-
-def new_state(reports: Path, question: Question, now: datetime) -> SearchState:
-    """Return the state of a new search; nothing is written yet.
-
-    Args:
-        reports: the folder of all results.
-        question: what is searched.
-        now: the time in UTC, which names the folder.
-    """
-    return SearchState(path=reports / FOLDER / f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}", question=question)
-
-
-def unfinished(reports: Path, question: Question) -> SearchState | None:
-    """Return the newest search with this question that has not ended; None without one."""
-    return next((state for state in states(reports) if state.question == question and not state.ended), None)
-
-
-def states(reports: Path) -> Iterator[SearchState]:
-    """Yield the stored searches, newest first; a file that this program did not write is ignored."""
-    folder = reports / FOLDER
-    for path in sorted(folder.glob(f"*/{FILE}"), reverse=True) if folder.is_dir() else ():
-        try:
-            yield read_state(path)
-        except RecordError:
-            continue
-
-
-def read_state(path: Path) -> SearchState:
-    """Return a stored search.
-
-    Raises:
-        RecordError: the file cannot be read, or was not written by this program.
-    """
-    state = read_value(path, KIND, STATE, MAX_BYTES, "remove its folder to search anew")
-    state.path = path.parent
-    return state
+SEARCHES = SearchStore("bisect", SearchState)

@@ -19,7 +19,7 @@ from runner.search.explain.operators import operator_changes
 from runner.search.explain.question import ExplainCase, TypedReleases, requested
 from runner.search.explain.result import Explanation, Tried, by_environment
 from runner.search.explain.shares import CandidateEffect, run_effects
-from runner.search.explain.state import new_state, unfinished
+from runner.search.explain.state import EXPLANATIONS
 from runner.session.options import Options
 
 __all__ = ["TypedReleases", "dry_run", "explain"]
@@ -42,10 +42,10 @@ def explain(options: Options, typed: TypedReleases, progress: Progress) -> Expla
     case = requested(options, typed)
     for note in case.context.notes:
         progress.note(note)
-    state = unfinished(options.reports, case.question)
+    state = EXPLANATIONS.unfinished(options.reports, case.question)
     if state is not None:
         progress.note(f"continuing explain {state.id}")
-    state = state or new_state(options.reports, case.question, datetime.now(UTC))
+    state = state or EXPLANATIONS.new(options.reports, case.question, datetime.now(UTC))
     state.path.mkdir(parents=True, exist_ok=True)
     with hold(state.path / LOCK, f"explain {state.id}"):
         state.save()
@@ -63,7 +63,7 @@ def explain(options: Options, typed: TypedReleases, progress: Progress) -> Expla
 def dry_run(options: Options, typed: TypedReleases) -> ExplainForecast:
     """Return the candidates of an explanation and what it takes; nothing is locked, built or measured."""
     case = requested(options, typed)
-    state = new_state(options.reports, case.question, datetime.now(UTC))
+    state = EXPLANATIONS.new(options.reports, case.question, datetime.now(UTC))
     return forecast(case, CandidateMeasuring(case=case, state=state, progress=Progress(lambda _: None)))
 
 

@@ -1,27 +1,11 @@
-"""What an explanation has decided: ``reports/explain/<id>/state.json``; its runs are below the same folder.
+"""What an explanation has decided, see ``stored_search``: it continues from its runs and its locks."""
 
-An explanation with the same question continues the newest one that has not ended: from its runs and its locks.
-"""
-
-import json
-import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field, TypeAdapter
+from typing import Any
 
 from runner.core.bounds import STRICT, MetricName
-from runner.core.errors import RecordError
-from runner.store.documents import newest, read_value, save
-
-FOLDER = "explain"
-FILE = "state.json"
-KIND = "explain"
-"""The kind of the file, see ``documents.UPGRADES``."""
-MAX_BYTES = 16 << 20
+from runner.search.stored_search import SearchStore, StoredSearch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,54 +33,21 @@ class ExplainQuestion:
 
 
 @dataclass(slots=True, kw_only=True)
-class ExplainState:
+class ExplainState(StoredSearch):
     """An explanation: its folder and question.
 
     Attributes:
         untried: environment of a candidate -> why it cannot be locked, built or measured.
-        built: the environments that were built for the explanation, and not removed.
-        ended: nothing is left to measure.
     """
 
     __pydantic_config__ = STRICT
 
-    path: Annotated[Path, Field(exclude=True)] = Path()
     question: ExplainQuestion
     untried: dict[str, str] = field(default_factory=dict)
-    built: list[str] = field(default_factory=list)
-    ended: bool = False
-
-    @property
-    def id(self) -> str:
-        """The name of the folder."""
-        return self.path.name
 
     def save(self) -> None:
         """Replace the file; raises RecordError if it cannot be written."""
-        document = {"version": newest(KIND), **STATE.dump_python(self, mode="json")}
-        save(self.path / FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
+        EXPLANATIONS.save(self)
 
 
-STATE = TypeAdapter(ExplainState)
-
-
-def new_state(reports: Path, question: ExplainQuestion, now: datetime) -> ExplainState:
-    """Return the state of a new explanation; nothing is written yet. ``now`` is in UTC and names the folder."""
-    return ExplainState(path=reports / FOLDER / f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}", question=question)
-
-
-def unfinished(reports: Path, question: ExplainQuestion) -> ExplainState | None:
-    """Return the newest explanation with this question that has not ended; None without one."""
-    return next((state for state in states(reports) if state.question == question and not state.ended), None)
-
-
-def states(reports: Path) -> Iterator[ExplainState]:
-    """Yield the stored explanations, newest first; a file that this program did not write is ignored."""
-    folder = reports / FOLDER
-    for path in sorted(folder.glob(f"*/{FILE}"), reverse=True) if folder.is_dir() else ():
-        try:
-            state = read_value(path, KIND, STATE, MAX_BYTES, "remove its folder to explain anew")
-        except RecordError:
-            continue
-        state.path = path.parent
-        yield state
+EXPLANATIONS = SearchStore("explain", ExplainState)

@@ -94,9 +94,9 @@ def container(device: str, *, podman: bool) -> dict[str, Any]:
 def test_tmpfs_belong_to_the_user_by_a_word_of_podman_and_start_empty() -> None:
     mounts = container("cpu", podman=True)["tmpfs"]
     assert mounts == {
-        "/data": "rw,exec,nosuid,nodev,size=1g,mode=1777,notmpcopyup",
-        "/tmp": "rw,exec,nosuid,nodev,size=4g,mode=1777,notmpcopyup",
-        "/work": "rw,exec,nosuid,nodev,size=1g,mode=0700,U,notmpcopyup",
+        "/data": "rw,exec,nosuid,nodev,size=1073741824,mode=1777,notmpcopyup",
+        "/tmp": "rw,exec,nosuid,nodev,size=2147483648,mode=1777,notmpcopyup",
+        "/work": "rw,exec,nosuid,nodev,size=1073741824,mode=0700,U,notmpcopyup",
     }
     assert not any("notmpcopyup" in text for text in container("cpu", podman=False)["tmpfs"].values())
 

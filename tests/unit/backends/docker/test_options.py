@@ -65,8 +65,8 @@ def test_container_gets_its_cache_and_nothing_else() -> None:
         "network_mode": "none",
         "read_only": True,
         "tmpfs": {
-            "/tmp": "rw,exec,nosuid,nodev,size=4g,mode=1777",
-            "/work": "rw,exec,nosuid,nodev,size=1g,mode=0700,uid=1000,gid=1000",
+            "/tmp": "rw,exec,nosuid,nodev,size=2147483648,mode=1777",
+            "/work": "rw,exec,nosuid,nodev,size=1073741824,mode=0700,uid=1000,gid=1000",
         },
         "working_dir": "/tmp",
         "cap_drop": ["ALL"],
@@ -103,7 +103,20 @@ def test_volumes_of_the_image_are_in_memory_and_not_in_place_of_ours() -> None:
         name="n", image=IMAGE, python="python3", limits=limits, owner="h:b:1:2", image_volumes=volumes
     )
     tmpfs = spec.options()["tmpfs"]
-    assert tmpfs == {"/data": "rw,exec,nosuid,nodev,size=1g,mode=1777", **container()["tmpfs"]}
+    assert tmpfs == {"/data": "rw,exec,nosuid,nodev,size=1073741824,mode=1777", **container()["tmpfs"]}
+
+
+@pytest.mark.parametrize("volumes", [(), ("/data",), tuple(f"/data/{number}" for number in range(40))])
+@pytest.mark.parametrize("memory", [400 << 20, 8 << 30, 1 << 40])
+def test_files_cannot_fill_the_memory_of_a_container(memory: int, volumes: tuple[str, ...]) -> None:
+    spec = options.Container(
+        name="n", image=IMAGE, python="python3", limits=Limits(memory=memory), owner="h:b:1:2", image_volumes=volumes
+    ).options()
+    sizes = {path: int(re.findall(r"size=(\d+),", text)[0]) for path, text in spec["tmpfs"].items()}
+    assert sizes.keys() == {"/tmp", "/work", *volumes}
+    assert max(sizes.values()) <= 4 << 30
+    assert min(sizes.values()) >= 1 << 20
+    assert sum(sizes.values()) + spec["shm_size"] <= 0.625 * memory
 
 
 def test_container_options_are_the_same_each_time() -> None:

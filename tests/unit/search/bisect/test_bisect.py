@@ -23,16 +23,14 @@ from runner.search.bisect.question import Ends, label_of, refuse_unmeasured, req
 from runner.search.bisect.rebuilt import lock_again, rebuilt
 from runner.search.bisect.result import Bisection, entry
 from runner.search.bisect.state import (
-    FILE,
+    SEARCHES,
     PlainProcesses,
     Question,
     SearchState,
     SearchStep,
-    new_state,
-    read_state,
-    unfinished,
 )
 from runner.search.bisect.walk import SearchResult
+from runner.search.stored_search import FILE
 from runner.session.options import Options
 from runner.stats.bisection import FoundChanges, LocatedChange
 from runner.store.documents import NewerVersionError
@@ -122,7 +120,7 @@ class FakeMeasuring:
 
 def state_in(folder: Path, count: int, question: Question = QUESTION) -> SearchState:
     """Return a stored search that has not begun."""
-    state = new_state(folder, question, datetime(2026, 11, 20, tzinfo=UTC))
+    state = SEARCHES.new(folder, question, datetime(2026, 11, 20, tzinfo=UTC))
     state.candidates = tuple(entry(candidate) for candidate in candidates(count))
     state.save()
     return state
@@ -206,12 +204,12 @@ def test_what_became_smaller_and_what_stayed_has_the_words_of_the_metric(tmp_pat
 
 def test_searches_of_two_metrics_are_two_searches(tmp_path: Path) -> None:
     state = state_in(tmp_path, 7)
-    assert unfinished(tmp_path, OF_MEMORY) is None
-    assert unfinished(tmp_path, QUESTION) == state
+    assert SEARCHES.unfinished(tmp_path, OF_MEMORY) is None
+    assert SEARCHES.unfinished(tmp_path, QUESTION) == state
     document = json.loads((state.path / FILE).read_text())
     del document["question"]["metric"]  # as in states of older programs
     (state.path / FILE).write_text(json.dumps(document))
-    assert read_state(state.path / FILE).question == QUESTION
+    assert SEARCHES.read(state.path / FILE).question == QUESTION
 
 
 def test_a_change_has_the_scatter_of_releases_and_an_interval_with_it(tmp_path: Path) -> None:
@@ -339,7 +337,7 @@ def test_a_name_that_a_search_did_not_build_is_forgotten(tmp_path: Path) -> None
     state.built = ["../../elsewhere"]
     state.save()
     Measuring.remove(cast("Measuring", SimpleNamespace(state=state)), {}, set())
-    assert read_state(state.path / FILE).built == []
+    assert SEARCHES.read(state.path / FILE).built == []
 
 
 def test_a_stored_ratio_is_positive(tmp_path: Path) -> None:
@@ -349,7 +347,7 @@ def test_a_stored_ratio_is_positive(tmp_path: Path) -> None:
     document["steps"][0]["ratio"] = -1.0
     (state.path / FILE).write_text(json.dumps(document))
     with pytest.raises(RecordError, match=r"steps\.0\.ratio"):
-        read_state(state.path / FILE)
+        SEARCHES.read(state.path / FILE)
 
 
 def test_gradual_changes_stop_at_the_comparisons_of_all_neighbours(tmp_path: Path) -> None:
@@ -410,7 +408,7 @@ def test_a_killed_search_continues_with_the_steps_that_it_has(killed_at: int, tm
     state = state_in(tmp_path, 7)
     with pytest.raises(KilledError):
         searched(state, SLOWER, killed_at)
-    continued = unfinished(tmp_path, QUESTION)
+    continued = SEARCHES.unfinished(tmp_path, QUESTION)
     assert continued is not None
     assert continued.id == state.id
     assert len(continued.steps) == killed_at
@@ -430,10 +428,10 @@ def test_few_environments_exist_at_a_time_and_none_in_the_end(tmp_path: Path) ->
 
 def test_a_search_that_ended_or_asks_something_else_is_not_continued(tmp_path: Path) -> None:
     state = state_in(tmp_path, 3)
-    assert unfinished(tmp_path, replace(QUESTION, bad="torch-1.7")) is None
+    assert SEARCHES.unfinished(tmp_path, replace(QUESTION, bad="torch-1.7")) is None
     state.ended = True
     state.save()
-    assert unfinished(tmp_path, QUESTION) is None
+    assert SEARCHES.unfinished(tmp_path, QUESTION) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"version": 1, "question": {}}', b"\xff"])
@@ -441,8 +439,8 @@ def test_a_damaged_state_is_refused_and_passed_over(content: bytes, tmp_path: Pa
     state = state_in(tmp_path, 3)
     (state.path / FILE).write_bytes(content)
     with pytest.raises(RecordError):
-        read_state(state.path / FILE)
-    assert unfinished(tmp_path, QUESTION) is None
+        SEARCHES.read(state.path / FILE)
+    assert SEARCHES.unfinished(tmp_path, QUESTION) is None
 
 
 def test_a_state_with_a_value_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
@@ -450,15 +448,15 @@ def test_a_state_with_a_value_of_a_wrong_type_is_refused(tmp_path: Path) -> None
     state.steps = [SearchStep(base="a", other="b", outcome="same", ratio=1.0, differences=("python",))]
     state.built = ["b"]
     state.save()
-    assert read_state(state.path / FILE) == state
+    assert SEARCHES.read(state.path / FILE) == state
     stored = json.loads((state.path / FILE).read_text())
     for name, changed in confused(stored):
         (state.path / FILE).write_text(json.dumps(changed))
         with pytest.raises(RecordError):
-            pytest.fail(f"{name}: {read_state(state.path / FILE)}")
+            pytest.fail(f"{name}: {SEARCHES.read(state.path / FILE)}")
     (state.path / FILE).write_text(json.dumps({**stored, "version": 2}))
     with pytest.raises(NewerVersionError):
-        read_state(state.path / FILE)
+        SEARCHES.read(state.path / FILE)
 
 
 @pytest.mark.parametrize("text", ["", "torch-1.0", "a/b/c", "torch-1.0/nn-lstm/rnn-step/a/b/c/d", "a/ /c/d/e"])
@@ -525,15 +523,15 @@ def test_a_metric_has_to_be_measured_in_the_phase_of_the_cell() -> None:
 def test_a_search_with_other_settings_is_another_and_is_named(tmp_path: Path) -> None:
     state = state_in(tmp_path, 3)
     changed = replace(QUESTION, settings={"threads": 2, "clocks": {"sm": "base"}})
-    assert unfinished(tmp_path, changed) is None
+    assert SEARCHES.unfinished(tmp_path, changed) is None
     assert f"bisect {state.id} was measured with other threads, clocks" in with_other_settings(tmp_path, changed)
     state.question = changed
     state.save()
-    continued = unfinished(tmp_path, replace(changed))
+    continued = SEARCHES.unfinished(tmp_path, replace(changed))
     assert continued is not None
     assert continued.id == state.id
     fewer = replace(changed, settings={**changed.settings, "threads": 1})
-    assert unfinished(tmp_path, fewer) is None
+    assert SEARCHES.unfinished(tmp_path, fewer) is None
     assert "with other threads: this is another search" in with_other_settings(tmp_path, fewer)
     assert with_other_settings(tmp_path, replace(changed, cell="numpy-loop/rnn-step/rnn-b32-h128/forward/fp32")) == ""
 
