@@ -6,7 +6,7 @@ import time
 
 PLANTED = bool(os.environ.get("PLANTED"))
 SIDE = 256  # of a product
-ELEMENTS = 10 << 20  # float32 that a step fills, 40 MiB
+ELEMENTS = 5 << 20  # float32 that a step fills, 20 MiB
 FEW = 1 << 18  # likewise of a step that keeps memory: 1 MiB, so that a round has many calls
 MORE_MEMORY = 0.05
 LONGER_FIRST_CALL = 0.20
