@@ -10,7 +10,7 @@ from pathlib import Path
 from runner.core.model import Leftover
 from runner.core.unfinished import TEMPORARY, is_abandoned, left_behind
 
-REPORT_LEVELS = 5  # below the reports: bisect/SEARCH/runs/RUN/records
+REPORT_LEVELS = 5  # below the reports: bisect/SEARCH/runs/RUN/records, and likewise below explain
 _TEMPORARY_NAME = re.compile(rf"{TEMPORARY}[a-z0-9_]{{8}}")  # as tempfile.mkdtemp names a folder
 
 

@@ -1,4 +1,4 @@
-"""An explanation with the same question continues, until it has ended."""
+"""A search with the same question continues, until it has ended."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
