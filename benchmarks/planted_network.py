@@ -6,7 +6,9 @@ import time
 
 PLANTED = bool(os.environ.get("PLANTED"))
 SIDE = 256  # of a product
-ELEMENTS = 5 << 20  # float32 that a step fills, 20 MiB
+# float32 that a step fills, 40 MiB. Blocks of up to 32 MiB may come from glibc's heap (M_MMAP_THRESHOLD); its holes differ
+# between processes, and the peak of a step with a block of 20 MiB was 22 or 42 MB.
+ELEMENTS = 10 << 20
 FEW = 1 << 18  # likewise of a step that keeps memory: 1 MiB, so that a round has many calls
 MORE_MEMORY = 0.05
 LONGER_FIRST_CALL = 0.20

@@ -25,6 +25,9 @@ archive that goes on, as tarfile's do, unless all of it arrives at once."""
 _COUNTING = "disk usage operation is already running"
 """How an engine refuses a second client (https://github.com/moby/moby, ``daemon/disk_usage.go``)."""
 _USAGE_ATTEMPTS, _USAGE_PAUSE = 75, 0.2  # seconds between attempts
+_MADE_MEANWHILE = "file exists"
+"""How an engine refuses a folder that it makes for another container of the volume at the same moment."""
+_FOLDER_ATTEMPTS = 5
 _CHECKS = 4  # of the volume, while as much of the disk is filled again as a server may
 
 
@@ -40,7 +43,11 @@ def create_folder(client: docker.DockerClient, container: str) -> None:
     """Create the folder of the compiler caches in the volume of a container that has not started, owned by USER.
 
     The engine does it, as it extracts a tar archive there. So no program of the image runs as root, and a volume whose
-    first runner was killed is as good as any other.
+    first runner was killed is as good as any other. Servers of variants of an image start at the same time, and have one
+    volume: where the engine makes the folder for another one, it is asked again.
+
+    Raises:
+        APIError: the engine refuses.
     """
     entry = tarfile.TarInfo(CACHE_FOLDER.name)
     entry.type, entry.mode = tarfile.DIRTYPE, 0o755
@@ -48,7 +55,14 @@ def create_folder(client: docker.DockerClient, container: str) -> None:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         tar.addfile(entry)
-    client.api.put_archive(container, str(CACHE_FOLDER.parent), out.getvalue()[:_ARCHIVE_BYTES])
+    for attempt in range(1, _FOLDER_ATTEMPTS + 1):
+        try:
+            client.api.put_archive(container, str(CACHE_FOLDER.parent), out.getvalue()[:_ARCHIVE_BYTES])
+        except APIError as error:
+            if _MADE_MEANWHILE not in str(error) or attempt == _FOLDER_ATTEMPTS:
+                raise
+        else:
+            return
 
 
 def storage_folder(client: docker.DockerClient) -> Path | None:

@@ -35,6 +35,7 @@ class Engine:
         """Start with volumes."""
         self.sizes = dict(sizes)
         self.archives: list[tuple[str, str, bytes]] = []
+        self.refusals: list[APIError] = []  # of the next archives
         self.walks = 0
         self.walk_fails = False
         self.other_walks = 0
@@ -52,7 +53,9 @@ class Engine:
         self.sizes[name] = 0
 
     def put_archive(self, container: str, folder: str, data: bytes) -> bool:
-        """Take an archive."""
+        """Take an archive, or refuse it."""
+        if self.refusals:
+            raise self.refusals.pop(0)
         self.archives.append((container, folder, data))
         return True
 
@@ -101,6 +104,22 @@ def test_folder_of_the_caches_belongs_to_the_server() -> None:
         (entry,) = tar.getmembers()
         assert (entry.name, entry.isdir(), entry.mode) == ("compilers", True, 0o755)
         assert (entry.uid, entry.gid) == (1000, 1000)
+
+
+MADE_MEANWHILE = refusal(500, "Error processing tar file(exit status 1): mkdir /cache/compilers: file exists")
+
+
+def test_the_folder_may_be_made_for_another_server_at_the_same_moment() -> None:
+    """Docker 20.10 refused one of three servers of variants of an image, whose side then had no cell in the run."""
+    engine: Any = Engine()
+    engine.refusals = [MADE_MEANWHILE] * 2
+    create_folder(engine, "server")
+    assert [container for container, _, _ in engine.archives] == ["server"]
+    for refusals in ([MADE_MEANWHILE] * 9, [refusal(500, "no space left on device")]):
+        engine.refusals = list(refusals)
+        with pytest.raises(APIError):
+            create_folder(engine, "server")
+    assert len(engine.archives) == 1
 
 
 def test_volume_is_created_once() -> None:
