@@ -59,7 +59,7 @@ def create_folder(client: docker.DockerClient, container: str) -> None:
         try:
             client.api.put_archive(container, str(CACHE_FOLDER.parent), out.getvalue()[:_ARCHIVE_BYTES])
         except APIError as error:
-            if _MADE_MEANWHILE not in str(error) or attempt == _FOLDER_ATTEMPTS:
+            if _MADE_MEANWHILE not in str(error.explanation) or attempt == _FOLDER_ATTEMPTS:
                 raise
         else:
             return
