@@ -101,7 +101,7 @@ class RoundPlan:
             measured = self._cells_of_group(block, of.group) & set(selected) - set(abandoned)
             if PLAIN_ROUNDS < of.number <= self.plan.measurement.rounds:
                 measured = {cell for cell in measured if not is_plain(cell.environment)}
-            cells = self._balanced(block, of)
+            cells = self._balanced(block.cells, block.case_id, of)
             step_cells = tuple(cell for cell in cells if cell in measured)
             if step_cells:
                 attempt = self.plan.past.attempts.get((block.case_id, number), 0) + 1
@@ -118,7 +118,7 @@ class RoundPlan:
     def step_again(self, case_id: str, number: int, cells: Collection[Cell], attempt: int) -> RoundStep:
         """Return the step that measures some cells of a case in a round again, in the order of that round."""
         block = self.blocks[case_id]
-        ordered = self._balanced(block, self.plan.measurement.round_of(number))
+        ordered = self._balanced(block.cells, block.case_id, self.plan.measurement.round_of(number))
         return RoundStep(
             block=block, cells=tuple(cell for cell in ordered if cell in cells), number=number, attempt=attempt
         )
@@ -147,12 +147,16 @@ class RoundPlan:
         """Return items in an order that the plan's seed and a name decide."""
         return self.random(name).sample(items, len(items))
 
-    def _balanced(self, block: Block, of: Round) -> list[Cell]:
-        """Return the cells of a block in the order of a round; an even round reverses the order of the one before."""
+    def server_order(self, environments: Collection[str], of: Round) -> list[str]:
+        """Return environments in the order in which their servers start in a round."""
+        return self._balanced(sorted(environments), "servers", of)
+
+    def _balanced(self, items: Sequence[T], name: str, of: Round) -> list[T]:
+        """Return items in the order of a round; an even round reverses the order of the one before."""
         is_even = of.number % 2 == 0
         drawn_for = self.plan.measurement.stored_number(Round(of.number - is_even, of.group))
-        cells = self.shuffled(block.cells, f"{drawn_for}/{block.case_id}")
-        return cells[::-1] if is_even else cells
+        ordered = self.shuffled(items, f"{drawn_for}/{name}")
+        return ordered[::-1] if is_even else ordered
 
     def _cells_of_group(self, block: Block, group: int) -> set[Cell]:
         """Return the cells of a block that a group measures: none where a later group would have the base alone."""

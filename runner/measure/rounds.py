@@ -148,7 +148,7 @@ class _Executor:
     def _round(self, of: Round, selected: Collection[Cell]) -> Iterator[Event]:
         """Yield the events of one round of one group."""
         steps = self.order.steps(of, selected, self.abandoned, self.left_out)
-        self._start_servers(steps)
+        self._start_servers(steps, of)
         if of.number == 1 and self.servers.jit:
             self.servers.serve(None)
             self.breakdown.move("start", "compile", self.breakdown.seconds["start"])  # the first contexts compile
@@ -179,13 +179,13 @@ class _Executor:
         if steps or again:
             yield RoundTimes(self.plan.measurement.stored_number(of), self.breakdown.take())
 
-    def _start_servers(self, steps: Collection[RoundStep]) -> None:
-        """Start the servers of some steps, as many at a time as may be."""
+    def _start_servers(self, steps: Collection[RoundStep], of: Round) -> None:
+        """Start the servers of some steps."""
         environments = {cell.environment for step in steps for cell in step.cells}
         if environments:
             self.servers.serve(next(iter(steps)).block)
             with self.breakdown.during("start"):
-                self.servers.next_round(environments)
+                self.servers.next_round(self.order.server_order(environments, of))
             share = self.servers.starts.take_import_share()
             self.breakdown.move("start", "import", share * self.breakdown.seconds["start"])
 
@@ -196,7 +196,7 @@ class _Executor:
         while repeats := self.disturbances.to_repeat(of.group, self.abandoned, repeated):
             repeats = [each for each in repeats if self._has_time_for(of, each)]
             steps = [self.order.step_again(*each) for each in repeats]
-            self._start_servers(steps)
+            self._start_servers(steps, of)
             for repeat, step in zip(repeats, steps, strict=True):
                 if self.disturbances.is_in_vain:
                     return

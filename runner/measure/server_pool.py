@@ -180,19 +180,19 @@ class ServerPool:
         if not self.backend.answers():
             raise EngineError(Problem(reason))
 
-    def next_round(self, environments: Iterable[str]) -> None:
+    def next_round(self, environments: Sequence[str]) -> None:
         """Start a round: replace servers that have served their rounds, and start those that are missing.
 
-        They start one after the other, so that the times of their imports can be compared.
+        They start one after the other, in the order of ``environments``, so that the times of their imports can be
+        compared.
         """
-        needed = set(environments)
-        for name in set(self.sessions) - needed:
+        for name in set(self.sessions) - set(environments):
             self.retire(name)
-        for name in sorted(needed):
+        for name in environments:
             session = self.sessions.get(name)
             if session is not None and session.rounds >= self.plan.measurement.restart:
                 self.retire(name)
-        for name in sorted(needed):
+        for name in environments:
             if (session := self.session(name)) is not None:
                 session.rounds += 1
 

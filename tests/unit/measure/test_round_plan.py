@@ -1,5 +1,6 @@
 """The order of measuring: listed from a plan, without servers."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -170,3 +171,11 @@ def test_only_failures_that_may_pass_are_measured_again() -> None:
     first, second = FIRST[:2]
     past = Past(failed=frozenset({(first, "crash"), (second, "oom"), (replace(first, phase="forward"), "device")}))
     assert abandoned_cells(past) == {second}
+
+
+def test_servers_start_in_a_drawn_order_that_the_next_round_reverses() -> None:
+    drawn = [RoundPlan(plan(seed=seed), "abc", ("abc",)).server_order({"c", "a", "b"}, Round(1)) for seed in range(20)]
+    assert {*map(tuple, drawn)} == {*itertools.permutations("abc")}
+    order = RoundPlan(plan(), "abc", ("abc",))
+    assert order.server_order("abc", Round(2)) == order.server_order("cab", Round(1))[::-1]
+    assert len({tuple(order.server_order("abc", Round(number))) for number in range(1, 40)}) == 6
