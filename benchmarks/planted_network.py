@@ -6,8 +6,8 @@ import time
 
 PLANTED = bool(os.environ.get("PLANTED"))
 SIDE = 256  # of a product
-# float32 that a step fills, 40 MiB. Blocks of up to 32 MiB may come from glibc's heap (M_MMAP_THRESHOLD); its holes differ
-# between processes, and the peak of a step with a block of 20 MiB was 22 or 42 MB.
+# float32 that a step fills, 40 MiB. Blocks of up to 32 MiB may come from glibc's heap (M_MMAP_THRESHOLD), whose holes
+# differ between processes: the peak of a step with a block of 20 MiB was 22 or 42 MB.
 ELEMENTS = 10 << 20
 FEW = 1 << 18  # likewise of a step that keeps memory: 1 MiB, so that a round has many calls
 MORE_MEMORY = 0.05

@@ -155,7 +155,7 @@ class Container:
     def _tmpfs(self) -> dict[str, str]:
         """Return the folders in memory: path -> options of the mount."""
         memory = self.limits.memory
-        sizes = {path: min(folder.most, int(folder.share * memory)) for path, folder in TEMPORARY.items()}
+        sizes = {path: min(folder.largest, int(folder.share * memory)) for path, folder in TEMPORARY.items()}
         volumes = sorted({posixpath.normpath(path) for path in self.image_volumes} - {str(CACHE_FOLDER.parent), *sizes})
         sizes = {**dict.fromkeys(volumes, min(GIB, int(VOLUMES_SHARE * memory) // max(len(volumes), 1))), **sizes}
         owners = {path: folder.owner for path, folder in TEMPORARY.items()}
@@ -174,12 +174,12 @@ class Temporary(NamedTuple):
     """A folder in the memory of a container.
 
     Attributes:
-        most: bytes that it can hold at most.
-        share: of the container's memory that it can hold at most.
+        largest: bytes that it can hold.
+        share: of the container's memory that it can hold, if that is less.
         owner: whom it belongs to, as options of the mount.
     """
 
-    most: int
+    largest: int
     share: float
     owner: str
 
