@@ -27,7 +27,6 @@ ROOT = Path(__file__).parents[2]
 DATA = Path(__file__).parent / "data"
 BASE = "python:3.11-slim"
 MIB = 1 << 20
-GIB = 1 << 30
 PROXY = "http://alice:PROXYSECRET@192.0.2.1:3128"
 READ_ONLY, REFUSED, UNREACHABLE = "EROFS", "EPERM", "ENETUNREACH"
 

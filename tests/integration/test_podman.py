@@ -112,7 +112,7 @@ def test_container_is_as_closed_as_dockers(inside: Any) -> None:
         "seccomp": "2",
         "read-only": True,
         "networks": ["lo"],
-        "home": [[], 1 << 30],
+        "home": [[], 32 << 20],
         "writes": [None, None, None],
     }
 
