@@ -43,8 +43,9 @@ def create_folder(client: docker.DockerClient, container: str) -> None:
     """Create the folder of the compiler caches in the volume of a container that has not started, owned by USER.
 
     The engine does it, as it extracts a tar archive there. So no program of the image runs as root, and a volume whose
-    first runner was killed is as good as any other. Servers of variants of an image start at the same time, and
-    have one volume: where the engine makes the folder for another one, it is asked again.
+    first runner was killed is as good as any other. Variants of an environment share a volume, and their servers start
+    at the same time: where the engine refuses the folder because it is making it for the other server, the request is
+    repeated.
 
     Raises:
         APIError: the engine refuses.
