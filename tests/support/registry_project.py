@@ -2,6 +2,7 @@
 
 import base64
 import json
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -82,6 +83,12 @@ class Project:
         (line,) = (line for line in self._file.read_text().splitlines() if line.startswith('"'))
         assert line.startswith(f'"{self.name}-')
         return line.split('"')[3]
+
+    def change_image(self) -> None:
+        """Change the recipe of the image, so that the next build makes another one; ``images.toml`` names none."""
+        with (self.folder / "docker" / "numpy.Dockerfile").open("a") as file:
+            file.write(f"LABEL change={secrets.token_hex(4)}\n")
+        self._file.unlink()
 
     def name_image(self, image: str) -> None:
         """Have ``images.toml`` name another image."""
