@@ -133,7 +133,8 @@ METRICS: tuple[Metric, ...] = (
         better="faster",
         noun="in the first call",
         margin=0.05,
-        method="the first call of a program after it is built, in each process, while no other one of the run computes",
+        method="the first call of a program after it is built, in each process, while no other process of the run"
+        " computes",
         absent="an older program measured it",
         on_cpu="first_call_seconds",
         on_gpu="first_call_seconds",

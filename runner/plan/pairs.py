@@ -4,7 +4,7 @@ An environment measured against itself, an A/A pair, shows how much of a differe
 environment, ``ENVIRONMENT@twin``, is the same image with a server of its own: no difference comes from the releases.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from runner.core.model import Block, Cell, Past, Plan, PlannedCell, Provisioned
@@ -84,17 +84,17 @@ def with_plain(plan: Plan) -> Plan:
         return plan
     planned_by_cell = {planned.cell: planned for planned in plan.cells}
     blocks: list[Block] = []
-    cells, frameworks = plan.cells, dict(plan.frameworks)
+    cells, frameworks = list(plan.cells), dict(plan.frameworks)
     for block in plan.blocks:
-        originals = [planned_by_cell[cell] for cell in _partners(block, plan, planned_by_cell)]
-        controls = tuple(_planned_control(each) for each in originals)
-        if not _fits(replace(plan, cells=cells + controls)):
-            controls = ()
+        partners = _Partners(block, plan, planned_by_cell)
+        controls = [_planned_control(planned_by_cell[cell]) for cell in partners.cells if any(partners.of(cell))]
+        if not _fits(plan, cells, controls):
+            controls = []
         cells += controls
         blocks.append(replace(block, cells=(*block.cells, *(each.cell for each in controls))))
         names = [each.cell.environment for each in controls]
         frameworks |= {name: plan.frameworks[without_control(name)] for name in names}
-    return replace(plan, blocks=tuple(blocks), cells=cells, frameworks=frameworks)
+    return replace(plan, blocks=tuple(blocks), cells=tuple(cells), frameworks=frameworks)
 
 
 def _planned_control(original: PlannedCell) -> PlannedCell:
@@ -105,35 +105,57 @@ def _planned_control(original: PlannedCell) -> PlannedCell:
 def compared_cells(plan: Plan) -> dict[Cell, frozenset[Cell]]:
     """Return the cells that other environments have partners for -> these partners; no controls are among them."""
     planned_by_cell = {planned.cell: planned for planned in plan.cells}
-    return {cell: of for block in plan.blocks for cell, of in _partners(block, plan, planned_by_cell).items()}
+    compared: dict[Cell, frozenset[Cell]] = {}
+    for block in plan.blocks:
+        partners = _Partners(block, plan, planned_by_cell)
+        compared |= {cell: frozenset(partners.of(cell)) for cell in partners.cells if any(partners.of(cell))}
+    return compared
 
 
-def _partners(block: Block, plan: Plan, planned_by_cell: Mapping[Cell, PlannedCell]) -> dict[Cell, frozenset[Cell]]:
-    """Return the cells of a block, of phases with many calls, that other environments have partners for -> these.
+class _Partners:
+    """The cells of a block that can be compared with those of other environments.
 
     Partners in one framework have one implementation, and partners in two are of one kind. What several processes
     compute together is left out.
+
+    Attributes:
+        cells: those of phases with many calls, without controls.
     """
 
-    def are_partners(cell: Cell, other: Cell) -> bool:
-        if cell.environment == other.environment or is_control(other.environment):
-            return False
-        if (cell.phase, cell.precision) != (other.phase, other.precision):
-            return False
-        if plan.frameworks[cell.environment] == plan.frameworks[other.environment]:
-            return cell.implementation == other.implementation
-        return planned_by_cell[cell].kind == planned_by_cell[other].kind
+    def __init__(self, block: Block, plan: Plan, planned_by_cell: Mapping[Cell, PlannedCell]) -> None:
+        """Group the cells of a block of a plan."""
+        is_alone = block.chips == 1
+        self.cells = [
+            each for each in block.cells if is_alone and is_called(each.phase) and not is_control(each.environment)
+        ]
+        self._frameworks, self._planned = plan.frameworks, planned_by_cell
+        self._by_implementation: dict[tuple[str, ...], list[Cell]] = {}
+        self._by_kind: dict[tuple[str, ...], list[Cell]] = {}
+        for cell in self.cells:
+            self._by_implementation.setdefault(self._implementation(cell), []).append(cell)
+            self._by_kind.setdefault(self._kind(cell), []).append(cell)
 
-    repeated = [cell for cell in block.cells if not is_control(cell.environment) and is_called(cell.phase)]
-    if block.chips > 1:
-        return {}
-    by_cell = {cell: frozenset(other for other in repeated if are_partners(cell, other)) for cell in repeated}
-    return {cell: partners for cell, partners in by_cell.items() if partners}
+    def _implementation(self, cell: Cell) -> tuple[str, ...]:
+        return cell.phase, cell.precision, self._frameworks[cell.environment], cell.implementation
+
+    def _kind(self, cell: Cell) -> tuple[str, ...]:
+        return cell.phase, cell.precision, self._planned[cell].kind
+
+    def of(self, cell: Cell) -> Iterator[Cell]:
+        """Yield the partners of a cell."""
+        framework = self._frameworks[cell.environment]
+        for other in self._by_implementation[self._implementation(cell)]:
+            if other.environment != cell.environment:
+                yield other
+        for other in self._by_kind[self._kind(cell)]:
+            if self._frameworks[other.environment] != framework:
+                yield other
 
 
-def _fits(plan: Plan) -> bool:
-    """Return whether the budget has room for a plan, by its estimates."""
-    return plan.measurement.budget is None or plan.seconds <= plan.measurement.budget
+def _fits(plan: Plan, cells: Sequence[PlannedCell], controls: Sequence[PlannedCell]) -> bool:
+    """Return whether the budget of a plan has room for cells and controls, by their estimates."""
+    budget = plan.measurement.budget
+    return budget is None or replace(plan, cells=(*cells, *controls)).seconds <= budget
 
 
 def with_twins(plan: Plan) -> Plan:
