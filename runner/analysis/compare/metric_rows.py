@@ -72,6 +72,8 @@ def _rows(metric: Metric, matches: Sequence[Match], runs: Mapping[str, MeasuredR
 
 
 def _drafts(metric: Metric, match: Match, runs: Mapping[str, MeasuredRun]) -> Iterator[Draft]:
+    if any(runs[side.run].of_metric(metric).dataset.rounds.empty for side in (match.base, match.other)):
+        return
     base, other = (metric_side(metric, runs[side.run], side.environment) for side in (match.base, match.other))
     if metric.scope == "environment":
         pairs: Iterable[CellPair] = [
