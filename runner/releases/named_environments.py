@@ -4,7 +4,6 @@ The nearest environment of the matrix with packages is the template; one of the 
 does not float, is taken as it is. Python is the template's, or the newest of the matrix that has a wheel, or a newer.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -197,12 +196,15 @@ def _with_another_python(named: NamedRelease, pythons: Sequence[str]) -> str:
 
 
 def _nearest(named: NamedRelease, listed: Sequence[str]) -> list[str]:
-    """Return what names the nearest ones of some versions: two at most, and the first of the list if none is near."""
+    """Return what names the nearest ones of some versions: the next older and the next newer, or the nearest days."""
     if named.day:
         days = sorted({*map(day_of, listed)} - {""}, key=lambda day: abs(int(day) - int(named.day)))
         return [f"{named.framework}@nightly-{day}" for day in days[:2]] or [f"{named.framework}=={listed[0]}"]
-    near = difflib.get_close_matches(named.version, listed, 2, 0.3) or listed[:1]
-    return [f"{named.framework}=={version}" for version in near]
+    order, version = sorted(listed, key=Version), Version(named.version)
+    near = [each for each in order if Version(each) < version][-1:] + [
+        each for each in order if Version(each) > version
+    ][:1]
+    return [f"{named.framework}=={each}" for each in near or listed[:1]]
 
 
 def _usual(framework: str, architecture: Architecture) -> ReleaseCandidate:

@@ -240,7 +240,9 @@ def test_another_python_has_its_own_base_images(matrix: Matrix, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("torch==2.9.2", "no wheel of torch 2.9.2 for Python 3.11, 3.6", "torch==2.9.1"),
+        ("torch==2.9.2", "no wheel of torch 2.9.2 for Python 3.11, 3.6", "torch==2.9.1 or torch==2.14.1?"),
+        ("torch==2.1.4", "no wheel of torch 2.1.4 for Python 3.11, 3.6", "torch==1.10.2 or torch==2.9.0?"),
+        ("torch==2.20.0", "no wheel of torch 2.20.0 for Python 3.11, 3.6", "did you mean torch==2.14.1?"),
         ("torch==2.9.1@py3.13", "lists no release of torch: no torch", ""),
         ("torch==1.5.0", "no wheel of torch 1.5.0 for Python 3.6, 3.11", "for Python 2.7, 3.7: torch==1.5.0@py3.7"),
         ("torch==1.5.0@py3.12", "no wheel of torch 1.5.0 for Python 3.12", "torch==1.5.0@py3.7"),
