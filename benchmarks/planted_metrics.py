@@ -6,6 +6,7 @@ first call, keep 1 kB of each call, or do nothing. ``--imports 10`` also measure
 framework sleeps for 15 % of its time. It needs a Docker engine and images that are made. Prints for each environment
 how many planted changes have the right verdict, and how many rows of equal sides have the verdict of a change, for each
 metric. ``--runs`` divides the count among so many runs, ten by default, because verdicts depend on the rows of a run.
+``--only first-call`` measures cases of that plant alone, so that more rounds of them take minutes.
 """
 
 import argparse
@@ -41,6 +42,8 @@ PLANTS = ("memory", "first-call", "leak")
 CASES_FOR_EACH: Mapping[str, float] = {"memory": 1.0, "first-call": 1 / 3, "leak": 1 / 3, "equal": 2.0}
 """Cases of each plant, and equal ones, for each case with more memory."""
 IMPORT_SHARE = 0.15
+SERVERS = 3
+"""How many servers tell how long an import takes."""
 VARIABLE = "PLANTED"
 UNLIKE = ("slower", "faster", "more", "less")
 
@@ -125,10 +128,12 @@ def measured(sides: Sequence[str], model: Path, reports: Path, options: Options)
     return totals.run
 
 
-def of_environment(name: str, count: int, runs: int, imports: int, options: Options) -> Tally:
-    """Measure ``count`` cases with more memory and their share of others, in some runs; return what came out."""
+def of_environment(
+    name: str, count: int, runs: int, imports: int, options: Options, shares: Mapping[str, float] = CASES_FOR_EACH
+) -> Tally:
+    """Measure ``count`` times the share of each plant as cases, in some runs; return what came out."""
     tally, each = Tally(), -(-count // runs)
-    cases = {plant: math.ceil(each * share) for plant, share in CASES_FOR_EACH.items()}
+    cases = {plant: math.ceil(each * share) for plant, share in shares.items()}
     for number in range(runs if count else 0):
         with tempfile.TemporaryDirectory() as folder:
             sides = (name, f"{name}@env:{VARIABLE}=1")
@@ -147,7 +152,8 @@ def add_imports(tally: Tally, name: str, count: int, options: Options) -> None:
         prepared = prepare(context.matrix, context.request, context.backend, context.settings, None)
         made = context.backend.provision(prepared.specs[0], nothing)
         sleeping = f"matrix-runner-planted:{name}"
-        plain = measured([f"plain=image:{made.handle}"], model, Path(folder), options)
+        few = replace(options, rounds=SERVERS, max_rounds=SERVERS)
+        plain = measured([f"plain=image:{made.handle}"], model, Path(folder), few)
         seconds = median(record.facts["import_seconds"] for record in plain.records())
         build_sleeping(made.handle, sleeping, made.framework, IMPORT_SHARE * seconds)
         try:
@@ -186,14 +192,16 @@ def main(words: Sequence[str] | None = None) -> None:
         help="cases with more memory; a third as many of others, twice as many equal ones",
     )
     parser.add_argument("--runs", type=int, default=10, help="in how many runs these are measured")
+    parser.add_argument("--only", choices=CASES_FOR_EACH, help="measure so many cases of this plant alone")
     parser.add_argument("--imports", type=int, default=0, help="how many runs with a slower import")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=0.1, help="of samples of each side in a round")
     given = parser.parse_args(words)
     rounds = {"rounds": given.rounds, "max_rounds": given.rounds, "seconds": given.seconds}
     options = Options(backend="docker", device="cpu", threads="1", busy_ok=True, **rounds)
+    shares = {given.only: 1.0} if given.only else CASES_FOR_EACH
     for name in given.environments:
-        of_environment(name, given.count, given.runs, given.imports, options)
+        of_environment(name, given.count, given.runs, given.imports, options, shares)
 
 
 if __name__ == "__main__":
