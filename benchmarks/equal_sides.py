@@ -26,6 +26,7 @@ from runner.analysis.tables import turn_medians
 from runner.core.locks import exclusive
 from runner.core.model import Cell, Process, Provisioned
 from runner.harness import turn_plan
+from runner.harness.link import BUILT, CALLED, FIRST, WARM
 from runner.measure.references import References
 from runner.measure.session import Session
 from runner.session.options import Options
@@ -134,11 +135,9 @@ class Bench:
         sessions = dict(chance.sample(sorted(sides.items()), 2))
         done: set[str] = set()
         replies = {
-            side: self.send(session, cell, already_verified=already_verified, turns=True)
+            side: self._warmed_up(session, cell, already_verified=already_verified)
             for side, session in sessions.items()
         }
-        for side, session in sessions.items():
-            replies[side] = session.go_on(600.0)  # it has built its program, and warms up
         plans = turn_plan.plans([replies[side]["pace"] for side in sessions], self.budget)
         for (side, session), plan in zip(sessions.items(), plans, strict=True):
             replies[side] = session.go_on(600.0, plan)
@@ -150,6 +149,15 @@ class Bench:
                     sessions[side].settle()  # its process is gone
                     done.add(side)
         return replies
+
+    def _warmed_up(self, session: Session, cell: Cell, *, already_verified: bool) -> dict[str, Any]:
+        """Build a cell's program and warm it up; return the answer that has its pace."""
+        reply = self.send(session, cell, already_verified=already_verified, turns=True)
+        while reply.get("stage") in (FIRST, CALLED, BUILT):
+            reply = session.go_on(600.0)
+        if reply.get("stage") != WARM:
+            raise SystemExit(f"{cell.id}: {reply['reason']}")
+        return reply
 
     def in_a_round(
         self, sides: Mapping[str, Session], cell: Cell, chance: random.Random, *, already_verified: bool
