@@ -120,6 +120,7 @@ def drawn(
     axis_scale = speedup_axis.scale(each.row for each in shown)
     return {
         "pairs": pairs(shown, of_rows, names),
+        "labels": {each.row.other.id: each.label for each in rows},
         "shown_anchors": anchors,
         "pivots_of_rest": pivots(rows, anchors, [other for each in comparisons for other in each.others]),
         "axis_scale": axis_scale if rows else None,

@@ -112,6 +112,10 @@ def _open_marks(answer: Answer, rows: Sequence[ComparedRow]) -> Iterator[TrustMa
         yield _bad(f"{probable} of {answer.compared} comparisons only probable")
     if answer.undecided > probable:
         yield _bad(f"{answer.undecided - probable} of {answer.compared} comparisons: {wording.CANNOT_TELL}")
+    rounds = sorted({each.row.rounds for each in rows if each.row.abandoned})
+    if rounds:
+        after = " to ".join(map(str, dict.fromkeys((rounds[0], rounds[-1]))))
+        yield _bad(f"{counted(answer.abandoned, 'comparison')} given up after {after} rounds")
 
 
 def _in_few_words(reason: Reason, figures: Figures) -> str:
