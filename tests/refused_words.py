@@ -23,7 +23,8 @@ REFUSED = {
     r"\btimes (faster|slower|more|less)\b": "what wording.change returns",
 }
 """Pattern -> what to write instead."""
-CHANGES = "write a ratio by wording.change or wording.change_range: '2.77x faster', '5.2 % slower'"
+CHANGES = "a ratio by wording.change or wording.change_range: '2.77x faster', '5.2 % slower'"
+SHARES = "a share by units.percent: '5.2 %'"
 WRITER = "runner/report/wording.py"
 INTERNAL = ("a cell that takes no turns waits for one",)
 """Messages of mistakes of the program itself, which nobody sees."""
@@ -47,6 +48,8 @@ def _of_code(tree: ast.Module, *, is_writer: bool) -> Iterator[tuple[int, str, s
                 yield from ((node.lineno, *words) for words in _words(node.value))
         elif isinstance(node, ast.FormattedValue) and not is_writer and _is_formatted_ratio(node):
             yield node.lineno, ast.unparse(node.value), CHANGES
+        elif isinstance(node, ast.FormattedValue) and node.format_spec and ast.unparse(node.format_spec).endswith("%'"):
+            yield node.lineno, ast.unparse(node.value), SHARES
 
 
 def _docstrings(node: ast.AST) -> Iterator[ast.Constant]:

@@ -10,6 +10,7 @@ from runner.analysis.model import Dataset, QualityIssue
 from runner.core.grouping import grouped
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin, origin
+from runner.core.units import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +121,7 @@ def control_issues(dataset: Dataset, pairs: Sequence[AAPair]) -> Iterator[Qualit
         original = origin(pair.twin)
         yield QualityIssue(
             code="a-a-differs",
-            sentence=f"{original.environment} differs from itself on another server by {change:.1%}: "
+            sentence=f"{original.environment} differs from itself on another server by {percent(change)}: "
             "do not trust this case",
             serious=True,
             extent=change,
@@ -133,6 +134,6 @@ def control_issues(dataset: Dataset, pairs: Sequence[AAPair]) -> Iterator[Qualit
         if drift is not None:
             speed = "slower" if drift > 0 else "faster"
             text = f"on {host}, " if len(by_host) > 1 and host else ""
-            text += f"a fixed product became {abs(drift):.0%} {speed} from the first quarter of the run to the last: "
-            text += "the machine drifted"
+            text += f"a fixed product became {percent(abs(drift))} {speed} from the first quarter of the run to the "
+            text += "last: the machine drifted"
             yield QualityIssue(code="host-drift", sentence=text, serious=False, extent=abs(drift))

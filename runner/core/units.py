@@ -112,6 +112,15 @@ def parse_duration(text: str) -> float:
     return seconds
 
 
+def percent(share: float) -> str:
+    """Return a share in per cent, with two digits below 10 %.
+
+    >>> percent(0.0123), percent(0.24), percent(1.5)
+    ('1.2 %', '24 %', '150 %')
+    """
+    return f"{100 * share:.{1 if abs(share) < 0.0995 else 0}f} %"
+
+
 def memory(byte_count: float) -> str:
     """Return an amount of memory in GiB, or in MiB below 1 GiB; below 100 GiB with one decimal.
 

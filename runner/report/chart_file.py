@@ -108,7 +108,7 @@ def svg(comparisons: Sequence[Comparison], names: Mapping[str, EnvironmentReleas
     axis_id = f"{chart_id}-{pictures.AXIS}"
     parts = [*_head(columns[1], axis_scale, margin, axis_id), *_body(groups, columns, axis_scale, axis_id)]
     height = 4 * PADDING + 3 * LINE + LINE * (len(rows) + len(groups))
-    note = f"Grey band: within {margin:.0%} is the same. Filled dot: decided. Thick line: 95 % interval."
+    note = f"Grey band: within {100 * margin:g} % is the same. Filled dot: decided. Thick line: 95 % interval."
     origin = _origin(comparisons)
     parts.append(_text(PADDING, height - PADDING - LINE, note, "soft"))
     parts.append(_text(PADDING, height - PADDING, origin, "soft"))

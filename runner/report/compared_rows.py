@@ -113,8 +113,8 @@ class ComparedRow:
     def short_advice(self) -> str:
         """What decides the test, in a few words: more rounds, or nothing beyond its A/A control.
 
-        It is empty for a decided test, for one that was given up, of which ``trust`` has a mark for all, and for a reason
-        that is longer than LONGEST_ADVICE.
+        It is empty for a decided test, for one that was given up, since ``trust`` has a mark for all, and for a
+        reason that is longer than LONGEST_ADVICE.
         """
         if self.row.code == NOISE_FLOOR:
             return "no farther than its A/A control"

@@ -78,15 +78,13 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
 
 
-def percent(share: float) -> str:
-    """Return a share in per cent with two digits, and one of 1 or more as a factor.
+def difference(share: float) -> str:
+    """Return how far two values are apart: in per cent, and as a factor from twice on.
 
-    >>> percent(0.0123), percent(0.24), percent(1623.0)
-    ('1.2 %', '24 %', '1624x')
+    >>> difference(0.0123), difference(1623.0)
+    ('1.2 %', '1624x')
     """
-    if share >= 1:
-        return f"{1 + share:.{1 if share < 9 else 0}f}x"
-    return f"{100 * share:.{1 if share < 0.0995 else 0}f} %"
+    return f"{1 + share:.{1 if share < 9 else 0}f}x" if share >= 1 else units.percent(share)
 
 
 def sentence(text: str) -> str:

@@ -28,7 +28,7 @@ def tables(comparison: Comparison, metrics: Collection[str], width: int) -> Iter
             yield _table(comparison, rows, width)
         if name in comparison.absent:
             yield Text(f"note: {comparison.absent[name]}", style="dim")
-        yield Text(f"a change of up to {metric.margin:.0%} counts as none", style="dim")
+        yield Text(f"a change of up to {100 * metric.margin:g} % counts as none", style="dim")
         yield ""
 
 

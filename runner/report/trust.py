@@ -9,7 +9,7 @@ from runner.core.metrics import BY_NAME, TIME
 from runner.report import wording
 from runner.report.answer import Answer
 from runner.report.compared_rows import ComparedRow
-from runner.report.formatting import counted, percent
+from runner.report.formatting import counted, difference
 
 BELIEVED: Mapping[Level, str] = {"good": "Yes", "fair": "Mostly", "poor": "No"}
 """Grade -> the answer to whether a reader can believe the numbers."""
@@ -124,11 +124,11 @@ def _in_few_words(reason: Reason, figures: Figures) -> str:
         of_metric = "" if figures.metric == TIME else f" of {BY_NAME[figures.metric].title}"
         if figures.half_width >= WIDEST_SHOWN:
             return f"typical interval{of_metric}: excludes no change"
-        return f"typical interval{of_metric}: {percent(figures.half_width)} to either side"
+        return f"typical interval{of_metric}: {difference(figures.half_width)} to either side"
     if reason.code == "rounds":
         return f"{figures.rounds:g} round{'s' * (figures.rounds != 1)}: small changes stay open"
     if reason.code == "canary" and figures.canary is not None:
-        return f"the speed of the machine changed by {percent(figures.canary)}"
+        return f"the speed of the machine changed by {difference(figures.canary)}"
     return reason.sentence
 
 
@@ -145,7 +145,7 @@ def _control_marks(figures: Figures) -> Iterator[TrustMark]:
         if figures.comparisons:
             yield _bad("no A/A control")
         return
-    text = f"A/A control: the same release twice differs by {percent(figures.aa_median)}"
+    text = f"A/A control: the same release twice differs by {difference(figures.aa_median)}"
     differ = (
         f", {figures.aa_differing} of {figures.aa_pairs} pairs differ beyond chance" if figures.aa_differing else ""
     )

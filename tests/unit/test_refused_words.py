@@ -18,7 +18,8 @@ from tests.refused_words import refused
         ('text = f"{ratio - 1:+.1%} of it"', ["ratio - 1"]),
         ('text = "LSTM cell in Python"', []),
         ('key = "cells"', []),
-        ('text = f"{share:.0%} of the tests"', []),
+        ('text = f"{share:.0%} of the tests"', ["share"]),
+        ('text = f"{percent(share)} of the tests"', []),
     ],
 )
 def test_texts_of_the_program_are_looked_at(tmp_path: Path, line: str, expected: list[str]) -> None:

@@ -12,6 +12,7 @@ from runner.analysis.comparison_model import GeometricMean, Row
 from runner.analysis.controls import AAPair
 from runner.analysis.model import MIN_ROUNDS
 from runner.core.model.cells import is_control, is_twin, without_control
+from runner.core.units import percent
 
 FLOOR_LEVEL = 0.05
 """The p-value up to which an A/A pair differs by more than its rounds explain."""
@@ -85,7 +86,7 @@ def flag_noisy_means(
         candidates = of_kind.keys() & {base, mean.environment} or of_kind.keys()
         name = max(candidates, key=lambda name: of_kind[name], default="")
         if name and not is_control(mean.environment) and abs(math.log(mean.ratio)) <= of_kind[name]:
-            noise = f"{name} differs from itself by {math.expm1(of_kind[name]):.1%}, which is no less than this"
+            noise = f"{name} differs from itself by {percent(math.expm1(of_kind[name]))}, which is no less than this"
             yield replace(mean, noise=noise)
         else:
             yield mean
@@ -121,4 +122,4 @@ def apply_noise_floors(rows: Iterable[Row], floors_by_run: Mapping[str, Mapping[
 def _reason(row: Row, floor: Floor) -> str:
     same = (row.phase, row.precision) == (floor.phase, floor.precision)
     where = "here" if same else f"in {floor.phase} {floor.precision} of this case"
-    return f"{floor.environment} differs from itself by {math.expm1(floor.log_ratio):.1%} {where}, as much as this"
+    return f"{floor.environment} differs from itself by {percent(math.expm1(floor.log_ratio))} {where}, as much as this"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from runner.core.model import Cell
+from runner.core.units import percent
 from runner.harness.queueing import once_seconds
 
 MAX_SHARE = 0.01
@@ -72,6 +73,6 @@ def batch_difference(
         return {}
     of_base, of_other = (" and ".join(map(str, sorted(numbers))) for numbers in batches)
     known = max((share for share in shares if not math.isnan(share)), default=math.nan)
-    how_much = "an unknown part" if any(map(math.isnan, shares)) else f"up to {known:.1%}"
+    how_much = "an unknown part" if any(map(math.isnan, shares)) else f"up to {percent(known)}"
     sentence = f"the number of calls in a sample differs: {of_base} for {base_name}, {of_other} for {other_name}"
     return {"batch": f"{sentence}; the fixed cost of a sample, such as the wait for the GPU, is {how_much} of it"}

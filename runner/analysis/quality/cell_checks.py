@@ -23,6 +23,7 @@ from runner.core import units
 from runner.core.facts import QUALITY_FACTS
 from runner.core.grouping import grouped
 from runner.core.model.variant_ids import without_variant
+from runner.core.units import percent
 from runner.harness.timing import WINDOW, WINDOWS
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def rounds_in_clusters(cell: CellSamples) -> Iterator[QualityIssue]:
     """Check the medians of ten rounds or more, in a cell whose processes have no two states that are far apart."""
     if cell.clusters:
         share, above = cell.clusters.share, cell.clusters.above
-        text = f"the rounds fall in two clusters, {share:.0%} of them {above:.0%} above the rest"
+        text = f"the rounds fall in two clusters, {percent(share)} of them {percent(above)} above the rest"
         yield cell.issue(TWO_STATES, text, serious=not cell.took_turns, extent=above)
 
 
@@ -164,7 +165,7 @@ def _two_modes(cell: CellSamples) -> Iterator[QualityIssue]:
     modes = [shape.modes for shape in cell.shapes if shape.modes]
     if modes:
         worst = max(modes)
-        text = f"two clusters, {worst.share:.0%} of the samples {worst.above:.0%} above the rest"
+        text = f"two clusters, {percent(worst.share)} of the samples {percent(worst.above)} above the rest"
         text += f", {cell.in_rounds(len(modes))}"
         serious = cell.is_majority(len(modes)) and not cell.took_turns
         yield cell.issue("two-modes", text, serious=serious, extent=worst.above)
@@ -175,7 +176,8 @@ def _trend(cell: CellSamples) -> Iterator[QualityIssue]:
     if changes:
         worst = max(changes, key=abs)
         direction = "fall" if worst < 0 else "rise"
-        text = f"the samples still {direction}, by {abs(worst):.0%} from first to last, {cell.in_rounds(len(changes))}"
+        size, where = percent(abs(worst)), cell.in_rounds(len(changes))
+        text = f"the samples still {direction}, by {size} from first to last, {where}"
         unsettled = sum(abs(math.log1p(change)) > math.log(UNSETTLED) for change in changes)
         serious = cell.is_majority(unsettled if cell.took_turns else len(changes))
         yield cell.issue("trend", text, serious=serious, extent=abs(worst))
@@ -184,7 +186,7 @@ def _trend(cell: CellSamples) -> Iterator[QualityIssue]:
 def _interference(cell: CellSamples) -> Iterator[QualityIssue]:
     shares = [shape.slow for shape in cell.shapes if shape.slow > MAX_SLOW_SHARE and not shape.modes]
     if shares:
-        text = f"{max(shares):.0%} of the samples are far slower than the rest, {cell.in_rounds(len(shares))}"
+        text = f"{percent(max(shares))} of the samples are far slower than the rest, {cell.in_rounds(len(shares))}"
         yield cell.issue("interference", text, serious=False, extent=max(shares))
 
 
@@ -230,7 +232,7 @@ def _swapping(cell: CellSamples) -> Iterator[QualityIssue]:
 def _stolen(cell: CellSamples) -> Iterator[QualityIssue]:
     shares = [share for share in cell.known_values("stolen") if share > MAX_STOLEN_SHARE]
     if shares:
-        text = f"up to {max(shares):.0%} of the CPU time went to other virtual machines (steal), "
+        text = f"up to {percent(max(shares))} of the CPU time went to other virtual machines (steal), "
         text += cell.in_rounds(len(shares))
         yield cell.issue("stolen", text, serious=False, extent=max(shares))
 
@@ -250,7 +252,7 @@ def _spread(cell: CellSamples) -> Iterator[QualityIssue]:
     mean = sum(logs) / count
     spread = math.sqrt(sum((log - mean) ** 2 for log in logs) / (count - 1))
     if spread > MAX_SPREAD:
-        text = f"its rounds differ by {spread:.0%}, as a standard deviation"
+        text = f"its rounds differ by {percent(spread)}, as a standard deviation"
         yield cell.issue("spread", text, serious=False, extent=spread)
 
 

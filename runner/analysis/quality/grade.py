@@ -18,6 +18,7 @@ from runner.analysis.model import LEVELS, MIN_ROUNDS, Dataset, Figures, Grade, Q
 from runner.analysis.quality.run import knows_cpus, online_cpus, others_busy
 from runner.core.metrics import BY_NAME, TIME, margin_of
 from runner.core.model.cells import environment_of, is_control, is_plain
+from runner.core.units import percent
 
 FAIR_AA_MEDIAN, POOR_AA_MEDIAN = 0.03, 0.10
 """Relative difference of an environment from itself, in the median A/A pair. With a normal noise of standard deviation
@@ -224,18 +225,19 @@ def _controls(figures: Figures) -> Iterator[Reason]:
         return
     if middle > FAIR_AA_MEDIAN:
         which = f"in the median of {pairs} A/A controls" if pairs > 1 else "in the only A/A control"
-        text = f"environments differ from themselves by {middle:.0%}, {which}"
+        text = f"environments differ from themselves by {percent(middle)}, {which}"
         yield Reason("poor" if middle > POOR_AA_MEDIAN else "fair", "a-a-median", text)
     if differing:
         verb = "differ" if differing > 1 else "differs"
-        text = f"{differing} of {pairs} A/A controls {verb} beyond chance, or by more than {FAR_AA_PAIR:.0%}"
+        text = f"{differing} of {pairs} A/A controls {verb} beyond chance, or by more than {100 * FAR_AA_PAIR:g} %"
         poor = differing > max(1.0, POOR_AA_SHARE * pairs)
         yield Reason("poor" if poor else "fair", "a-a-differs", text)
 
 
 def _canary(figures: Figures) -> Iterator[Reason]:
     if figures.canary is not None and figures.canary > FAIR_CANARY:
-        text = f"a fixed product took {figures.canary:.0%} longer in the slowest part of the run than in the quickest"
+        longer = percent(figures.canary)
+        text = f"a fixed product took {longer} longer in the slowest part of the run than in the quickest"
         yield Reason("poor" if figures.canary > POOR_CANARY else "fair", "canary", text)
 
 
@@ -262,7 +264,7 @@ def _half_width(figures: Figures) -> Iterator[Reason]:
         of_metric = "" if figures.metric == TIME else f" of {BY_NAME[figures.metric].title}"
         text = f"with {figures.rounds:g} rounds, the 95 % interval of the median comparison{of_metric} would "
         if width < WIDEST_SHOWN:
-            text += f"reach {width:.0%} to either side"
+            text += f"reach {percent(width)} to either side"
         else:
             text += "exclude no change: the rounds scatter too much, or are too few"
         yield Reason("poor" if width > POOR_HALF_WIDTH else "fair", "half-width", text)

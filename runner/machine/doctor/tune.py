@@ -125,7 +125,7 @@ def _threads(noise: Noise) -> Iterator[NoiseSource]:
 
 def _load(noise: Noise) -> Iterator[NoiseSource]:
     why = "other processes use the CPUs, their caches and the memory"
-    busy = ", ".join(f"{process.name} at {process.cpus:.0%} of a CPU" for process in noise.busy)
+    busy = ", ".join(f"{process.name} at {100 * process.cpus:.0f} % of a CPU" for process in noise.busy)
     busy_cpus = sum(process.cpus for process in noise.busy)
     detail = f"{'' if noise.load is None else f'{noise.load:.2f} over the last minute on {noise.cpus} CPUs, '}"
     detail += f"busy now: {busy}" if busy else "nothing else is busy now"
@@ -152,7 +152,8 @@ def _about_busiest(process: Busy, user: int | None) -> tuple[str, str | None]:
 def _stolen(noise: Noise) -> Iterator[NoiseSource]:
     if noise.virtual and noise.stolen is not None:
         is_noisy = noise.stolen > MAX_STOLEN
-        detail = f"{noise.stolen:.2%} of the CPU time since the start" + "; use a machine that is not shared" * is_noisy
+        detail = f"{100 * noise.stolen:.2f} % of the CPU time since the start"
+        detail += "; use a machine that is not shared" * is_noisy
         why = "while the host serves other machines, the clock of a step runs on"
         yield _seen("stolen time", why, detail, is_noisy=is_noisy)
 

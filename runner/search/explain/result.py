@@ -183,7 +183,7 @@ class Explanation:
                 yield f"{each.candidate.change} changes the result, so it is no explanation: {each.why}"
         yield from operators.sentences(self.operators)
         count = formatting.counted(sum(each.effect != "not measured" for each in self.tried), "candidate")
-        yield f"of {count}, at most {FALSE_DISCOVERY_RATE:.0%} of those that take something back do so by chance"
+        yield f"of {count}, at most {100 * FALSE_DISCOVERY_RATE:g} % of those that take something back do so by chance"
         yield from (f"trust in run {of.dataset.run}: {of.grade.level}" for of in self.analyses if of.grade)
 
     def _taken_back(self) -> Iterator[str]:

@@ -108,7 +108,7 @@ def test_no_difference_is_called_that_an_environment_has_from_itself(
     assert (row.verdict, row.code) == (verdict, code)
     assert row.ratio == pytest.approx(1.2, rel=1e-3)
     if code == "noise-floor":
-        assert row.reason == "torch-1.0 differs from itself by 30.0% here, as much as this"
+        assert row.reason == "torch-1.0 differs from itself by 30 % here, as much as this"
         assert row.more_rounds > 0
 
 
@@ -116,9 +116,9 @@ def test_no_difference_is_called_that_an_environment_has_from_itself(
     ("phase", "precision", "reason"),
     [
         ("train", "fp32", None),
-        ("forward", "fp32", "torch-1.0 differs from itself by 30.0% here, as much as this"),
-        ("train", "tf32", "torch-1.0 differs from itself by 40.0% here, as much as this"),
-        ("gradient", "fp32", "torch-1.0 differs from itself by 40.0% in train tf32 of this case, as much as this"),
+        ("forward", "fp32", "torch-1.0 differs from itself by 30 % here, as much as this"),
+        ("train", "tf32", "torch-1.0 differs from itself by 40 % here, as much as this"),
+        ("gradient", "fp32", "torch-1.0 differs from itself by 40 % in train tf32 of this case, as much as this"),
     ],
 )
 def test_the_noise_floor_is_that_of_the_phase_and_precision_else_the_largest_of_the_case(
@@ -156,12 +156,12 @@ def test_an_environment_far_from_itself_and_a_drifting_machine_are_doubts(tmp_pa
         seconds = 1.0 + 0.03 * number
         append(run.path / "journal.jsonl", "canary", {"case": "a/b", "round": number // 4 + 1, "seconds": seconds})
     issues = {issue.code: issue for issue in quality_issues(dataset.load_dataset(run))}
-    assert issues["a-a-differs"].sentence.startswith("torch-1.0 differs from itself on another server by 10.0%")
+    assert issues["a-a-differs"].sentence.startswith("torch-1.0 differs from itself on another server by 10 %")
     assert issues["a-a-differs"].serious
     assert issues["a-a-differs"].cell == BASE.id
     drift = issues["host-drift"]
     assert (drift.serious, round(drift.extent, 2)) == (False, 0.26)
-    assert drift.sentence.startswith("a fixed product became 26% slower")
+    assert drift.sentence.startswith("a fixed product became 26 % slower")
 
 
 def test_a_pair_that_differs_by_chance_is_not_reported_among_many() -> None:

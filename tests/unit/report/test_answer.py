@@ -52,7 +52,7 @@ def answered(
         ({"p_value": None}, "no clear difference"),
         ({"ratio": 1 / 1.015}, "no clear difference"),
         ({"p_value": None, "rounds": 1, "ratio_low": None, "ratio_high": None}, "one round: no verdict"),
-        ({"noise": "torch-1.0 differs from itself by 60%"}, "no clear difference"),
+        ({"noise": "torch-1.0 differs from itself by 60 %"}, "no clear difference"),
     ],
 )
 def test_an_average_is_claimed_at_the_level_of_a_verdict(changes: dict[str, Any], big: str) -> None:

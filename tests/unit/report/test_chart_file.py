@@ -56,7 +56,7 @@ def test_the_svg_has_the_texts_of_every_row_and_a_picture_of_each_interval(compa
     assert len(list(root.iter(f"{SVG}symbol"))) == 1
     (run,) = {run for row in rows for run in row.row.runs}
     assert f"AMD EPYC 7B13; run {run}, 2026-11-20 10:45 UTC" in texts
-    assert f"within {comparison.margin:.0%} is the same" in " ".join(filter(None, texts))
+    assert f"within {100 * comparison.margin:g} % is the same" in " ".join(filter(None, texts))
 
 
 def test_pictures_of_rows_lie_below_each_other_and_within_the_chart(comparison: Comparison) -> None:

@@ -27,7 +27,7 @@ from tests.support.fake_runs import cell, good, make
 
 QUIET: dict[str, Any] = {"governor": "performance", "load_average": [0.1, 0.1, 0.1], "logical_cores": 8}
 THROTTLED = "the device was throttled in 3 of 3 rounds"
-SPREAD = "its rounds differ by 26%, as a standard deviation"
+SPREAD = "its rounds differ by 26 %, as a standard deviation"
 
 
 def quiet(environment: str, slug: str = "nn-lstm", scale: float = 1.0, **facts: Any) -> list[Record]:

@@ -349,7 +349,7 @@ def test_repeated_doubts_are_counted_and_the_worst_is_shown(tmp_path: Path) -> N
         for number in range(3)
     ]
     result = judged(tmp_path, records)
-    assert "minor warnings\n  spread  3 tests of torch-1.0; at worst: its rounds differ by 24%" in result.text()
+    assert "minor warnings\n  spread  3 tests of torch-1.0; at worst: its rounds differ by 24 %" in result.text()
     assert len(result.text().splitlines()) < 15
 
 

@@ -265,7 +265,7 @@ def test_a_mean_that_is_no_farther_from_1_than_an_environment_from_itself_says_s
     compile_time = {"phase": "compile"}
     records += pair([1.0] * 3, **compile_time) + beside_itself([9.0] * 3, **compile_time)
     comparison = compared(tmp_path, records)
-    note = "torch-1.0 differs from itself by 4.0%, which is no less than this"
+    note = "torch-1.0 differs from itself by 4.0 %, which is no less than this"
     assert only(comparison).noise == (note if noisy else "")
     for form in ("table", "md", "html"):
         assert (note in " ".join(render(comparison, form).split())) == noisy

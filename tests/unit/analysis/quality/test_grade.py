@@ -124,12 +124,12 @@ def test_each_threshold(changes: dict[str, Any], expected: tuple[str, str] | Non
 def test_the_sentences() -> None:
     figures = replace(GOOD, aa_median=0.121, aa_differing=1, canary=0.31, serious_cells=30, rounds=2, half_width=0.124)
     assert [reason.sentence for check in CHECKS for reason in check(figures)] == [
-        "environments differ from themselves by 12%, in the median of 20 A/A controls",
-        "1 of 20 A/A controls differs beyond chance, or by more than 25%",
-        "a fixed product took 31% longer in the slowest part of the run than in the quickest",
+        "environments differ from themselves by 12 %, in the median of 20 A/A controls",
+        "1 of 20 A/A controls differs beyond chance, or by more than 25 %",
+        "a fixed product took 31 % longer in the slowest part of the run than in the quickest",
         "30 of 40 tests have a serious warning",
         "the median comparison has 2 rounds; 5 or more show the noise well",
-        "with 2 rounds, the 95 % interval of the median comparison would reach 12% to either side",
+        "with 2 rounds, the 95 % interval of the median comparison would reach 12 % to either side",
     ]
 
 
@@ -268,7 +268,7 @@ def test_every_code_and_figure_of_a_grade_is_explained() -> None:
         assert f"`{code}`" in page
     thresholds = (grades.FAIR_AA_MEDIAN, grades.POOR_AA_MEDIAN, grades.FAIR_CANARY, grades.POOR_CANARY)
     for share in (*thresholds, grades.FAIR_HALF_WIDTH, grades.POOR_HALF_WIDTH, grades.POOR_SERIOUS_CELLS):
-        assert f"{share:.0%}".replace("%", " %") in page
+        assert f"{100 * share:g} %" in page
     records = (Path(__file__).parents[4] / "docs" / "reference" / "records.md").read_text("utf-8")
     for name in asdict(GOOD):
         assert f"`{name}`" in records

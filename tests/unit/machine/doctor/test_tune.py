@@ -149,7 +149,7 @@ def test_other_processes_that_compute_are_noise(tmp_path: Path) -> None:
     assert noise.busy == (Busy("web server", 20, 0.5),)
     source = source_of("other load", noise)
     assert (source.state, source.command) == ("noisy", None)
-    assert source.detail == "busy now: web server at 50% of a CPU; wait for the first, process 20"
+    assert source.detail == "busy now: web server at 50 % of a CPU; wait for the first, process 20"
     write(root, {"proc/stat": "cpu 100 0 0 900 0 0 0 0 0 0\ncpu0 1 2 3", "proc/20/stat": process("idle) one", 10)})
     write(root, {"proc/20/status": f"Name:\tweb server\nUid:\t{os.getuid()}\t0\t0\t0\n"})
     of_this_user = source_of("other load", noise_below(root, later))
@@ -173,7 +173,7 @@ def test_a_virtual_machine_shows_stolen_time_and_hides_the_governor(tmp_path: Pa
     noise = noise_below(write(tmp_path, files))
     assert noise.virtual
     assert source_of("stolen time", noise).state == "noisy"
-    assert source_of("stolen time", noise).detail.startswith("1.00% of the CPU time")
+    assert source_of("stolen time", noise).detail.startswith("1.00 % of the CPU time")
     assert source_of("governor", noise).detail == "cannot be seen here: the host of this virtual machine decides"
     assert source_of("clocks", noise).detail == "2600 MHz on all CPUs, as the host reports it"
     assert source_of("stolen time", replace(noise, stolen=0.0)).state == "ok"

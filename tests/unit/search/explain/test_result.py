@@ -65,7 +65,7 @@ def test_the_table_has_what_takes_back_most_first() -> None:
     assert "jax==2 is 2.00x slower" in text
     assert "MOST=1 takes back 83 % (81 % to 85 %) of it: no threads (a/b#1)" in text
     assert "WRONG=1 changes the result, so it is no explanation: its losses differ" in text
-    assert "of 3 candidates, at most 5%" in text
+    assert "of 3 candidates, at most 5 %" in text
 
 
 def test_what_could_not_be_tried_is_listed_with_its_reason() -> None:

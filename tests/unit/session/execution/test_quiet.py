@@ -6,7 +6,7 @@ from runner.core.busy import Busy, OtherPrograms
 from runner.core.progress import Progress
 from runner.session.execution.quiet import WATCH_SECONDS, Watch, named, observe, wait_until_quiet
 
-BUSY = "other programs keep 1.0 of 2 CPUs busy: cc1 (pid 17) at 97% of a CPU"
+BUSY = "other programs keep 1.0 of 2 CPUs busy: cc1 (pid 17) at 97 % of a CPU"
 COMPILER = (Busy("cc1", 17, 0.97),)
 
 
@@ -80,7 +80,7 @@ def test_without_a_limit_nobody_looks() -> None:
 
 
 def test_several_processes_are_named() -> None:
-    assert named((*COMPILER, Busy("ld", 4, 0.5))) == "cc1 (pid 17) at 97% of a CPU, ld (pid 4) at 50%"
+    assert named((*COMPILER, Busy("ld", 4, 0.5))) == "cc1 (pid 17) at 97 % of a CPU, ld (pid 4) at 50 %"
 
 
 def test_this_machine_can_be_observed() -> None:
