@@ -34,10 +34,10 @@ def test_without_failures_there_is_no_mark_for_them(page: Page) -> None:
 
 def test_comparisons_that_were_given_up_are_one_mark_and_not_a_word_in_each_row(page: Page) -> None:
     open_rows = [each for each in page.rows if each.row.verdict == "inconclusive"]
-    given_up = [
+    abandoned_rows = [
         replace(each, row=replace(each.row, abandoned=True, rounds=rounds), advice=f"given up after {rounds} rounds")
         for each, rounds in zip(open_rows, (5, 7, 6), strict=True)
     ]
-    marks = [*trust_marks(replace(page.answer, abandoned=3), given_up, failed=0, cells=1)]
+    marks = [*trust_marks(replace(page.answer, abandoned=3), abandoned_rows, failed=0, cells=1)]
     assert marks[-1].text == "3 comparisons given up after 5 to 7 rounds"
-    assert {each.short_advice for each in given_up} == {""}
+    assert {each.short_advice for each in abandoned_rows} == {""}
