@@ -80,7 +80,7 @@ def sparkline(values: Sequence[float], width: int) -> str:
     """Return values, oldest first, as a line of bars; with more values than columns, a bar is the median of some.
 
     >>> sparkline([1.0, 1.1, 1.2], 10), sparkline([1.0, 1.0001], 10)
-    ('▁▄█', '▄▄')
+    ('▁▄▇', '▄▄')
     """
     binned = [median(some) for some in _bins(values, width)]
     low, high = min(binned), max(binned)

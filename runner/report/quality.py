@@ -200,7 +200,7 @@ def cells_by_environment(names: Iterable[str]) -> str:
     """Return how many cells there are of which environments, given the environment of each cell.
 
     >>> cells_by_environment(["jax", "jax", "tf-1.8"])
-    '2 cells of jax, 1 of tf-1.8'
+    '2 tests of jax, 1 of tf-1.8'
     """
     counts = Counter(names).most_common()
     if not counts:

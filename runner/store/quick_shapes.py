@@ -36,7 +36,7 @@ def quick_type(hint: Any) -> Any:  # noqa: ANN401  both are types
 
     >>> from runner.core.bounds import Count
     >>> quick_type(list[Count] | None)
-    list[typing.Annotated[int, msgspec.Meta(ge=0, le=9007199254740992)]] | None
+    typing.Optional[list[typing.Annotated[int, msgspec.Meta(ge=0, le=9007199254740992)]]]
     """
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:

@@ -88,7 +88,7 @@ def named(processes: Sequence[Busy]) -> str:
     """Return processes with their ids and their load.
 
     >>> named([Busy("python", 17, 0.97), Busy("cc1", 4, 0.5)])
-    'python (pid 17) at 97% of a CPU, cc1 (pid 4) at 50%'
+    'python (pid 17) at 97 % of a CPU, cc1 (pid 4) at 50 %'
     """
     parts = [f"{process.name} (pid {process.pid}) at {100 * process.cpus:.0f} %" for process in processes]
     return ", ".join([f"{parts[0]} of a CPU", *parts[1:]])
