@@ -37,6 +37,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(lambda: private_folders.leave(folder))
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    needs.skip_slow(config, items)
+
+
 @pytest.fixture(scope="session")
 def docker_engine(request: pytest.FixtureRequest) -> str:
     """The version of the engine; without one the test is skipped, or fails with ``--need docker``."""
@@ -52,12 +56,6 @@ def docker_engine(request: pytest.FixtureRequest) -> str:
 def _needs_its_engine(request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("docker"):
         request.getfixturevalue("docker_engine")
-
-
-@pytest.fixture(autouse=True)
-def _takes_its_time(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("slow") and not needs.given(request.config, "slow"):
-        pytest.skip("takes minutes, or repeats another test: --need slow runs it")
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from tests.browser.conftest import NIGHTLY, REGRESSION, Opened
+from tests.support.needs import slow
 
-WIDTHS = (390, 768, 1024, 1280, 1440, 1920)
 PAPER = 718
 """Pixels across an A4 page within its margins, at 96 to the inch."""
 PAGES = ("index", "device", "cell", "short cell", "night")
@@ -43,7 +43,7 @@ def page_of(site: Path, name: str) -> Path:
     return next((site / "trends").glob(f"{start}*.html"))
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [390, 1024, 1440, *slow(768, 1280, 1920)])
 @pytest.mark.parametrize("name", PAGES)
 def test_nothing_is_cut_requested_or_logged(chromium: Browser, site: Path, name: str, width: int) -> None:
     path = page_of(site, name)

@@ -45,7 +45,7 @@ class Fault:
         sees: parts of the lines that the command prints to stderr, in order.
         kept: what is kept.
         cleaned: what is cleaned up.
-        smoke: part of the dozen that CI runs.
+        smoke: part that CI runs.
     """
 
     id: str

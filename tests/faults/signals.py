@@ -24,7 +24,7 @@ OTHER_STAGES = {
     "further": ("in a further round", Kept.RESUMABLE),
 }
 CODES = {"SIGKILL": -signal.SIGKILL, "SIGTERM": 130, "SIGINT": 130, "SIGHUP": 129}
-SMOKE = ("sigkill-record", "sigterm-measure", "sigint-twice-reference", "sigkill-docker-measure")
+SMOKE = ("sigterm-measure", "sigkill-docker-measure")
 INTERRUPTED = "Interrupted: stopping containers and processes"
 
 

@@ -30,7 +30,7 @@ ON_THEANO = ("lstm-step", "rnn-step", "gru-step", "ce", "lm", "template-both-way
 PATIENCE = 3000.0  # seconds, where Theano has nothing in its cache
 
 
-@pytest.fixture(scope="module", params=ENVIRONMENTS)
+@pytest.fixture(scope="module", params=["keras-3", *needs.slow("keras-2.1-tf", "keras-2.1-theano")])
 def environment(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -74,8 +74,6 @@ def names(environment: str, *, slow: bool) -> list[str]:
 @pytest.fixture(scope="module")
 def answers(python: Path, environment: str, request: pytest.FixtureRequest) -> dict[str, Any]:
     """What the check reports for each case, implementation and planted error, in one process: importing is slow."""
-    if environment == "keras-2.1-theano" and not needs.given(request.config, "slow"):
-        pytest.skip("Theano takes minutes to compile it, and the code is that of keras-2.1-tf: --need slow runs it")
     questions = {}
     for name in names(environment, slow=needs.given(request.config, "slow")):
         planted = ["nothing", *plants(environment, name)]

@@ -31,7 +31,8 @@ SHAPES = {**drive.SHAPES, **drive.CLIPPED}
 CLIPPED = ("lm", *drive.CLIPPED)  # the check detects missing clipping here
 REPRESENTATIVES = ("lstm-step", "rnn-step", "gru-step-l3", "ctc", "lm", "template-both-ways", "clip-value")
 """One case for each code path, where --need slow does not ask for all: cells, layers, ways, lengths, clipping."""
-SIXTEEN_BITS = (("torch-1.12", "bf16"), ("torch-2.x", "bf16"), ("torch-2.x", "fp16"))
+QUICK, *SLOW = (("torch-2.x", "bf16"), ("torch-2.x", "fp16"), ("torch-1.12", "bf16"))
+"""Environments and their 16 bits; those in SLOW with --need slow."""
 AVX512 = "avx512bw" in Path("/proc/cpuinfo").read_text()
 NEED_AVX512 = {("torch-2.x", "bf16", slug) for slug in ("nn-lstm", "nn-lstm-padded")}  # in mixed precision
 SHAPES_IN_16_BITS = {**SHAPES, "lm-carried": {**SHAPES["lm"], "steps": 2, "batch": 2, "seed": 1}}
@@ -41,7 +42,7 @@ GRAPHED = [name for name, case in SHAPES.items() if case["cell"] == "lstm" and n
 SERVED = (("lstm-step", "forward"), ("lstm-step", "gradient"), ("lstm-step", "train"), ("ctc", "train"))
 
 
-@pytest.fixture(scope="module", params=ENVIRONMENTS)
+@pytest.fixture(scope="module", params=["torch-1.0", "torch-2.x", *needs.slow("torch-1.12")])
 def environment(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -137,7 +138,9 @@ def test_every_implementation_is_checked(answers: dict[str, Any], environment: s
     assert checked == {chosen.slug for chosen in networks if release >= chosen.since}
 
 
-@pytest.fixture(scope="module", params=SIXTEEN_BITS, ids="-".join)
+@pytest.fixture(
+    scope="module", params=[QUICK, *(pytest.param(pair, marks=pytest.mark.slow) for pair in SLOW)], ids="-".join
+)
 def sixteen_bits(request: pytest.FixtureRequest) -> tuple[str, str]:
     environment, precision = request.param
     return str(environment), str(precision)
@@ -191,7 +194,7 @@ def test_graphs_compute_what_is_computed_without_them(python: Path, environment:
 
 
 def test_record_says_how_a_network_in_16_bits_computes(client: drive.Client, environment: str) -> None:
-    if (environment, "bf16") not in SIXTEEN_BITS:
+    if (environment, "bf16") not in (QUICK, *SLOW):
         pytest.skip(f"{environment} has no 16 bits on a CPU")
     mixed = client.measure("lstm-cell-basic", SHAPES["lstm-step"], precision="bf16")
     assert (mixed["status"], mixed["arithmetic"]) == ("ok", "autocast to bfloat16, weights in float32")

@@ -90,6 +90,7 @@ def test_a_planted_slow_down_is_named_and_an_interrupted_search_continues(runner
     assert len([*runner.folder.glob("reports/bisect/*")]) == 1
 
 
+@pytest.mark.slow
 def test_a_planted_growth_of_memory_is_named_by_its_metric(runner: Runner, plant: Plant) -> None:
     for name, code in (("np-a", ""), ("np-b", LARGE_NUMPY), ("np-c", LARGE_NUMPY)):
         plant(name, code)
@@ -114,6 +115,7 @@ def test_a_planted_growth_of_memory_is_named_by_its_metric(runner: Runner, plant
         assert grade.figures.metric == "memory"
 
 
+@pytest.mark.slow
 def test_a_record_is_measured_again_in_an_environment_that_is_built_again(runner: Runner, plant: Plant) -> None:
     home = plant("np-a", "")
     matrix = runner.folder / "matrix.yaml"

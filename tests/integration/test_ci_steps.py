@@ -297,6 +297,7 @@ def test_a_real_run_passes_the_gate_or_ends_with_8(runner: Runner) -> None:
     assert Path(runner.folder, alone.stdout.strip()).exists(), "the page is printed all the same"
 
 
+@pytest.mark.slow
 def test_the_text_of_an_issue_and_the_exports_are_of_a_real_run(runner: Runner) -> None:
     words = ("--preset", "tiny", "--device", "cpu", "--threads", "1", "--backend", "venv", "--rounds", "2")
     assert runner("run", *words).returncode == 0

@@ -203,6 +203,7 @@ def succeeded(run: Run, standin: StandIn) -> None:
     assert run.process.wait(PATIENCE) == 130, run.log.read_text()
 
 
+@pytest.mark.slow
 def test_the_clocks_come_back_however_a_run_ends(standin: StandIn, runner: Runner) -> None:
     dice = random.Random(SEED)
     standin.gpu.busy = 1

@@ -193,6 +193,7 @@ def test_a_driver_that_hangs_holds_nobody_up_and_leaves_nothing_held(
     wait_for(lambda: not standin.open_in())
 
 
+@pytest.mark.slow
 def test_a_driver_that_hangs_at_the_end_is_given_up_and_undone_later(
     standin: StandIn, take: Callable[..., ClockLease], messages: list[str]
 ) -> None:
@@ -271,6 +272,7 @@ def test_a_runner_of_another_user_waits_too(standin: StandIn, take: Callable[...
     assert [call.name[:5] for call in standin.sets()[before:]] == ["Reset", "Reset", "SetGp", "SetMe", "Reset", "Reset"]
 
 
+@pytest.mark.slow
 def test_a_child_that_still_hangs_in_the_driver_is_told_of(
     standin: StandIn, take: Callable[..., ClockLease], messages: list[str]
 ) -> None:
@@ -350,6 +352,7 @@ def _gpu(standin: StandIn) -> Gpu:
     return Gpu(uuid=standin.uuid, name="Stand-in", capability=(9, 0), driver="580")
 
 
+@pytest.mark.slow
 def test_a_guardian_that_dies_gets_a_successor_and_after_some_no_more(standin: StandIn, messages: list[str]) -> None:
     clocks = DeviceSession(_gpu(standin), ClockPolicy(), messages.append)
     with clocks.hold("run"):
@@ -525,6 +528,7 @@ def test_a_run_holds_the_clocks_and_its_records_say_so(standin: StandIn, runner:
     assert standin.open_in() == []
 
 
+@pytest.mark.slow
 def test_a_run_that_is_throttled_says_so_in_its_records(standin: StandIn, runner: Runner) -> None:
     standin.gpu.busy, standin.gpu.reasons, standin.gpu.sm_slowed = 1, 0x40, 900
     (runner.folder / "matrix.yaml").write_text(
@@ -585,6 +589,7 @@ def test_a_gpu_that_is_lost_ends_a_run_with_five_and_what_was_measured_is_kept(
     assert standin.pinned() == {}
 
 
+@pytest.mark.slow
 def test_a_refused_reading_says_so_once_and_measuring_goes_on(standin: StandIn, runner: Runner) -> None:
     standin.rule(0, "nvmlDeviceGetClockInfo", 999, after=2)
     done = measured(runner, "--no-pin")

@@ -117,6 +117,7 @@ def test_a_clock_that_falls_is_waited_for(standin: StandIn) -> None:
     assert 3.0 <= time.monotonic() - begin < 40.0
 
 
+@pytest.mark.slow
 def test_a_run_beside_others_measures_without_locked_clocks_and_says_why(standin: StandIn, runner: Runner) -> None:
     standin.gpu.busy, standin.gpu.processes[0] = 1, os.getpid()
     done = measured(runner)

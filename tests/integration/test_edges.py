@@ -16,6 +16,7 @@ import pytest
 
 from tests.integration.conftest import PATIENCE, ROOT, Runner, journal_of, wait_for
 from tests.support.fake_runs import cell, good, make, times
+from tests.support.needs import slow
 
 HOST = ("run", "--backend", "host", "--preset", "tiny", "--device", "cpu", "--threads", "1", "--busy-ok")
 COMPARE = ("compare", "torch-1.0", "torch-2.x")
@@ -51,7 +52,11 @@ def ending(runner: Runner) -> object:
 
 
 @pytest.mark.parametrize(
-    "script", ['"$@" 2>&1 >/dev/null | head -n 1', '"$@" 2>&-', '"$@" >&- 2>&-', '"$@" 2>/dev/full']
+    "script",
+    [
+        '"$@" 2>&1 >/dev/null | head -n 1',
+        *slow('"$@" 2>&-', '"$@" >&- 2>&-', '"$@" 2>/dev/full'),
+    ],
 )
 def test_a_run_outlives_the_reader_of_its_messages(script: str, runner: Runner) -> None:
     done = shell(script, *HOST, folder=runner.folder)
@@ -60,6 +65,7 @@ def test_a_run_outlives_the_reader_of_its_messages(script: str, runner: Runner) 
     assert len(runner.records()) == 6
 
 
+@pytest.mark.slow
 def test_a_run_whose_terminal_hangs_up_ends_as_by_sigterm(runner: Runner) -> None:
     terminal, end = pty.openpty()
     process = subprocess.Popen(
@@ -158,6 +164,7 @@ def fill(disk: Path) -> None:
             return
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_named_with_the_command_that_goes_on(small_disk: Path, folder: Path) -> None:
     shutil.copytree(folder / "reports", small_disk / "reports")
     fill(small_disk)
@@ -191,6 +198,7 @@ def test_a_full_cache_is_blamed_and_no_reports_folder(small_disk: Path, runner: 
     assert "make room" in err
 
 
+@pytest.mark.slow
 def test_reports_of_another_user_are_read_and_not_written(folder: Path) -> None:
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("only root can give files to another user, and setpriv takes root's rights over them away")
@@ -210,6 +218,7 @@ def test_reports_of_another_user_are_read_and_not_written(folder: Path) -> None:
         assert b"Traceback" not in done.stderr, arguments
 
 
+@pytest.mark.slow
 def test_a_user_without_a_home_folder_gets_a_sentence_and_can_name_a_cache(runner: Runner) -> None:
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("only root can become another user")

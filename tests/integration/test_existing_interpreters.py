@@ -72,6 +72,7 @@ def test_two_interpreters_and_a_venv_are_compared_resumed_and_reproduced(
     assert "cannot be built again" not in done.stderr
 
 
+@pytest.mark.slow
 def test_an_interpreter_that_has_changed_is_not_measured_on(runner: Runner, interpreters: tuple[Path, Path]) -> None:
     done = runner("run", f"python:{interpreters[1]}", *TINY)
     assert done.returncode == 0, done.stderr
@@ -95,6 +96,7 @@ def test_what_is_not_there_and_what_does_not_fit_is_refused(runner: Runner, inte
         assert message in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_an_image_is_measured_as_it_is_and_stays(runner: Runner) -> None:
     import docker

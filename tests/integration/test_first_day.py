@@ -10,6 +10,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks.first_day import limits, private
 from benchmarks.first_day.__main__ import CHECKS
 from tests.fakes.driver import UNSUPPORTED, StandIn
@@ -38,6 +40,7 @@ def states(document: dict[str, Any]) -> dict[str, str]:
     return {name: row["state"] for name, row in rows(document).items()}
 
 
+@pytest.mark.slow
 def test_the_first_day_on_the_stand_in_has_a_page_of_what_held_and_what_could_not_be_tested(
     standin: StandIn, tmp_path: Path
 ) -> None:
@@ -92,6 +95,7 @@ def check_folder(folder: Path) -> None:
         assert not private.GPU_ID.search(text)
 
 
+@pytest.mark.slow
 def test_without_pinning_nothing_of_the_gpu_is_changed(standin: StandIn, tmp_path: Path) -> None:
     document = first_day(tmp_path / "day", "--no-pin", "--checks", "kills")
     assert document["settings"]["pin"] is False

@@ -71,6 +71,7 @@ def nights(runner: Runner) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted(runner.folder.glob("reports/nights/*.json"))]
 
 
+@pytest.mark.slow
 def test_a_new_release_is_measured_in_turns_with_the_base_and_confirmed(runner: Runner, index: PackageIndex) -> None:
     first = runner(*NIGHT, "--budget", "2m")
     assert first.returncode == 0, first.stderr
@@ -98,6 +99,7 @@ def test_a_new_release_is_measured_in_turns_with_the_base_and_confirmed(runner: 
     assert {cell["code"] for cell in planned["cells"]} == {"image-unavailable"}  # a plan follows nothing
 
 
+@pytest.mark.slow
 def test_one_night_runs_at_a_time_and_a_killed_one_is_named(runner: Runner, index: PackageIndex) -> None:
     running = runner.start(*NIGHT, "--rounds", "500")
     wait_for(lambda: len(runner.records()) >= 3)

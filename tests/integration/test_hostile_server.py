@@ -199,6 +199,7 @@ def test_every_command_reads_the_run(arguments: tuple[str, ...], finished: Finis
     assert code in {0, 1}
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_beside_a_hostile_server(tmp_path: Path) -> None:
     command = prepared(tmp_path, "seconds-number", "hello-without-status")
     process = command.start(*RUN, "--rounds", "3", "--seconds", "0.5")

@@ -144,6 +144,7 @@ class _Killed:
         self.counts += check(self.dask)
 
 
+@pytest.mark.slow
 def test_whoever_is_killed_each_record_counts_once(near: Cluster) -> None:
     state = _Killed(near)
     victims: tuple[str, ...] = ("worker", "worker", "driver", "scheduler")
@@ -158,6 +159,7 @@ def test_whoever_is_killed_each_record_counts_once(near: Cluster) -> None:
     no_folders_left(near)
 
 
+@pytest.mark.slow
 def test_late_and_repeated_replies_do_not_count_and_two_drivers_do_not_share_a_run(near: Cluster) -> None:
     near.settings = IMPATIENT
     near.scheduler()
@@ -212,6 +214,7 @@ def test_a_task_that_nobody_waits_for_is_ended() -> None:
     assert time.monotonic() - before < task_process.END_SECONDS
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_cut_off_comes_back_and_its_late_block_does_not_count(far: Cluster) -> None:
     assert far.network
     far.choose(MORE_CASES)
@@ -267,6 +270,7 @@ def test_who_has_no_certificate_or_another_one_is_refused(secured: Cluster) -> N
         assert "without TLS anyone on the network could run code here" in secured.finish(process, code=2)
 
 
+@pytest.mark.slow
 def test_a_driver_that_was_cut_off_goes_on_or_is_resumed(far: Cluster) -> None:
     assert far.network
     far.scheduler()

@@ -98,6 +98,7 @@ def gpus(standin: StandIn) -> StandIn:
     return standin
 
 
+@pytest.mark.slow
 def test_two_jobs_measure_at_the_same_time_each_on_its_gpu(
     gpus: StandIn, slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -148,6 +149,7 @@ class Attempt:
         wait_for(lambda: not any(map(alive, guardian)))
 
 
+@pytest.mark.slow
 def test_the_clocks_come_back_however_a_job_ends(gpus: StandIn, slurm_cluster: Cluster, tmp_path: Path) -> None:
     names = ("LD_LIBRARY_PATH", "NVML_STANDIN", "XDG_STATE_HOME", "PYTHONPATH")
     variables = [f"export {name}='{os.environ[name]}'" for name in names]
@@ -205,6 +207,7 @@ def _arguments(pid: int) -> list[bytes]:
     return []
 
 
+@pytest.mark.slow
 def test_daemons_that_die_cost_at_most_a_block(slurm_cluster: Cluster, tmp_path: Path) -> None:
     with _driver(tmp_path, "slurm://gpu?devices=1") as driver:
         wait_for(lambda: slurm_cluster.jobs("RUNNING"))
@@ -232,6 +235,7 @@ def test_the_jobs_of_a_driver_that_is_interrupted_end_and_release_the_clocks(
     assert "continues it" in driver.text
 
 
+@pytest.mark.slow
 def test_what_jobs_of_a_killed_driver_have_measured_counts_and_their_others_end(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:

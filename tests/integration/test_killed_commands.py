@@ -13,6 +13,7 @@ import pytest
 
 from runner.store.run import runs
 from tests.support.fake_runs import cell, make, rounds
+from tests.support.needs import slow
 
 ROOT = Path(__file__).parents[2]
 MATRIX = """\
@@ -74,7 +75,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("number", [0, 3, 7, 9])
+@pytest.mark.parametrize("number", [7, *slow(0, 3, 9)])
 def test_a_killed_site_leaves_nothing_half_and_the_next_one_is_whole(folder: Path, number: int) -> None:
     words = ["report", "--site", "published"]
     assert killed_at(folder, words, number, "runner.core", "files", "_sync")
@@ -86,7 +87,7 @@ def test_a_killed_site_leaves_nothing_half_and_the_next_one_is_whole(folder: Pat
     assert (folder / "published" / "index.html").is_file()
 
 
-@pytest.mark.parametrize("number", [0, 2, 5])
+@pytest.mark.parametrize("number", [2, *slow(0, 5)])
 def test_a_killed_import_leaves_nothing_that_the_next_one_keeps(folder: Path, number: int) -> None:
     (stored, *_) = runs(folder / "reports")
     with tarfile.open(folder / "run.tar.gz", "w:gz") as archive:
@@ -113,7 +114,7 @@ def test_a_killed_prune_leaves_no_half_run(folder: Path) -> None:
     assert not unfinished(folder)
 
 
-@pytest.mark.parametrize("number", [0, 2, 3])
+@pytest.mark.parametrize("number", [2, *slow(0, 3)])
 def test_a_run_that_is_killed_while_it_begins_is_no_run(folder: Path, number: int) -> None:
     before = {run.id for run in runs(folder / "reports")}
     program = (

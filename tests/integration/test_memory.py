@@ -3,6 +3,8 @@
 import statistics
 from pathlib import Path
 
+import pytest
+
 from tests.integration.conftest import Runner
 from tests.support import models
 
@@ -42,6 +44,7 @@ def test_peaks_and_growth_are_those_of_each_process(tmp_path: Path) -> None:
         assert 0 < each["first_call_seconds"] < 10
 
 
+@pytest.mark.slow
 def test_a_run_compares_each_metric_and_a_gate_reads_it(runner: Runner) -> None:
     how = ("--preset", "tiny", "--device", "cpu", "--threads", "1", "--backend", "venv", "--rounds", "4")
     ran = runner("run", *how, "--max-rounds", "4")

@@ -63,6 +63,7 @@ def named(tmp_path: Path) -> Callable[..., NamedReleases]:
     return name
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("index")
 def test_a_package_counts_instead_of_what_the_release_pins_and_is_installed(
     named: Callable[..., NamedReleases], tmp_path: Path
@@ -82,6 +83,7 @@ def test_a_package_counts_instead_of_what_the_release_pins_and_is_installed(
         assert [path.name for path in site.glob("nvidia_cudnn*-info")] == [f"nvidia_cudnn_cu12-{version}.dist-info"]
 
 
+@pytest.mark.slow
 def test_a_nightly_build_is_that_of_its_day_until_its_lock_is_renewed(
     index: PackageIndex, named: Callable[..., NamedReleases]
 ) -> None:

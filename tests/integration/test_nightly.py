@@ -66,7 +66,9 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Received]:
         yield received
 
 
-def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, change: Change, hook: Received) -> None:
+def test_a_planted_slow_down_is_named_and_ends_when_it_is_accepted(
+    runner: Runner, change: Change, hook: Received
+) -> None:
     first = runner(*NIGHT, *QUICK)
     assert first.returncode == 0, first.stderr
     assert "nothing to compare with" in first.stdout
@@ -78,11 +80,6 @@ def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, 
     assert (night["state"], night["compared"]) == ("done", 2)
     assert not [entry for entry in night["changes"] if entry["state"] != "same-environment"]
     assert night["pairs"] == []
-
-    change("\n# nothing of it changes\n")
-    harmless = runner(*NIGHT, *QUICK)
-    assert harmless.returncode == 0, harmless.stdout + harmless.stderr
-    assert {entry["state"] for entry in last_night(runner)["changes"]} <= {"measured-again"}
 
     change(SLOW_NUMPY)
     slow = runner(*NIGHT, *QUICK, "--format", "json")
@@ -119,6 +116,22 @@ def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, 
     assert runner("alerts").stdout == "no alert is open\n"
 
 
+@pytest.mark.slow
+def test_a_change_of_nothing_is_measured_again_and_not_named_twice(runner: Runner, change: Change) -> None:
+    """Equal sides are called slower with a probability of FALSE_ALARM_LEVEL / 2 for each row.
+
+    For the five rows whose noise leaves it to chance, that is 1.7 % of the nights, and 3 of 10,000 pairs of nights.
+    """
+    assert runner(*NIGHT, *QUICK).returncode == 0
+    nights = []
+    while len(nights) < 2 and not any(night.returncode == 0 for night in nights):
+        change("\n# nothing of it changes\n")
+        nights.append(runner(*NIGHT, *QUICK))
+        assert {entry["state"] for entry in last_night(runner)["changes"]} <= {"measured-again"}
+    assert nights[-1].returncode == 0, nights[-1].stdout + nights[-1].stderr
+
+
+@pytest.mark.slow
 def test_a_removed_environment_confirms_nothing(runner: Runner, change: Change) -> None:
     was = change("\n# as it was\n")
     assert runner(*NIGHT, *QUICK).returncode == 0
@@ -130,6 +143,7 @@ def test_a_removed_environment_confirms_nothing(runner: Runner, change: Change) 
     assert {entry["state"] for entry in last_night(runner)["changes"]} == {"environment-gone"}
 
 
+@pytest.mark.slow
 def test_a_night_that_is_interrupted_keeps_its_half(runner: Runner) -> None:
     assert runner("build", *NIGHT[1:]).returncode == 0
     process = runner.start(*NIGHT, "--rounds", "500")
@@ -152,6 +166,7 @@ def test_a_night_that_is_interrupted_keeps_its_half(runner: Runner) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_night_that_is_interrupted_while_it_measures_again_says_so(runner: Runner, change: Change) -> None:
     assert runner(*NIGHT, *QUICK).returncode == 0
     change(SLOW_NUMPY)

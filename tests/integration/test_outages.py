@@ -86,6 +86,7 @@ def test_a_version_that_an_index_lacks_stays_a_fact(index: PackageIndex, tmp_pat
     assert not lacking.value.passing
 
 
+@pytest.mark.slow
 def test_pip_says_only_in_its_log_that_an_index_is_away(
     index: PackageIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,8 @@ MATRIX = str(Path(__file__).parents[2] / "matrix.yaml")
 TYPED = ("--matrix", MATRIX, "--preset", "quick", "--device", "cpu", "--seed", "1", "--format", "json")
 
 
-@pytest.mark.parametrize("backend", ["venv", pytest.param("docker", marks=(pytest.mark.docker, pytest.mark.slow))])
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["venv", pytest.param("docker", marks=pytest.mark.docker)])
 def test_a_plan_by_description_is_the_plan_made_there(backend: str, runner: Runner) -> None:
     described = runner("doctor", "--matrix", MATRIX, "--device", "cpu", "--format", "json", "-o", "here.json")
     assert described.returncode in {0, 1}, described.stderr  # 1 where nothing would run

@@ -63,6 +63,7 @@ def smoke(folder: Path) -> None:
     (folder / "matrix.yaml").write_text(json.dumps(matrix))
 
 
+@pytest.mark.slow
 def test_smoke_of_the_preset_heritage(client: docker.DockerClient, runner: Runner) -> None:
     assert is_podman(client)
     smoke(runner.folder)

@@ -13,6 +13,7 @@ from runner.core.paths import cache_folder
 from runner.session.context import IN_USE
 from tests.integration.conftest import ROOT
 from tests.support import private_folders
+from tests.support.needs import slow
 
 REPRESENTATIVE = (
     "tests/integration/test_locks.py",
@@ -28,7 +29,7 @@ def entries(folder: Path) -> dict[str, int]:
     return {str(path): path.lstat().st_mtime_ns for path in folder.rglob("*")}
 
 
-@pytest.mark.parametrize("workers", [pytest.param("0", marks=pytest.mark.slow), "2"])
+@pytest.mark.parametrize("workers", ["2", *slow("0")])
 def test_the_suite_neither_waits_for_a_user_nor_writes_into_their_folders(workers: str, tmp_path: Path) -> None:
     user = {name: str(tmp_path / name) for name in ("cache", "state", "tmp")}
     cache = tmp_path / "cache" / "matrix-runner"

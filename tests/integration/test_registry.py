@@ -146,6 +146,7 @@ def _digests(run: Run) -> dict[str, str]:
     return {record.facts["host"]: record.facts["digest"] for record in run.records() if record.status == "ok"}
 
 
+@pytest.mark.slow
 def test_two_hosts_run_the_same_image_and_a_host_that_cannot_pull_is_named(
     project: Project, registry: Registry, second: Engine
 ) -> None:
@@ -374,6 +375,7 @@ def _users(folder: Path, registry: Registry) -> tuple[Project, Project]:
     return ann, bob
 
 
+@pytest.mark.slow
 def test_two_users_of_an_engine_remove_nothing_of_each_other(
     tmp_path: Path, registry: Registry, second: Engine
 ) -> None:

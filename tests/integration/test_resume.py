@@ -22,8 +22,9 @@ from runner.store.run import Run
 from tests.integration.conftest import Runner, alive, children, containers, journal_of, wait_for
 from tests.support.changed_runs import reseal
 from tests.support.engine_socket import EngineSocket
+from tests.support.needs import slow
 
-KILLS = int(os.environ.get("RUNNER_KILLS", "3"))
+KILLS = int(os.environ.get("RUNNER_KILLS", "2"))
 SEED = 20261121
 ROUNDS = 3
 SMALL = ("--device", "cpu", "--threads", "1", "--rounds", str(ROUNDS), "--seconds", "0.05", "--workload", "rnn-step")
@@ -126,6 +127,7 @@ def test_a_run_that_is_killed_at_random_moments_loses_nothing_and_counts_nothing
     print(f"\n{backend}: {kills} kills in {runs} runs: {counted} records count, {again} were measured again")  # noqa: T201
 
 
+@pytest.mark.slow
 def test_samples_of_a_resumed_run_are_exported_once(runner: Runner) -> None:
     process = runner.start("run", *SMALL, "--backend", "venv")
     wait_for(lambda: len(runner.records()) >= 5)
@@ -161,6 +163,7 @@ def test_a_run_at_work_is_not_resumed_beside_it(runner: Runner) -> None:
     assert f"is in use by process {process.pid}" in done.stderr
 
 
+@pytest.mark.slow
 def test_without_a_name_the_run_that_nobody_is_at_work_in_is_resumed(runner: Runner) -> None:
     first = runner.start("run", *SMALL, "--backend", "venv")
     wait_for(lambda: len(runner.records()) >= 3)
@@ -177,6 +180,7 @@ def test_without_a_name_the_run_that_nobody_is_at_work_in_is_resumed(runner: Run
     check_whole(folder)
 
 
+@pytest.mark.slow
 def test_a_budget_is_that_of_the_whole_run(runner: Runner) -> None:
     process = runner.start("run", *SMALL, "--backend", "venv", "--budget", "1h")
     wait_for(lambda: len(runner.records()) >= 5)
@@ -211,8 +215,10 @@ def test_a_run_whose_budget_is_spent_measures_nothing_more(runner: Runner) -> No
     ("name", "change", "message"),
     [
         ("plan.json", ('"seconds": 0.05', '"seconds": 0.06'), "the plan of run"),
-        ("journal.jsonl", ('"harness": "', '"harness": "0'), "was started with measuring code 0"),
-        ("journal.jsonl", ('"device_name": "', '"device_name": "Other '), "the device name of run"),
+        *slow(
+            ("journal.jsonl", ('"harness": "', '"harness": "0'), "was started with measuring code 0"),
+            ("journal.jsonl", ('"device_name": "', '"device_name": "Other '), "the device name of run"),
+        ),
         ("journal.jsonl", ('"digests": {"np-old": "', '"digests": {"np-old": "0'), "np-old has changed since"),
     ],
 )
@@ -253,10 +259,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineSocket]:
         forwarder.cut()
 
 
+@pytest.mark.slow
 @pytest.mark.docker
-@pytest.mark.parametrize(
-    "seconds", [pytest.param(0.0, marks=pytest.mark.slow), 0.35, pytest.param(0.7, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("seconds", [0.0, 0.35, 0.7])
 def test_a_run_whose_engine_dies_ends_with_its_own_code_and_goes_on_later(
     seconds: float, runner: Runner, engine: EngineSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,6 +285,7 @@ def test_a_run_whose_engine_dies_ends_with_its_own_code_and_goes_on_later(
     wait_for(partial(none_left, folder.name))
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_a_container_that_is_killed_never_stops_the_rest(runner: Runner) -> None:
     import docker

@@ -28,8 +28,10 @@ from tests.integration.conftest import (
     leftovers,
     wait_for,
 )
+from tests.support.needs import slow
 
-BACKENDS = ("venv", pytest.param("docker", marks=pytest.mark.docker))
+BACKENDS = (*slow("venv"), pytest.param("docker", marks=pytest.mark.docker))
+SIGNALS = (signal.SIGINT, *slow(signal.SIGTERM))
 INTERRUPTIONS = [
     (signal.SIGINT, "venv"),
     pytest.param(signal.SIGTERM, "docker", marks=pytest.mark.docker),
@@ -111,9 +113,8 @@ def test_a_run_reads_its_journal_and_each_of_its_records_once(runner: Runner) ->
     assert {name: reads[name] for name in (*records, "journal.jsonl")} == dict.fromkeys((*records, "journal.jsonl"), 1)
 
 
-@pytest.mark.parametrize(
-    "backend", [*BACKENDS[:1], pytest.param("docker", marks=(pytest.mark.docker, pytest.mark.slow))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["venv", pytest.param("docker", marks=pytest.mark.docker)])
 def test_open_verdicts_get_further_rounds_and_each_case_its_controls(backend: str, runner: Runner) -> None:
     text = (runner.folder / "matrix.yaml").read_text().replace("measure: {controls: false}\n", "")
     (runner.folder / "matrix.yaml").write_text(text.replace("max_rounds: 3", "max_rounds: 5"))
@@ -192,6 +193,7 @@ def test_a_runner_that_is_killed_leaves_no_container(runner: Runner) -> None:
     wait_for(lambda: not containers(*runs_of(runner)))
 
 
+@pytest.mark.slow
 def test_a_child_that_is_killed_is_one_crash_and_the_rest_goes_on(runner: Runner) -> None:
     assert runner("build", *TINY, "--backend", "venv").returncode == 0
     process = runner.start("run", *TINY, "--seconds", "0.4", "--rounds", "4", "--backend", "venv")
@@ -232,7 +234,7 @@ def is_child(pid: int) -> bool:
     return int(group) == pid != int(session)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_an_interrupted_venv_leaves_no_half_of_it(number: signal.Signals, runner: Runner) -> None:
     folder = runner.folder / "matrix-runner-slow-1.0"
     folder.mkdir()
@@ -257,7 +259,7 @@ def test_an_interrupted_venv_leaves_no_half_of_it(number: signal.Signals, runner
 
 
 @pytest.mark.docker
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_an_interrupted_build_leaves_no_container_and_no_image(number: signal.Signals, runner: Runner) -> None:
     import docker
 
@@ -275,6 +277,7 @@ def test_an_interrupted_build_leaves_no_container_and_no_image(number: signal.Si
     client.close()
 
 
+@pytest.mark.slow
 def test_an_interrupted_report_is_the_old_one_or_the_new_one(runner: Runner) -> None:
     done = runner("run", *TINY, "--backend", "venv")
     page = Path(runner.folder, done.stdout.strip())

@@ -61,6 +61,7 @@ def test_a_copy_starts_its_interpreter_only_where_it_is_trusted(runner: Runner, 
     assert f"the interpreter {script}" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_was_started_here_and_moved_is_measured_again_as_before(
     runner: Runner, measured: Path, tmp_path: Path
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_copy_is_resumed_only_where_it_is_trusted(runner: Runner, measured: Pa
     assert runner("run", "--trust").returncode == 2
 
 
+@pytest.mark.slow
 def test_a_plan_whose_parts_lead_elsewhere_is_refused(runner: Runner, measured: Path, tmp_path: Path) -> None:
     copy = sent(measured, tmp_path / "sent")
     outside = f"../../../{tmp_path.name}/sent/{copy.name}/x"

@@ -135,6 +135,7 @@ def test_the_search_sees_command_lines(runner: Runner) -> None:
     assert seen
 
 
+@pytest.mark.slow
 def test_a_run_on_the_host_keeps_secrets_to_itself(home: Path, runner: Runner) -> None:
     host = ("--backend", "host", *TINY)
     with watched(in_command_lines) as seen:
@@ -155,6 +156,7 @@ def test_a_run_on_the_host_keeps_secrets_to_itself(home: Path, runner: Runner) -
     assert str(home) not in page, "a report does not name the home folder"
 
 
+@pytest.mark.slow
 def test_a_build_that_fails_names_no_secret(home: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_RETRIES", "0")
     monkeypatch.setenv("PIP_TIMEOUT", "1")
@@ -168,6 +170,7 @@ def test_a_build_that_fails_names_no_secret(home: Path, runner: Runner, monkeypa
     assert not leaking_files(runner.folder / "reports", home / "cache")
 
 
+@pytest.mark.slow
 def test_a_lock_that_fails_names_no_secret(home: Path, runner: Runner) -> None:
     text = (runner.folder / "matrix.yaml").read_text()
     requirements = 'requirements: ["numpy==2.4.6"], lock:'

@@ -35,6 +35,7 @@ def start_run(runner: Runner, *words: str, device: str = "cuda:all") -> "subproc
     return process
 
 
+@pytest.mark.slow
 def test_each_case_is_measured_on_one_gpu_and_both_are_held(two: StandIn, runner: Runner) -> None:
     process = start_run(runner)
     wait_for(lambda: two.pinned(0) == two.pinned(1) == HELD)
@@ -60,6 +61,7 @@ def test_a_runner_that_is_killed_leaves_both_as_they_were(two: StandIn, runner: 
     wait_for(lambda: two.pinned(0) == two.pinned(1) == {})
 
 
+@pytest.mark.slow
 def test_one_gpu_that_is_lost_ends_the_run_and_the_other_is_given_back(two: StandIn, runner: Runner) -> None:
     process = start_run(runner, "--rounds", "50")
     wait_for(runner.records)

@@ -28,6 +28,7 @@ def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "ran"
 
 
+@pytest.mark.slow
 def test_a_virtual_environment_is_built_by_pip_and_hashes_are_checked(evil: Path, tmp_path: Path) -> None:
     spec = Spec(environment="np", framework="numpy", release="2.*", python="3.11", lock=LOCK)
     ready = VenvBackend(tmp_path / "cache").provision(spec, lambda _line: None)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.conftest import PATIENCE, ROOT, Runner, alive, children, containers, journal_of, wait_for
+from tests.support.needs import slow
 
 TIMES = int(os.environ.get("RUNNER_SIGNALS", "1"))
 """How often each case is tried."""
@@ -44,7 +45,7 @@ def run_at_work(runner: Runner, *arguments: str) -> "subprocess.Popen[str]":
 
 @pytest.mark.parametrize(
     ("numbers", "code"),
-    [((HUP,), 129), ((TERM, TERM), 130), ((INT, TERM), 130), ((HUP, HUP), 129), ((HUP, TERM), 129)],
+    [((HUP,), 129), ((INT, TERM), 130), *slow(((TERM, TERM), 130), ((HUP, HUP), 129), ((HUP, TERM), 129))],
 )
 def test_a_run_that_signals_stop_keeps_its_results_and_leaves_nothing(
     numbers: tuple[signal.Signals, ...], code: int, runner: Runner
@@ -69,8 +70,7 @@ def test_a_run_that_signals_stop_keeps_its_results_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("numbers", "codes"),
     [
-        ((TERM,), {130}),
-        ((INT, TERM), {130}),
+        *slow(((TERM,), {130}), ((INT, TERM), {130})),
         # Of signals that wait at the same time, Python handles the lowest number first, and HUP is 1.
         ((INT, TERM, HUP), {129, 130}),
     ],
@@ -107,6 +107,7 @@ def test_signals_after_a_command_has_printed_its_result_end_it_by_no_signal(tmp_
         assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_a_run_under_nohup_outlives_its_terminal(runner: Runner) -> None:
     before = signal.signal(HUP, signal.SIG_IGN)  # children inherit it, as from nohup
     try:

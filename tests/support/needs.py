@@ -3,8 +3,8 @@
 A test asks ``needs.given`` whether a need was named, or says with ``needs.missing`` that this machine lacks it.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NoReturn
 
 import pytest
 
@@ -17,7 +17,7 @@ NEEDS = {
     "browser": "tests that need Chromium fail where there is none",
     "frameworks": "make the framework environments that are missing",
     "releases": "install each minor release of the frameworks, and start it",
-    "faults": "run every fault, where CI runs a dozen",
+    "faults": "run every fault, where CI runs some",
     "slow": "run the tests that take minutes, or repeat another one on the other backend, too",
 }
 """Name -> what ``--need`` with the name does. Without it, such tests are skipped or left out."""
@@ -55,3 +55,23 @@ def missing(config: pytest.Config, name: str, reason: str) -> NoReturn:
     if given(config, name):
         pytest.fail(f"--need {name} was given, and {reason}")
     pytest.skip(reason)
+
+
+def slow(*values: Any) -> Iterator[Any]:
+    """Mark values of a parametrized test as slow; a tuple has a value for each of its parameters.
+
+    >>> [case.values for case in slow(("venv", 1), ("docker", 2))]
+    [('venv', 1), ('docker', 2)]
+    """
+    for each in values:
+        yield pytest.param(*(each if isinstance(each, tuple) else (each,)), marks=pytest.mark.slow)
+
+
+def skip_slow(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
+    """Skip the slow tests among the items before their fixtures are made, unless ``--need slow`` was given."""
+    if given(config, "slow"):
+        return
+    skip = pytest.mark.skip(reason="takes minutes, or repeats another test: --need slow runs it")
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(skip)

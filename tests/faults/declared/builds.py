@@ -13,7 +13,6 @@ BUILD_FAULTS = (
         sees=("np-old: image-build: error: cannot make the venv", RESUME, "0 tests measured"),
         kept=Kept.MISSING,
         cleaned=f"{CLEAN}, and no half environment",
-        smoke=True,
     ),
     Fault(
         id="index-error",

@@ -102,7 +102,6 @@ DISK_FAULTS = (
         exits=(2,),
         sees=("reports/runs cannot be written: Read-only", "hint: choose another folder with --reports"),
         kept=Kept.NOTHING,
-        smoke=True,
     ),
     Fault(
         id="foreign-reports",

@@ -16,6 +16,7 @@ from runner.plan.machine_file import MachineDescription, read_machine_file
 from runner.plan.planner import plan
 from runner.session.options import Options
 from runner.session.plan_elsewhere import planned
+from tests.support.needs import slow
 
 ROOT = Path(__file__).parents[3]
 FRAMEWORKS = ("torch", "tensorflow", "jax", "keras", "theano", "torch7", "numpy")
@@ -30,7 +31,7 @@ def described(name: str, gpu: Gpu | None = None) -> MachineDescription:
 
 
 @functools.cache
-def products(name: str, gpu: Gpu | None = None) -> Plan:
+def products(name: str, gpu: Gpu | None) -> Plan:
     """Return the plan of all products, convolutions, sparse products and one network on a described machine."""
     workloads = ["deepbench-gemm", "deepbench-conv", "deepbench-sparse", "rnn-step"]
     return planned(Options(matrix=ROOT / "matrix.yaml", workload=workloads, seed=0), described(name, gpu))
@@ -43,7 +44,7 @@ def precisions(name: str, gpu: Gpu | None = None) -> collections.Counter[str]:
 
 
 @pytest.mark.whole_matrix
-@pytest.mark.parametrize("name", ["v100-sxm2-580", "gtx-1080-580", "v100-sxm2-384"])
+@pytest.mark.parametrize("name", ["v100-sxm2-580", *slow("gtx-1080-580", "v100-sxm2-384")])
 def test_before_ampere_nothing_is_measured_in_tf32_or_bf16(name: str) -> None:
     counts = precisions(name)
     assert not {"tf32", "bf16"} & set(counts)
@@ -52,7 +53,7 @@ def test_before_ampere_nothing_is_measured_in_tf32_or_bf16(name: str) -> None:
 
 
 @pytest.mark.whole_matrix
-@pytest.mark.parametrize("name", ["a100-sxm4-595", "h200-595", "rtx-5090-595"])
+@pytest.mark.parametrize("name", ["a100-sxm4-595", "h200-595", *slow("rtx-5090-595")])
 def test_from_ampere_on_every_precision_is_measured(name: str) -> None:
     assert {precision for precision, count in precisions(name).items() if count} == {
         "fp32",
@@ -91,8 +92,10 @@ def test_a_cpu_and_what_is_measured_as_it_is_follow_their_own_rules() -> None:
     ("name", "gpu", "refused"),
     [
         ("v100-sxm2-580", None, {"conv2d", "cudnn-lstm", "cudnn-gru", "cudnn-rnn", "jax-cudnn-lstm"}),
-        ("gtx-1080-580", None, {"conv2d", "cudnn-lstm", "cudnn-gru", "cudnn-rnn", "jax-cudnn-lstm"}),
-        ("gtx-1080-580", TITAN_X, {"conv2d", "jax-cudnn-lstm"}),  # the newest TensorFlow has no code for Maxwell
+        *slow(
+            ("gtx-1080-580", None, {"conv2d", "cudnn-lstm", "cudnn-gru", "cudnn-rnn", "jax-cudnn-lstm"}),
+            ("gtx-1080-580", TITAN_X, {"conv2d", "jax-cudnn-lstm"}),  # the newest TensorFlow has no code for Maxwell
+        ),
     ],
 )
 def test_where_cudnn_does_not_serve_the_gpu_all_but_convolutions_and_its_networks_run(
@@ -107,6 +110,7 @@ def test_where_cudnn_does_not_serve_the_gpu_all_but_convolutions_and_its_network
     assert {"sparse-coo", "sparse-dense"} <= running or "tf-2.x" not in environments
 
 
+@pytest.mark.slow
 @pytest.mark.whole_matrix
 def test_products_run_on_kepler() -> None:
     runs = {each.cell.implementation for each in products("gtx-1080-580", K80).cells if each.skip is None}
@@ -117,7 +121,7 @@ def test_products_run_on_kepler() -> None:
 def test_products_in_int8_are_planned_from_ampere_on_in_every_layout() -> None:
     def layouts(name: str) -> dict[str, collections.Counter[str]]:
         counts: dict[str, collections.Counter[str]] = {}
-        for each in products(name).cells:
+        for each in products(name, None).cells:
             cell = each.cell
             if (cell.workload, cell.precision, cell.implementation) == ("deepbench-gemm", "int8", "matmul"):
                 mode, layout = cell.case.split("-")[0], cell.case.rpartition("-")[2]
@@ -131,7 +135,7 @@ def test_products_in_int8_are_planned_from_ampere_on_in_every_layout() -> None:
     assert not layouts("v100-sxm2-580")["torch-2.8"].total()
     reasons = {
         each.skip.reason
-        for each in products("v100-sxm2-580").cells
+        for each in products("v100-sxm2-580", None).cells
         if each.skip and (each.cell.environment, each.cell.precision) == ("torch-2.8", "int8")
     }
     board = "Tesla V100-SXM2-16GB (compute capability 7.0)"

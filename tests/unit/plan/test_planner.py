@@ -20,6 +20,7 @@ from runner.plan.document import plan_document, read_plan
 from runner.plan.pairs import with_controls
 from runner.plan.planner import plan
 from runner.report.plan import extent, plan_table
+from tests.support.needs import slow
 
 H200 = Gpu(uuid="GPU-1", name="H200", capability=(9, 0), driver="580.65.06")
 HEAD = "version: 1\nworkloads: {rnn-step: {cases: [lstm-b32-h128], phases: [train]}}\n"
@@ -399,30 +400,31 @@ def test_nothing_selected_names_the_selection() -> None:
 
 @pytest.mark.whole_matrix
 def test_estimates_are_positive_and_grow_with_rounds_and_seconds() -> None:
-    assert all(entry.seconds > 0 for entry in shipped_plan().cells)
+    assert all(entry.seconds > 0 for entry in shipped_plan("standard").cells)
     few = ("torch-2.x", "torch-1.0", "tf-2.x", "tf-1.8")
-    base = planned(shipped(), environments=few, rounds=1, seconds=1.0)
+    planned_few = functools.partial(planned, shipped(), environments=few, workloads=("rnn-step", "asr-lstm"))
+    base = planned_few(rounds=1, seconds=1.0)
     assert base.seconds == pytest.approx(sum(entry.seconds for entry in base.cells if entry.skip is None))
-    two, three = (planned(shipped(), environments=few, rounds=rounds, seconds=1.0).seconds for rounds in (2, 3))
+    two, three = (planned_few(rounds=rounds, seconds=1.0).seconds for rounds in (2, 3))
     assert three - two == pytest.approx(two - base.seconds)
     assert three < 2.9 * base.seconds  # results are checked in the first round
-    assert planned(shipped(), environments=few, rounds=1, seconds=60.0).seconds > base.seconds
+    assert planned_few(rounds=1, seconds=60.0).seconds > base.seconds
     by_case = {entry.cell.case: entry.seconds for entry in base.cells}
     assert by_case["1x320-ce-long"] > by_case["1x320-ce-short"]
     assert by_case["lstm-b128-h1024"] > by_case["lstm-b32-h128"]
 
 
 @pytest.mark.whole_matrix
-def test_the_shipped_matrix_plans_with_known_codes_and_unique_ids() -> None:
-    for gpu in (None, H200):
-        for preset in (None, *shipped().presets):
-            result = shipped_plan(preset, gpu)
-            ids = [entry.cell.id for entry in result.cells]
-            assert len(ids) == len(set(ids))
-            assert {entry.skip.code for entry in result.cells if entry.skip} <= set(SKIP_CODES)
-            assert all(entry.skip.reason for entry in result.cells if entry.skip)
-            if preset not in ("quick", "published", "networks"):  # they select environments
-                assert {entry.cell.environment for entry in result.cells} == set(shipped().environments)
+@pytest.mark.parametrize("gpu", [None, H200], ids=["cpu", "gpu"])
+@pytest.mark.parametrize("preset", [*shipped().presets, *slow(None)])
+def test_the_shipped_matrix_plans_with_known_codes_and_unique_ids(preset: str | None, gpu: Gpu | None) -> None:
+    result = shipped_plan(preset, gpu)
+    ids = [entry.cell.id for entry in result.cells]
+    assert len(ids) == len(set(ids))
+    assert {entry.skip.code for entry in result.cells if entry.skip} <= set(SKIP_CODES)
+    assert all(entry.skip.reason for entry in result.cells if entry.skip)
+    if preset not in ("quick", "published", "networks"):  # they select environments
+        assert {entry.cell.environment for entry in result.cells} == set(shipped().environments)
 
 
 def test_json_has_the_keys_of_the_design_and_can_be_written() -> None:

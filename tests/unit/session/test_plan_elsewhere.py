@@ -20,6 +20,8 @@ from runner.session.plan_elsewhere import planned
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = tuple(sorted((ROOT / "docs" / "machines").glob("*.json")))
+SOME, OTHERS = EXAMPLES[::3], tuple(path for index, path in enumerate(EXAMPLES) if index % 3)
+"""Planning for each takes seconds: the others are planned with --need slow."""
 TYPED = Options(matrix=ROOT / "matrix.yaml", workload=["rnn-step"], precision=["fp32"], all=True, seed=0)
 H200 = Gpu(uuid="GPU-1", name="NVIDIA H200", capability=(9, 0), driver="595.71.05", memory=150_000_000_000)
 OTHER = MachineDescription(
@@ -196,7 +198,7 @@ WORDS_BY_MACHINE = {
 TABLE = {name: dict(zip(COLUMNS, words_of, strict=True)) for name, words_of in WORDS_BY_MACHINE.items()}
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*SOME, *slow(*OTHERS)], ids=lambda path: path.stem)
 def test_the_examples_are_planned_as_worked_out_and_the_page_says_so(path: Path) -> None:
     described = read_machine_file(path)
     strict, lenient = (planned(replace(TYPED, allow_jit=allowed), described) for allowed in (False, True))
@@ -246,7 +248,7 @@ FEWER = {
 }
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*SOME, *slow(*OTHERS)], ids=lambda path: path.stem)
 def test_enough_releases_run_wherever_their_builds_exist(path: Path) -> None:
     plan = planned(replace(TYPED, workload=None, precision=None, preset="smoke"), read_machine_file(path))
     running = {entry.cell.environment for entry in plan.cells if entry.skip is None}

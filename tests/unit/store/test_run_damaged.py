@@ -14,7 +14,7 @@ from runner.analysis import dataset
 from runner.store.run import Run
 from tests.support.damaged_runs import KINDS, commands, confuse, copied, damage, outcome, small_run
 
-TRIALS = int(os.environ.get("DAMAGED_RUNS", "12"))
+TRIALS = int(os.environ.get("DAMAGED_RUNS", "6"))
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pytest
 from runner.harness import cases, protocol
 from runner.harness.verify import __main__, layers, losses, reference
 from tests.support.cases import TINY
+from tests.support.needs import slow
 from tests.support.networks import NETWORKS
 
 SPEECH = {**TINY, "workload": "asr-lstm", "classes": 5, "loss": "ce", "optimizer": "adam"}
@@ -43,9 +44,7 @@ def shrunk(case_id: str) -> Any:
     return Make(settings, *cases.materialise(settings))
 
 
-@pytest.mark.parametrize(
-    "case_id", [pytest.param(name, marks=[pytest.mark.simulation] if name in SLOWEST else []) for name in SHAPES]
-)
+@pytest.mark.parametrize("case_id", [*(name for name in SHAPES if name not in SLOWEST), *slow(*SLOWEST)])
 def test_gradients_equal_central_differences(case_id: str) -> None:
     network = shrunk(case_id)
     network.train()  # so that carried states are not zero
