@@ -3,7 +3,7 @@
 ``python -m benchmarks.planted_metrics torch-2.x tf-2.x jax --count 100`` measures an environment against itself with
 the variable PLANTED, which has the cases of ``planted_network.py`` take 5 % more memory in a step, 20 % longer for the
 first call, keep 1 kB of each call, or do nothing. ``--imports 10`` also measures images in which the import of the
-framework sleeps for 15 % of its time. It needs a Docker engine and images that are made. Prints for each environment
+framework takes 15 % more processor time. It needs a Docker engine and images that are made. Prints for each environment
 how many planted changes have the right verdict, and how many rows of equal sides have the verdict of a change, for each
 metric. ``--runs`` divides the count among so many runs, ten by default, because verdicts depend on the rows of a run.
 ``--only first-call`` measures cases of that plant alone, so that more rounds of them take minutes.
@@ -145,29 +145,29 @@ def of_environment(
 
 
 def add_imports(tally: Tally, name: str, count: int, options: Options) -> None:
-    """Compare the import of an image with that of another, in which it sleeps, in ``count`` runs."""
+    """Compare the import of an image with that of another, in which it takes longer, in ``count`` runs."""
     with tempfile.TemporaryDirectory() as folder:
         model = network(Path(folder), {"equal": 1})
         context = setup(replace(options, selectors=[name], model=[str(model)], matrix=MATRIX))
         prepared = prepare(context.matrix, context.request, context.backend, context.settings, None)
         made = context.backend.provision(prepared.specs[0], nothing)
-        sleeping = f"matrix-runner-planted:{name}"
+        slower = f"matrix-runner-planted:{name}"
         few = replace(options, rounds=SERVERS, max_rounds=SERVERS)
         plain = measured([f"plain=image:{made.handle}"], model, Path(folder), few)
-        seconds = median(record.facts["import_seconds"] for record in plain.records())
-        build_sleeping(made.handle, sleeping, made.framework, IMPORT_SHARE * seconds)
+        seconds = median(record.facts["import_cpu_seconds"] for record in plain.records())
+        build_slower(made.handle, slower, made.framework, IMPORT_SHARE * seconds)
         try:
             for number in range(count):
-                words = (f"plain=image:{made.handle}", f"slow=image:{sleeping}")
+                words = (f"plain=image:{made.handle}", f"slow=image:{slower}")
                 tally.add(measured(words, model, Path(folder), options), "plain", "slow", planted_import=True)
                 report(f"{name}, import {number + 1}", tally)
         finally:
-            subprocess.run(["docker", "rmi", sleeping], check=False, capture_output=True)
+            subprocess.run(["docker", "rmi", slower], check=False, capture_output=True)
 
 
-def build_sleeping(image: str, name: str, framework: str, seconds: float) -> None:
-    """Build an image in which the import of a framework sleeps before it returns."""
-    code = f"import time; time.sleep({seconds})"
+def build_slower(image: str, name: str, framework: str, seconds: float) -> None:
+    """Build an image in which the import of a framework computes for some seconds before it returns."""
+    code = f"import time; end = time.process_time() + {seconds}; any(time.process_time() > end for _ in iter(int, 1))"
     find = f"import importlib.util; print(importlib.util.find_spec({framework!r}).origin)"
     # compiled, as the module was: an import that compiles it each time takes 10 % longer by that alone
     run = f"module=$(python -c {find!r}) && echo '{code}' >> $module && python -m py_compile $module"

@@ -122,6 +122,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("source_revision", "framework"),
     Fact("jaxlib_revision", "framework"),
     Fact("import_seconds", "environment", column="value", type="number"),
+    Fact("import_cpu_seconds", "environment", column="value", type="number"),
     Fact("installed_bytes", "environment", column="value", type="amount"),
     Fact("digest", "runner", column="text"),
     Fact("server", "runner", column="text", type="server"),

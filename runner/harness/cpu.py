@@ -1,6 +1,7 @@
 """The CPUs that a step runs on: which they are, and their clocks, throttling and stolen time while it is measured."""
 
 import os
+import resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,22 @@ def pin(cpus: "list") -> "list":
 def allowed() -> "list":
     """Return the CPUs that this process may use, in order."""
     return sorted(os.sched_getaffinity(0))
+
+
+class ProcessorTimer(object):
+    """Counts the processor time of this process since this was made, and of its children that have ended since then."""
+
+    def __init__(self) -> "None":
+        self._begin = self._now()
+
+    def seconds(self) -> "float":
+        """Return the processor time until now, of user and system code, in seconds."""
+        return self._now() - self._begin
+
+    @staticmethod
+    def _now() -> "float":
+        usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 class CpuMonitor(object):

@@ -94,6 +94,7 @@ class Server(object):
         variables.set_threads(request["threads"])
         cpu.pin(request.get("cpus") or [])  # before the import: libraries count the CPUs that they may use
         self.settings = request
+        timer = cpu.ProcessorTimer()
         begin = time.perf_counter()
         from . import adapters
 
@@ -104,7 +105,7 @@ class Server(object):
         except Exception as error:
             traceback.print_exc()
             return {"status": "failed", "class": "import", "reason": "{}: {}".format(type(error).__name__, error)}
-        import_seconds = time.perf_counter() - begin
+        imported = {"import_seconds": time.perf_counter() - begin, "import_cpu_seconds": timer.seconds()}
         missing = variables.unloaded()
         if missing:
             reason = "LD_PRELOAD names {}, and this environment has no such library".format(missing)
@@ -121,7 +122,7 @@ class Server(object):
         self.threads = procfs.thread_count()
         gc.collect()
         getattr(gc, "freeze", int)()  # Python 3.7: the garbage collector ignores what the import made, here and in a child
-        answer = dict({"import_seconds": import_seconds}, **answer)
+        answer = dict(imported, **answer)
         answer.update(protocol=protocol.PROTOCOL, packages=packages())
         return dict(answer, bytes=procfs.resident_bytes(os.getpid()), python=sys.version.split()[0])
 
@@ -135,7 +136,7 @@ class Server(object):
         return version
 
     def described(self) -> "dict":
-        """Return ``facts``, and ``import_seconds`` where this server has not imported the framework; runs in a child.
+        """Return ``facts``, and the times of the import where this server has not made it; runs in a child.
 
         The facts are versions, libraries and names of devices.
 
@@ -143,9 +144,12 @@ class Server(object):
         """
         if self.settings.get("cache"):
             compile_cache.use(self.settings["cache"])
+        timer = cpu.ProcessorTimer()
         begin = time.perf_counter()
         version = self.load()
-        imported_here = {"import_seconds": time.perf_counter() - begin} if self.settings.get("load_in_child") else {}
+        imported_here = {}
+        if self.settings.get("load_in_child"):
+            imported_here = {"import_seconds": time.perf_counter() - begin, "import_cpu_seconds": timer.seconds()}
         import numpy
 
         from .adapters import described

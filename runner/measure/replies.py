@@ -84,6 +84,7 @@ class Hello(Reply):
     bytes: Count = 0
     python: Text = ""
     import_seconds: Seconds = 0.0
+    import_cpu_seconds: Seconds = 0.0
     opened: Text = ""
 
 

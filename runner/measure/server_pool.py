@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from runner.core.model.cells import is_called, is_plain, without_control
 from runner.core.threads import run_concurrently
 from runner.harness import cases, turn_plan
 from runner.harness.link import FORK, PLAIN, WARM
-from runner.measure.server_start import HELLO_SECONDS, JIT_SECONDS, Numbers, ServerStart, StartTimes
+from runner.measure.server_start import HELLO_SECONDS, JIT_SECONDS, OPEN_SECONDS, Numbers, ServerStart, StartTimes
 from runner.measure.session import GRACE, Session
 
 
@@ -98,19 +99,28 @@ class ServerPool:
         """
         if name in self.broken:
             return None
+        session = self._alive(name)
+        return session if session is not None else self._started(name, lambda: None)
+
+    def _alive(self, name: str) -> Session | None:
+        """Return the session of an environment if it lives and may serve what is measured now."""
         session = self.sessions.get(name)
-        if session is not None and session.alive and session.networks == self.tenant:
-            return session
+        return session if session is not None and session.alive and session.networks == self.tenant else None
+
+    def _started(self, name: str, wait_for_others: Callable[[], object]) -> Session | None:
+        """Start the server of an environment; return its session, or None if it cannot start.
+
+        ``wait_for_others`` is called once: before the server imports the framework, or when it cannot be started.
+        """
         self.retire(name)
         self.say(f"{name}: starting")
         begin = time.monotonic()
         try:
-            channel = self.backend.open(self.ready[name], replace(self.limits, networks=self.tenant))
-        except (OSError, EngineError) as error:
-            self.broken[name] = self._start_failure(error)
+            session = self._opened(name)
+        finally:
+            wait_for_others()
+        if session is None:
             return None
-        session = Session(channel, f"{name}#{self.numbers.next(name)}", networks=self.tenant)
-        self._add(name, session)
         reply = self._hello(name, session)
         if reply["status"] == "failed" and reply.get("opened") and name not in self.opened_by_import:
             self.opened_by_import[name] = reply["opened"]
@@ -127,6 +137,17 @@ class ServerPool:
         seconds = time.monotonic() - begin
         self.starts.add(ServerStart(seconds, float(session.facts.get("import_seconds", 0.0))))
         self.say(f"{name}: ready after {seconds:.1f} s")
+        return session
+
+    def _opened(self, name: str) -> Session | None:
+        """Return the session of a new server, which has imported nothing yet; None if it cannot be started."""
+        try:
+            channel = self.backend.open(self.ready[name], replace(self.limits, networks=self.tenant))
+        except (OSError, EngineError) as error:
+            self.broken[name] = self._start_failure(error)
+            return None
+        session = Session(channel, f"{name}#{self.numbers.next(name)}", networks=self.tenant)
+        self._add(name, session)
         return session
 
     def _hello(self, name: str, session: Session) -> dict[str, Any]:
@@ -183,8 +204,7 @@ class ServerPool:
     def next_round(self, environments: Sequence[str]) -> None:
         """Start a round: replace servers that have served their rounds, and start those that are missing.
 
-        They start one after the other, in the order of ``environments``, so that the times of their imports can be
-        compared.
+        Those that start import at the same time, on the same CPUs: what slows the machine meanwhile slows all of them.
         """
         for name in set(self.sessions) - set(environments):
             self.retire(name)
@@ -192,9 +212,21 @@ class ServerPool:
             session = self.sessions.get(name)
             if session is not None and session.rounds >= self.plan.measurement.restart:
                 self.retire(name)
+        self._start([name for name in environments if name not in self.broken and self._alive(name) is None])
         for name in environments:
-            if (session := self.session(name)) is not None:
-                session.rounds += 1
+            if name not in self.broken:
+                self.sessions[name].rounds += 1
+
+    def _start(self, names: Sequence[str]) -> None:
+        """Start the servers of some environments; none imports before all are there, or cannot be started."""
+        arrived = threading.Barrier(max(1, len(names)))
+
+        def wait_for_others() -> None:
+            with contextlib.suppress(threading.BrokenBarrierError):  # an interrupted start does not hold the others up
+                arrived.wait(OPEN_SECONDS)
+
+        for _ in run_concurrently(partial(self._started, wait_for_others=wait_for_others), names, len(names)):
+            pass
 
     def ask(
         self,

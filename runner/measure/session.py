@@ -163,7 +163,9 @@ class Session:
         request = {"op": "hello", "framework": framework, "threads": threads, "device": device, "timeout": timeout}
         request |= {"cpus": list(cpus)} | settings
         reply = self.ask(request, timeout + GRACE, silence=timeout + GRACE)  # no heartbeat while it imports
-        server: dict[str, Any] = {name: reply[name] for name in ("python", "import_seconds") if name in reply}
+        server: dict[str, Any] = {
+            name: reply[name] for name in ("python", "import_seconds", "import_cpu_seconds") if name in reply
+        }
         reported = {name: fact for name, fact in reply.get("facts", {}).items() if name not in POOL_FACTS}
         self.facts = {**reported, **server, "server": self.name, "packages": reply.get("packages", {})}
         self.size = reply.get("bytes", 0)

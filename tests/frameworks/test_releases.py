@@ -180,5 +180,6 @@ def assert_starts(python: Path, framework: str, version: str) -> None:
     assert hello["status"] == "ok", hello
     assert hello["facts"]["version"].startswith(version), hello["facts"]
     assert hello["import_seconds"] > 0
+    assert hello["import_cpu_seconds"] > 0
     described = {name for name, value in hello["facts"].items() if value not in (None, "")}
     assert described >= {"version", "numpy", "c_library"}, hello["facts"]

@@ -115,7 +115,12 @@ def hello(**changes: Any) -> dict[str, Any]:
         "intra_op_threads": 2,
         "cpu": "avx2",
     }
-    rest = {"protocol": 1, "packages": {"numpy": "1.19.5", "torch": "1.0.0"}, "import_seconds": 0.5}
+    rest = {
+        "protocol": 1,
+        "packages": {"numpy": "1.19.5", "torch": "1.0.0"},
+        "import_seconds": 0.5,
+        "import_cpu_seconds": 0.4,
+    }
     return {"reply": "result", "status": "ok", "facts": facts, **rest, "bytes": 10**8, "python": "3.6.9", **changes}
 
 

@@ -5,6 +5,7 @@ import os
 import secrets
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,7 @@ def test_a_change_of_nothing_is_measured_again_and_not_named_twice(runner: Runne
     For the five rows whose noise leaves it to chance, that is 1.7 % of the nights, and 3 of 10,000 pairs of nights.
     """
     assert runner(*NIGHT, *QUICK).returncode == 0
-    nights = []
+    nights: list[subprocess.CompletedProcess[str]] = []
     while len(nights) < 2 and not any(night.returncode == 0 for night in nights):
         change("\n# nothing of it changes\n")
         nights.append(runner(*NIGHT, *QUICK))

@@ -67,6 +67,7 @@ class FakeServer:
         if self.backend.together and request["op"] == "hello":
             self.backend.together.wait(10)
         if request["op"] == "hello":
+            self.backend.opened_at_hello.append(len(self.backend.opened))
             self.hello(request)
         elif request["op"] == "cold":
             slugs = [cell["implementation"] for cell in request["cells"]]
@@ -120,6 +121,7 @@ class FakeServer:
             self.reply(request, status="failed", **{"class": "device"}, reason="it opens /dev/x", opened="/dev/x")
             return
         reply = {"status": "ok", "facts": {"version": "1.0"}, "python": "3.6.1", "import_seconds": 0.5}
+        reply["import_cpu_seconds"] = 0.4
         self.act(request, deed.popleft(), **reply, bytes=self.backend.sizes.get(self.environment, 0))
 
     def act(self, request: dict[str, Any], deed: str, **reply: Any) -> None:
@@ -206,6 +208,7 @@ class FakeBackend:
         """Start nothing yet; all cells go well unless the test says otherwise."""
         self.limits_memory = limits_memory
         self.opened: list[FakeServer] = []
+        self.opened_at_hello: list[int] = []  # how many servers had been opened when each was asked to import
         self.kept: list[str] = []
         self.alive: list[set[str]] = []
         self.turns: list[str] = []  # who had a turn, in order

@@ -153,7 +153,14 @@ def main(mode: str) -> None:
         number = request["id"]
         if request["op"] == "hello":
             facts = LIES if mode == "liar" else {"version": "2.4.6"}
-            sound = {**OK, "facts": facts, "bytes": 10 * MIB, "python": "3.11.7", "import_seconds": 0.1}
+            sound = {
+                **OK,
+                "facts": facts,
+                "bytes": 10 * MIB,
+                "python": "3.11.7",
+                "import_seconds": 0.1,
+                "import_cpu_seconds": 0.1,
+            }
             send(HELLOS.get(mode, sound), number)
         elif request["op"] == "measure":
             measure(mode, number, turns=bool(request.get("turns")))

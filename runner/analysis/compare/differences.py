@@ -26,7 +26,7 @@ SHOWN_ELSEWHERE = frozenset(
         *("source_revision", "jaxlib_revision"),  # beside the digest
         *("image", "pin", "registry_digests", "pulled", "interpreter"),  # follow from base image and digest
         *("team_image", "not_pulled"),  # likewise
-        *("import_seconds", "bytes", "installed_bytes"),  # metrics, and the size of a build
+        *("import_seconds", "import_cpu_seconds", "bytes", "installed_bytes"),  # metrics, and the size of a build
         "env",  # a line for each variable
     }
 )

@@ -134,6 +134,7 @@ def test_a_sound_hello_is_kept() -> None:
         ("packages", {"a": 1}),
         ("python", 3),
         ("import_seconds", None),
+        ("import_cpu_seconds", -1.0),
     ],
 )
 def test_a_hello_has_facts_of_bounded_depth_and_size(field: str, value: object) -> None:

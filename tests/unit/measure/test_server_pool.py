@@ -85,6 +85,24 @@ def test_all_servers_of_a_block_run_while_a_cell_is_measured() -> None:
     assert backend.alive == [{"a", "b", "c"}] * 12
 
 
+@pytest.mark.parametrize("side_by_side", [1, 2])
+def test_the_servers_of_a_later_round_import_at_the_same_time(side_by_side: int) -> None:
+    backend = FakeBackend()
+    list(outcomes(backend, block(*FOUR), rounds=3, restart=1, side_by_side=side_by_side))
+    assert len(backend.opened) == 3 * 3
+    assert backend.opened_at_hello[3:] == [6, 6, 6, 9, 9, 9]
+
+
+def test_a_server_that_cannot_be_started_keeps_no_other_from_its_import() -> None:
+    backend = FakeBackend()
+    rounds = outcomes(backend, block(*FOUR), rounds=2, restart=1)
+    measured = [next(rounds) for _ in FOUR]
+    backend.refused = "b"
+    measured += rounds
+    failed = [(outcome.cell.environment, outcome.round) for outcome in measured if outcome.reply["status"] != "ok"]
+    assert failed == [("b", 2)]
+
+
 def test_servers_are_replaced_after_their_rounds_and_numbered() -> None:
     backend = FakeBackend()
     measured = list(outcomes(backend, block(*FOUR), rounds=5, restart=2))
@@ -97,7 +115,7 @@ def test_servers_are_replaced_after_their_rounds_and_numbered() -> None:
 
 def test_an_outcome_has_the_facts_of_its_server() -> None:
     (outcome,) = outcomes(FakeBackend(), block(*cells("a/x")), rounds=1)
-    server = {"python": "3.6.1", "import_seconds": 0.5, "server": "a#1", "packages": {}}
+    server = {"python": "3.6.1", "import_seconds": 0.5, "import_cpu_seconds": 0.4, "server": "a#1", "packages": {}}
     assert outcome.facts == {"version": "1.0", **server}
     assert outcome.ready.environment == "a"
 

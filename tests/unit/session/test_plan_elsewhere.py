@@ -17,6 +17,7 @@ from runner.matrix import load
 from runner.plan.machine_file import MachineDescription, read_machine_file
 from runner.session.options import Options
 from runner.session.plan_elsewhere import planned
+from tests.support.needs import slow
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = tuple(sorted((ROOT / "docs" / "machines").glob("*.json")))

@@ -27,6 +27,7 @@ OLD: dict[str, Any] = {
     "digest": "sha256:" + "ab" * 32,
     "bytes": 1,
     "import_seconds": 0.5,
+    "import_cpu_seconds": 0.5,
     "packages": {"numpy": "1.19.5", "torch": "1.0.0", "typing_extensions": "4.1", "six": "1.17.0"},
 }
 NEW: dict[str, Any] = {
@@ -43,6 +44,7 @@ NEW: dict[str, Any] = {
     "digest": "sha256:" + "cd" * 32,
     "bytes": 2,
     "import_seconds": 2.5,
+    "import_cpu_seconds": 2.5,
     "packages": {"numpy": "2.4.6", "torch": "2.13.0+cpu", "typing-extensions": "4.16.0", "Jinja2": "3.1.6"},
 }
 GPU = {"device": "NVIDIA H200", "device_name": "NVIDIA H200", "driver": "580.1"}

@@ -50,7 +50,7 @@ def test_a_quantile_is_of_the_calls_of_a_round_with_enough_of_them(tmp_path: Pat
 def test_an_environment_has_a_value_for_each_server_without_the_first(tmp_path: Path) -> None:
     seconds = {"torch-1.0#1": 9.0, "torch-1.0#2": 2.0, "torch-1.0#3": 2.1}
     records = [
-        good(of, number, [1.0], server=server, import_seconds=each)
+        good(of, number, [1.0], server=server, import_cpu_seconds=each)
         for number, (server, each) in enumerate(seconds.items())
         for of in (BASE, TRAIN)
     ]
@@ -63,8 +63,8 @@ def test_the_only_server_of_an_environment_counts_where_another_has_several(tmp_
     other = cell("torch-2.x")
     make(
         tmp_path,
-        [good(BASE, number, [1.0], import_seconds=2.0) for number in range(2)]
-        + [good(other, 0, [1.0], import_seconds=3.0)],
+        [good(BASE, number, [1.0], import_cpu_seconds=2.0) for number in range(2)]
+        + [good(other, 0, [1.0], import_cpu_seconds=3.0)],
     )
     assert [Cell.parse(name).environment for name, _ in values(tmp_path, "import")] == [
         "torch-1.0",

@@ -34,7 +34,7 @@ def records(of: Any, factor: float = 1.0, rounds: int = 6, seed: str = "") -> li
             batch=1,
             step_peak_bytes=int(near(PEAK)),
             first_call_seconds=near(0.1),
-            import_seconds=near(2.0),
+            import_cpu_seconds=near(2.0),
             installed_bytes=int(SIZE * factor),
         )
         for number in range(rounds)

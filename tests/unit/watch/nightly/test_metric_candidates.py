@@ -74,7 +74,7 @@ def records(of: Cell, values: Values, count: int, draw: random.Random) -> list[R
             server=f"{of.environment}#{number}",
             step_peak_bytes=int(planted.peak * draw.gauss(1, 0.002)),
             first_call_seconds=0.1 * draw.gauss(1, 0.02),
-            import_seconds=values.imports * draw.gauss(1, 0.01),
+            import_cpu_seconds=values.imports * draw.gauss(1, 0.01),
             installed_bytes=int(values.size),
         )
         for number in range(count)
