@@ -164,7 +164,7 @@ METRICS: tuple[Metric, ...] = (
         margin=0.05,
         method="the processor time of the import of the framework, in each server; all servers of a round import at the"
         " same time",
-        absent="children import the framework by themselves, or an older program measured it",
+        absent="an older program measured it",
         scope="environment",
         on_cpu="import_cpu_seconds",
         on_gpu="import_cpu_seconds",

@@ -94,8 +94,7 @@ class Server(object):
         variables.set_threads(request["threads"])
         cpu.pin(request.get("cpus") or [])  # before the import: libraries count the CPUs that they may use
         self.settings = request
-        timer = cpu.ProcessorTimer()
-        begin = time.perf_counter()
+        timer = cpu.ImportTimer()
         from . import adapters
 
         try:
@@ -105,7 +104,7 @@ class Server(object):
         except Exception as error:
             traceback.print_exc()
             return {"status": "failed", "class": "import", "reason": "{}: {}".format(type(error).__name__, error)}
-        imported = {"import_seconds": time.perf_counter() - begin, "import_cpu_seconds": timer.seconds()}
+        imported = timer.facts()
         missing = variables.unloaded()
         if missing:
             reason = "LD_PRELOAD names {}, and this environment has no such library".format(missing)
@@ -122,7 +121,8 @@ class Server(object):
         self.threads = procfs.thread_count()
         gc.collect()
         getattr(gc, "freeze", int)()  # Python 3.7: the garbage collector ignores what the import made, here and in a child
-        answer = dict(imported, **answer)
+        for name in imported:  # of this server, and of the child where it has imported what this server may not
+            answer[name] = imported[name] + answer.get(name, 0.0)
         answer.update(protocol=protocol.PROTOCOL, packages=packages())
         return dict(answer, bytes=procfs.resident_bytes(os.getpid()), python=sys.version.split()[0])
 
@@ -136,7 +136,7 @@ class Server(object):
         return version
 
     def described(self) -> "dict":
-        """Return ``facts``, and the times of the import where this server has not made it; runs in a child.
+        """Return ``facts``, and the times of the import, which are 0 where this server has made it; runs in a child.
 
         The facts are versions, libraries and names of devices.
 
@@ -144,12 +144,9 @@ class Server(object):
         """
         if self.settings.get("cache"):
             compile_cache.use(self.settings["cache"])
-        timer = cpu.ProcessorTimer()
-        begin = time.perf_counter()
+        timer = cpu.ImportTimer()
         version = self.load()
-        imported_here = {}
-        if self.settings.get("load_in_child"):
-            imported_here = {"import_seconds": time.perf_counter() - begin, "import_cpu_seconds": timer.seconds()}
+        imported_here = timer.facts()
         import numpy
 
         from .adapters import described
