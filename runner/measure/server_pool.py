@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from runner.core.model.cells import is_called, is_plain, without_control
 from runner.core.threads import run_concurrently
 from runner.harness import cases, turn_plan
 from runner.harness.link import FORK, PLAIN, WARM
-from runner.measure.server_start import HELLO_SECONDS, JIT_SECONDS, OPEN_SECONDS, Numbers, ServerStart, StartTimes
+from runner.measure.server_start import HELLO_SECONDS, JIT_SECONDS, Numbers, ServerStart, StartTimes
 from runner.measure.session import GRACE, Session
 
 
@@ -28,6 +27,14 @@ class WaitingChild(NamedTuple):
     round: int
     stage: str
     pace: Mapping[str, Any] | None = None
+
+
+class OpenedServer(NamedTuple):
+    """A server that has imported nothing yet: its environment, its session, and the clock when it was started."""
+
+    name: str
+    session: Session
+    begin: float
 
 
 class ServerPool:
@@ -100,27 +107,33 @@ class ServerPool:
         if name in self.broken:
             return None
         session = self._alive(name)
-        return session if session is not None else self._started(name, lambda: None)
+        if session is not None:
+            return session
+        opened = self._opened(name)
+        return None if opened is None else self._greeted(opened)
 
     def _alive(self, name: str) -> Session | None:
         """Return the session of an environment if it lives and may serve what is measured now."""
         session = self.sessions.get(name)
         return session if session is not None and session.alive and session.networks == self.tenant else None
 
-    def _started(self, name: str, wait_for_others: Callable[[], object]) -> Session | None:
-        """Start the server of an environment; return its session, or None if it cannot start.
-
-        ``wait_for_others`` is called once: before the server imports the framework, or when it cannot be started.
-        """
+    def _opened(self, name: str) -> OpenedServer | None:
+        """Open a new server of an environment, which imports nothing yet; return None if it cannot be started."""
         self.retire(name)
         self.say(f"{name}: starting")
         begin = time.monotonic()
         try:
-            session = self._opened(name)
-        finally:
-            wait_for_others()
-        if session is None:
+            channel = self.backend.open(self.ready[name], replace(self.limits, networks=self.tenant))
+        except (OSError, EngineError) as error:
+            self.broken[name] = self._start_failure(error)
             return None
+        session = Session(channel, f"{name}#{self.numbers.next(name)}", networks=self.tenant)
+        self._add(name, session)
+        return OpenedServer(name, session, begin)
+
+    def _greeted(self, opened: OpenedServer) -> Session | None:
+        """Have a server import its framework; return its session, or None if it cannot."""
+        name, session, begin = opened
         reply = self._hello(name, session)
         if reply["status"] == "failed" and reply.get("opened") and name not in self.opened_by_import:
             self.opened_by_import[name] = reply["opened"]
@@ -137,17 +150,6 @@ class ServerPool:
         seconds = time.monotonic() - begin
         self.starts.add(ServerStart(seconds, float(session.facts.get("import_seconds", 0.0))))
         self.say(f"{name}: ready after {seconds:.1f} s")
-        return session
-
-    def _opened(self, name: str) -> Session | None:
-        """Return the session of a new server, which has imported nothing yet; None if it cannot be started."""
-        try:
-            channel = self.backend.open(self.ready[name], replace(self.limits, networks=self.tenant))
-        except (OSError, EngineError) as error:
-            self.broken[name] = self._start_failure(error)
-            return None
-        session = Session(channel, f"{name}#{self.numbers.next(name)}", networks=self.tenant)
-        self._add(name, session)
         return session
 
     def _hello(self, name: str, session: Session) -> dict[str, Any]:
@@ -218,14 +220,9 @@ class ServerPool:
                 self.sessions[name].rounds += 1
 
     def _start(self, names: Sequence[str]) -> None:
-        """Start the servers of some environments; none imports before all are there, or cannot be started."""
-        arrived = threading.Barrier(max(1, len(names)))
-
-        def wait_for_others() -> None:
-            with contextlib.suppress(threading.BrokenBarrierError):  # an interrupted start does not hold the others up
-                arrived.wait(OPEN_SECONDS)
-
-        for _ in run_concurrently(partial(self._started, wait_for_others=wait_for_others), names, len(names)):
+        """Start the servers of some environments: none imports before all are opened, or cannot be started."""
+        opened = [each for _, each in run_concurrently(self._opened, names, self.limits.side_by_side) if each]
+        for _ in run_concurrently(self._greeted, opened, len(opened)):
             pass
 
     def ask(

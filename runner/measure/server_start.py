@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 HELLO_SECONDS = 300.0  # for the first import of an old framework from a slow disk
-OPEN_SECONDS = 60.0  # that servers wait for one that is slow to start before they import without it
 JIT_SECONDS = 1800.0  # for the first context of a build whose GPU code the driver compiles
 
 
