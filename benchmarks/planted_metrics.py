@@ -167,7 +167,8 @@ def add_imports(tally: Tally, name: str, count: int, options: Options) -> None:
 
 def build_slower(image: str, name: str, framework: str, seconds: float) -> None:
     """Build an image in which the import of a framework computes for some seconds before it returns."""
-    code = f"import time; end = time.process_time() + {seconds}; any(time.process_time() > end for _ in iter(int, 1))"
+    loop = "while time.process_time() < planted: pass"  # without names that a framework may have given another meaning
+    code = f'import time; planted = time.process_time() + {seconds}; exec("{loop}")'
     find = f"import importlib.util; print(importlib.util.find_spec({framework!r}).origin)"
     # compiled, as the module was: an import that compiles it each time takes 10 % longer by that alone
     run = f"module=$(python -c {find!r}) && echo '{code}' >> $module && python -m py_compile $module"
