@@ -20,7 +20,7 @@ SLOW = (
     *("torch-1.12", "tf-1.15", "keras-2.1-tf", "keras-3", "jax"),
     *("theano-1.0", "theano-0.8", "keras-2.1-theano"),
 )
-"""Theirs are minutes of building, and of compiling C: the others stand for them without --need slow."""
+"""Building them, and compiling C, takes minutes: without --need slow, the others stand for them."""
 ABSENT = "torch-0.4"  # an image that has to be pulled
 
 

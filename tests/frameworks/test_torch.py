@@ -32,7 +32,7 @@ CLIPPED = ("lm", *drive.CLIPPED)  # the check detects missing clipping here
 REPRESENTATIVES = ("lstm-step", "rnn-step", "gru-step-l3", "ctc", "lm", "template-both-ways", "clip-value")
 """One case for each code path, where --need slow does not ask for all: cells, layers, ways, lengths, clipping."""
 QUICK, *SLOW = (("torch-2.x", "bf16"), ("torch-2.x", "fp16"), ("torch-1.12", "bf16"))
-"""Environments and their 16 bits; those in SLOW with --need slow."""
+"""Pairs of an environment and its 16 bits; without --need slow, the first one stands for the others."""
 AVX512 = "avx512bw" in Path("/proc/cpuinfo").read_text()
 NEED_AVX512 = {("torch-2.x", "bf16", slug) for slug in ("nn-lstm", "nn-lstm-padded")}  # in mixed precision
 SHAPES_IN_16_BITS = {**SHAPES, "lm-carried": {**SHAPES["lm"], "steps": 2, "batch": 2, "seed": 1}}
