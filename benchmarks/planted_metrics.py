@@ -28,7 +28,7 @@ from runner.analysis.comparison_model import Row
 from runner.analysis.dataset import load_dataset
 from runner.analysis.quality import quality_issues
 from runner.analysis.quality.memory_growth import CODE as GROWS
-from runner.core.metrics import BY_NAME
+from runner.core.metrics import BY_NAME, CHANGES
 from runner.core.progress import Progress
 from runner.plan.pairs import with_twins
 from runner.session import execution
@@ -45,7 +45,6 @@ IMPORT_SHARE = 0.15
 SERVERS = 3
 """How many servers tell how long an import takes."""
 VARIABLE = "PLANTED"
-UNLIKE = ("slower", "faster", "more", "less")
 
 
 class Tally:
@@ -92,7 +91,7 @@ class Tally:
                 right = "named" if plant == "leak" else BY_NAME[plant].worse
                 yield f"  planted {plant}: {verdicts[right]} of {verdicts.total()} found ({counts(verdicts)}){middle}"
         for metric, verdicts in self.equal.items():
-            unlike = sum(verdicts[word] for word in UNLIKE)
+            unlike = sum(verdicts[word] for word in CHANGES)
             yield f"  equal {metric}: {unlike} of {verdicts.total()} called different ({counts(verdicts)})"
         yield f"  cells without a leak that were named as growing: {self.grew}"
 

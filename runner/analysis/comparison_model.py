@@ -14,9 +14,9 @@ from runner.core.model.cells import is_control, plain
 from runner.stats.intervals import MARGIN
 
 Verdict = Literal[
-    "slower", "faster", "more", "less", "same", "same-median", "inconclusive", "not-comparable", "not-measured"
+    "slower", "faster", "more", "less", "fewer", "same", "same-median", "inconclusive", "not-comparable", "not-measured"
 ]
-"""What is said of a row; ``more`` and ``less`` of a metric that is no time, such as memory."""
+"""What is said of a row; ``more``, ``less`` and ``fewer`` of a metric that is no time, such as memory."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Kind = Literal["framework", "speed", "digest", "package", "alone", "rest"]
 """The kinds of a difference, in the order they are shown; see ``Difference``."""

@@ -22,8 +22,13 @@ STRICT = ConfigDict(strict=True)
 
 LEAST_SECONDS, MOST_SECONDS = 1e-12, 1e9
 """Times outside of this are no times of a step in seconds: a picosecond, and thirty years."""
-LARGEST_BY_UNIT: Mapping[Unit, float] = {"seconds": MOST_SECONDS, "bytes": 1e18, "joules": 1e18}
-"""Unit -> the largest valid value of a metric: an exabyte, and as many joules."""
+LARGEST_BY_UNIT: Mapping[Unit, float] = {
+    "seconds": MOST_SECONDS,
+    "bytes": 1e18,
+    "joules": 1e18,
+    "instructions": 1e18,
+}
+"""Unit -> the largest valid value of a metric: an exabyte, and as many joules or instructions."""
 MAX_TEXT = 1 << 16
 """Letters of a stored text; the longest are paths."""
 FIRST_YEAR, LAST_YEAR = 1970, 9998
@@ -39,7 +44,7 @@ Positive = Annotated[int, Field(ge=1, le=LARGEST)]
 RoundNumber = Annotated[int, Field(ge=0, le=10**9)]
 CellId = Annotated[str, Field(min_length=1, max_length=4096)]
 Amount = Annotated[float, Field(allow_inf_nan=False, ge=LEAST_SECONDS, le=max(LARGEST_BY_UNIT.values()))]
-"""A value of a metric in its unit: seconds of a step, bytes, joules; ``check_amount`` knows the largest of its unit."""
+"""A value of a metric in its unit: seconds, bytes, joules, instructions; ``check_amount`` knows the largest."""
 Ratio = Annotated[float, Field(allow_inf_nan=False, ge=1e-100, le=1e100)]  # an interval of two rounds may be huge
 Argument = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """An argument of a command, or a path: the system knows none with a NUL."""

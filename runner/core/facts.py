@@ -163,6 +163,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("major_faults_per_call", "harness", column="value", type="number"),
     Fact("voluntary_switches_per_call", "harness", column="value", type="number"),
     Fact("involuntary_switches_per_call", "harness", column="value", type="number"),
+    Fact("instructions_per_call", "harness", column="value", type="number"),
     Fact("peak_resident_bytes", "harness", column="value", type="amount"),
     Fact("huge_page_bytes", "harness", column="value", type="amount"),
     Fact("build_peak_bytes", "harness", column="value", type="amount"),

@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple, get_args
 
 from runner.core.errors import Problem, UsageError
 
-Unit = Literal["seconds", "bytes", "joules"]
+Unit = Literal["seconds", "bytes", "joules", "instructions"]
 Scope = Literal["cell", "environment"]
 """``cell``: each round of a cell has a value. ``environment``: each server has one, whichever cells it measures."""
-Change = Literal["slower", "faster", "more", "less"]
+Change = Literal["slower", "faster", "more", "less", "fewer"]
 CHANGES: frozenset[str] = frozenset(get_args(Change))
 """The verdicts of rows that changed."""
 
@@ -202,6 +202,21 @@ METRICS: tuple[Metric, ...] = (
         absent_in={**OF_MANY_CALLS, "published": "it is not read for the calls of an original program"},
         on_gpu="joules_per_step",
         resolution=1e-6,
+    ),
+    Metric(
+        name="instructions",
+        title="instructions of a call",
+        unit="instructions",
+        worse="more",
+        better="fewer",
+        noun="instructions",
+        margin=0.02,
+        method="the processor counts those of all threads of the process in the calls of a round, without the kernel's",
+        absent="only CPUs count them, and most virtual machines and container engines do not allow it; for virtual"
+        " environments the setting kernel.perf_event_paranoid must be 2 or less",
+        absent_in={**OF_MANY_CALLS, "published": "they are not counted for the calls of an original program"},
+        on_cpu="instructions_per_call",
+        resolution=1.0,
     ),
 )
 BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}

@@ -23,7 +23,7 @@ from runner.core.errors import Problem, UsageError
 
 
 class TimeUnit(NamedTuple):
-    """A unit of time, or of another metric: the factor from seconds, bytes or joules, and its name."""
+    """A unit of time, or of another metric: the factor from seconds, bytes, joules or instructions, and its name."""
 
     scale: float
     name: str
@@ -38,7 +38,8 @@ TIME_UNITS = (SECONDS, MILLISECONDS, TimeUnit(1e6, "µs"), TimeUnit(1e9, "ns"))
 
 MEMORY_UNITS = (TimeUnit(2.0**-30, "GiB"), TimeUnit(2.0**-20, "MiB"), TimeUnit(2.0**-10, "KiB"))
 DISK_UNITS = (TimeUnit(1e-9, "GB"), TimeUnit(1e-6, "MB"), TimeUnit(1e-3, "kB"))
-BYTES, JOULES = TimeUnit(1.0, "bytes"), TimeUnit(1.0, "J")
+COUNT_UNITS = (TimeUnit(1e-9, "billion"), TimeUnit(1e-6, "million"), TimeUnit(1e-3, "thousand"))
+BYTES, JOULES, INSTRUCTIONS = TimeUnit(1.0, "bytes"), TimeUnit(1.0, "J"), TimeUnit(1.0, "instructions")
 
 
 def time_unit(seconds: Iterable[float | None]) -> TimeUnit:
@@ -141,15 +142,15 @@ def disk_size(byte_count: float) -> str:
 
 
 def amount(value: float, unit: str, *, on_disk: bool = False) -> str:
-    """Return a value of a metric with three digits: seconds, bytes of memory or on a disk, or joules.
+    """Return a value of a metric with three digits: seconds, bytes of memory or on a disk, joules, or instructions.
 
     >>> amount(0.0123, "seconds"), amount(12.3 * 2**20, "bytes"), amount(1.5, "joules")
     ('12.3 ms', '12.3 MiB', '1.50 J')
-    >>> amount(2.5e9, "bytes", on_disk=True), amount(40, "bytes")
-    ('2.50 GB', '40 bytes')
+    >>> amount(2.5e9, "bytes", on_disk=True), amount(40, "bytes"), amount(12.3e6, "instructions")
+    ('2.50 GB', '40 bytes', '12.3 million')
     """
     chosen = amount_unit([value], unit, on_disk=on_disk)
-    return f"{value:.0f} bytes" if chosen == BYTES else step_time(value, chosen)
+    return f"{value:.0f} {chosen.name}" if chosen in (BYTES, INSTRUCTIONS) else step_time(value, chosen)
 
 
 def amount_unit(values: Iterable[float], unit: str, *, on_disk: bool = False) -> TimeUnit:
@@ -157,7 +158,7 @@ def amount_unit(values: Iterable[float], unit: str, *, on_disk: bool = False) ->
 
     Args:
         values: above 0, at least one.
-        unit: of the metric: ``seconds``, ``bytes`` or ``joules``.
+        unit: of the metric: ``seconds``, ``bytes``, ``joules`` or ``instructions``.
         on_disk: whether bytes are sizes of files.
     """
     if unit == "seconds":
@@ -165,8 +166,8 @@ def amount_unit(values: Iterable[float], unit: str, *, on_disk: bool = False) ->
     if unit == "joules":
         return JOULES
     smallest = min(values)
-    prefixes = DISK_UNITS if on_disk else MEMORY_UNITS
-    return next((each for each in prefixes if smallest * each.scale >= 1), BYTES)
+    prefixes, single = (COUNT_UNITS, INSTRUCTIONS) if unit == "instructions" else (MEMORY_UNITS, BYTES)
+    return next((each for each in (DISK_UNITS if on_disk else prefixes) if smallest * each.scale >= 1), single)
 
 
 def rate(per_second: float, unit: str) -> str:

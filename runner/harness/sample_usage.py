@@ -1,4 +1,4 @@
-"""What the kernel counts for this process while it takes samples: page faults, context switches, and its memory.
+"""What is counted for this process while it takes samples: page faults, context switches, instructions, and its memory.
 
 A process that gets memory from the kernel in each call, and gives it back, has page faults in each call; one whose
 allocator keeps the memory has none. Which of the two it is, is a state of the allocator, which earlier calls can change.
@@ -6,6 +6,7 @@ allocator keeps the memory has none. Which of the two it is, is a state of the a
 
 import resource
 
+from .instructions import InstructionCounter
 from .memory_growth import MemoryGrowth
 
 TYPE_CHECKING = False
@@ -30,14 +31,17 @@ class SampleUsage(object):
         self.totals = [0] * len(COUNTERS)
         self.first = None
         self.growth = MemoryGrowth()
+        self.instructions = InstructionCounter()
 
     def begin(self) -> "None":
         """Begin to count; called outside of the time of a sample, as ``end`` is."""
         self.first = counters()
+        self.instructions.begin()
 
     def end(self) -> "None":
         """Add what was counted since ``begin``, if anything was."""
         if self.first is not None:
+            self.instructions.end()
             self.totals = [total + now - then for total, now, then in zip(self.totals, counters(), self.first)]
             self.first = None
 
@@ -55,7 +59,7 @@ class SampleUsage(object):
         return turn
 
     def facts(self, times: "dict") -> "dict":
-        """Return each counter per call, the largest resident memory of this process so far, that in huge pages, and its growth.
+        """Return each counter and the instructions per call, the largest resident memory of this process so far, that in huge pages, and its growth.
 
         Args:
             times: of ``timing.measure``: ``batch`` calls are in each of ``seconds``, and in each of ``leads``.
@@ -65,6 +69,7 @@ class SampleUsage(object):
         facts = {name: total / float(calls) for (name, _), total in zip(COUNTERS, self.totals)}
         facts["peak_resident_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         facts.update(huge_pages())
+        facts.update(self.instructions.facts(calls))
         facts.update(self.growth.facts(times))
         return facts
 

@@ -33,7 +33,7 @@ SHOWN_SLOWER = 5
 """Slower tests that are named; the others are counted."""
 SHOWN_CHANGED = 3
 """Changes of other metrics than time that are shown; the others are counted."""
-METRIC_STYLES = {"slower": "red", "more": "red", "faster": "green", "less": "green"}
+METRIC_STYLES = {"slower": "red", "more": "red", "faster": "green", "less": "green", "fewer": "green"}
 
 
 def text(answer: Answer, *, width: int, colour: bool) -> str:

@@ -13,7 +13,7 @@ from runner.report import metric_text
 
 WIDE = 80
 """Columns of a terminal from which the interval fits."""
-STYLES = {"slower": "bold red", "more": "bold red", "faster": "bold green", "less": "bold green"}
+STYLES = {"slower": "bold red", "more": "bold red", "faster": "bold green", "less": "bold green", "fewer": "bold green"}
 
 
 def tables(comparison: Comparison, metrics: Collection[str], width: int) -> Iterator[RenderableType]:

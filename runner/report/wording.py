@@ -64,6 +64,7 @@ AT_LEAST: Mapping[str, str] = {
     "faster": "at least as fast",
     "more": "at least as much",
     "less": "at most as much",
+    "fewer": "at most as many",
 }
 """Direction of the open end of an interval -> the interval, if its other end is no change."""
 PERCENT_BELOW = 1.195
@@ -113,7 +114,7 @@ def change(metric: Metric, ratio: float | None) -> str:
     """Return a ratio as a change for people, ``3.7x faster``, ``5.2 % more memory``; a dash if there is none."""
     if ratio is None:
         return DASH
-    text = amount(ratio, of_less=metric.better == "less")
+    text = amount(ratio, of_less=metric.better != "faster")
     return text if text == NO_CHANGE else " ".join(filter(None, (text, metric.change(ratio), metric.noun)))
 
 
@@ -137,7 +138,7 @@ def change_range(metric: Metric, low: float | None, high: float | None, *, direc
 def _closed_range(metric: Metric, low: float, high: float, *, direction: bool) -> str:
     as_factor = min(low, 1 / high) < 1 / PERCENT_BELOW and not low < 1 < high
     smaller, larger = (
-        amount(end, of_less=metric.better == "less", as_factor=as_factor)
+        amount(end, of_less=metric.better != "faster", as_factor=as_factor)
         for end in ((low, high) if low >= 1 else (high, low))
     )
     if low < 1 < high and not smaller == larger == NO_CHANGE:
@@ -150,7 +151,7 @@ def _closed_range(metric: Metric, low: float, high: float, *, direction: bool) -
 def _open_range(metric: Metric, low: float, high: float, *, direction: bool) -> str:
     """Return an interval of which one end is open."""
     end, is_around_one, toward = (low, low < 1, metric.worse) if high > FARTHEST else (high, high > 1, metric.better)
-    text = amount(end, of_less=metric.better == "less")
+    text = amount(end, of_less=metric.better != "faster")
     if text == NO_CHANGE:
         return f"{AT_LEAST[toward]} {metric.noun}".rstrip() if direction else AT_LEAST[toward]
     if is_around_one:

@@ -31,13 +31,11 @@ SHAPES = {**drive.SHAPES, **drive.CLIPPED}
 CLIPPED = ("lm", *drive.CLIPPED)  # the check detects missing clipping here
 REPRESENTATIVES = ("lstm-step", "rnn-step", "gru-step-l3", "ctc", "lm", "template-both-ways", "clip-value")
 """One case for each code path, where --need slow does not ask for all: cells, layers, ways, lengths, clipping."""
-QUICK, *SLOW = (("torch-2.x", "bf16"), ("torch-2.x", "fp16"), ("torch-1.12", "bf16"))
-"""Pairs of an environment and its 16 bits; without --need slow, the first one stands for the others."""
+IN_16_BITS = (("torch-2.x", "bf16"), ("torch-2.x", "fp16"), ("torch-1.12", "bf16"))
+"""Pairs of an environment and its 16 bits, whose planted errors --need slow asks for."""
 AVX512 = "avx512bw" in Path("/proc/cpuinfo").read_text()
 NEED_AVX512 = {("torch-2.x", "bf16", slug) for slug in ("nn-lstm", "nn-lstm-padded")}  # in mixed precision
 SHAPES_IN_16_BITS = {**SHAPES, "lm-carried": {**SHAPES["lm"], "steps": 2, "batch": 2, "seed": 1}}
-REPRESENTATIVES_IN_16_BITS = ("lstm-step", "rnn-step", "gru-step-l3", "ctc", "lm", "clip-value", "lm-carried")
-"""The same in 16 bits, with a case in which they show that a state is not carried."""
 GRAPHED = [name for name, case in SHAPES.items() if case["cell"] == "lstm" and not case["ragged"]]
 SERVED = (("lstm-step", "forward"), ("lstm-step", "gradient"), ("lstm-step", "train"), ("ctc", "train"))
 
@@ -139,7 +137,7 @@ def test_every_implementation_is_checked(answers: dict[str, Any], environment: s
 
 
 @pytest.fixture(
-    scope="module", params=[QUICK, *(pytest.param(pair, marks=pytest.mark.slow) for pair in SLOW)], ids="-".join
+    scope="module", params=[pytest.param(pair, marks=pytest.mark.slow) for pair in IN_16_BITS], ids="-".join
 )
 def sixteen_bits(request: pytest.FixtureRequest) -> tuple[str, str]:
     environment, precision = request.param
@@ -151,8 +149,7 @@ def answers_in_16_bits(sixteen_bits: tuple[str, str], request: pytest.FixtureReq
     """As ``answers``, for what computes in 16 bits, and for CUDA graphs with a stand-in that repeats the call."""
     environment, precision = sixteen_bits
     questions = {}
-    for name in SHAPES_IN_16_BITS if needs.given(request.config, "slow") else REPRESENTATIVES_IN_16_BITS:
-        case = SHAPES_IN_16_BITS[name]
+    for name, case in SHAPES_IN_16_BITS.items():
         slugs = [
             slug
             for slug in able_in_16_bits(environment, case, precision)
@@ -170,7 +167,7 @@ def answers_in_16_bits(sixteen_bits: tuple[str, str], request: pytest.FixtureReq
 
 
 def test_planted_errors_are_detected_in_16_bits(answers_in_16_bits: dict[str, Any]) -> None:
-    assert set(answers_in_16_bits) >= set(REPRESENTATIVES_IN_16_BITS)
+    assert set(answers_in_16_bits) == set(SHAPES_IN_16_BITS)
     for name, slugs in answers_in_16_bits.items():
         assert slugs, name
         for slug, verdicts in slugs.items():
@@ -194,7 +191,7 @@ def test_graphs_compute_what_is_computed_without_them(python: Path, environment:
 
 
 def test_record_says_how_a_network_in_16_bits_computes(client: drive.Client, environment: str) -> None:
-    if (environment, "bf16") not in (QUICK, *SLOW):
+    if (environment, "bf16") not in IN_16_BITS:
         pytest.skip(f"{environment} has no 16 bits on a CPU")
     mixed = client.measure("lstm-cell-basic", SHAPES["lstm-step"], precision="bf16")
     assert (mixed["status"], mixed["arithmetic"]) == ("ok", "autocast to bfloat16, weights in float32")

@@ -90,6 +90,7 @@ def test_a_module_is_verified_by_its_state_in_each_precision(request: pytest.Fix
         assert check["fp64"] or cell.endswith("bf16")
 
 
+@pytest.mark.slow
 def test_an_error_that_is_planted_in_a_module_is_found(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     source = TORCH.replace("{outputs}", f"outputs * (1.001 if {NEW} else 1.0)")
     words = ["torch-1.12", "torch-2.x", "--model", "nets.py:UNet(3)", "--input", "2x3x16x16"]

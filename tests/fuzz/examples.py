@@ -40,6 +40,7 @@ FACT_VALUES: Mapping[str, Any] = {
     "others_busy": 0.01,
     "os_threads": 4,
     "minor_faults_per_call": 993.5,
+    "instructions_per_call": 1.25e6,
     "major_faults_per_call": 0.0,
     "voluntary_switches_per_call": 0.25,
     "involuntary_switches_per_call": 0.01,

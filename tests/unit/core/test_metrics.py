@@ -14,7 +14,7 @@ def test_a_metric_is_complete(metric: Metric) -> None:
     columns = {fact.name for fact in FACTS if fact.column == "value"}
     assert {metric.on_cpu, metric.on_gpu} - {""} <= columns
     assert 0 < metric.margin < 1
-    assert (metric.worse, metric.better) in {("slower", "faster"), ("more", "less")}
+    assert (metric.worse, metric.better) in {("slower", "faster"), ("more", "less"), ("more", "fewer")}
     assert metric.title
     assert metric.method
     assert metric.absent

@@ -30,6 +30,8 @@ def row(metric: str = "memory", ratio: float | None = 1.3, verdict: Any = "more"
         ("first-call", 1.2, "1.20x slower in the first call"),
         ("size", 1.1, "10 % more on disk"),
         ("energy", 1.1, "10 % more energy"),
+        ("instructions", 0.5, "2.00x fewer instructions"),
+        ("instructions", 0.95, "5.0 % fewer instructions"),
     ],
 )
 def test_a_change_has_its_direction_and_its_noun(metric: str, ratio: float | None, text: str) -> None:
@@ -53,6 +55,7 @@ def test_values_have_the_unit_of_their_metric() -> None:
     assert metric_text.amounts(row()) == "100 MiB → 130 MiB"
     assert metric_text.amounts(row("import", base_amount=2.1, amount=0.9)) == "2.10 s → 900 ms"
     assert metric_text.amounts(row("size", base_amount=2e9, amount=None)) == f"2.00 GB → {DASH}"
+    assert metric_text.amounts(row("instructions", base_amount=2.5e6, amount=0.9e6)) == "2.50 million → 900 thousand"
 
 
 def test_a_line_says_what_was_measured() -> None:

@@ -36,6 +36,7 @@ def records(of: Any, factor: float = 1.0, rounds: int = 6, seed: str = "") -> li
             first_call_seconds=near(0.1),
             import_cpu_seconds=near(2.0),
             installed_bytes=int(SIZE * factor),
+            instructions_per_call=near(5e6),
         )
         for number in range(rounds)
     ]
@@ -58,6 +59,7 @@ def test_each_metric_has_a_verdict_of_its_own_and_time_none_of_them(tmp_path: Pa
         "p95": "same",
         "import": "slower",
         "size": "more",
+        "instructions": "more",
     }
     assert [row.metric for row in comparison.rows] == ["time"]
     assert comparison.rows[0].verdict == "same"
@@ -72,6 +74,7 @@ def test_a_smaller_value_is_better(tmp_path: Path) -> None:
         "p95": "same",
         "import": "faster",
         "size": "less",
+        "instructions": "fewer",
     }
 
 
@@ -125,7 +128,7 @@ def test_a_a_pairs_are_compared_as_well(tmp_path: Path) -> None:
     run = make(tmp_path, records(BASE, rounds=12) + records(twin(BASE), rounds=12) + records(OTHER, rounds=12))
     control = summarise(load_dataset(run))[-1]
     assert control.is_control
-    assert {row.metric for row in control.metrics} == {"memory", "first-call", "p95", "import", "size"}
+    assert {row.metric for row in control.metrics} == {"memory", "first-call", "p95", "import", "size", "instructions"}
 
 
 def test_a_pair_without_a_value_is_missing_with_the_reason(tmp_path: Path) -> None:
