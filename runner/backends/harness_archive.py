@@ -4,6 +4,7 @@ import ast
 import functools
 import hashlib
 import io
+import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,9 +58,18 @@ class Module(NamedTuple):
     statements: tuple[str, ...]
 
 
-@functools.cache
+_PARSING = threading.Lock()
+"""Held while modules are parsed. Two threads that parse at the same time fail in Python 3.11: python/cpython#106905."""
+
+
 def modules(paths: tuple[Path, ...]) -> tuple[Module, ...]:
-    """Return what is made of the texts of modules; each is parsed once."""
+    """Return what is made of the texts of modules; each is parsed once, also where several threads ask."""
+    with _PARSING:
+        return _modules(paths)
+
+
+@functools.cache
+def _modules(paths: tuple[Path, ...]) -> tuple[Module, ...]:
     return tuple(_module(path) for path in paths)
 
 

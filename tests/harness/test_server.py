@@ -361,11 +361,9 @@ def states(session: Session) -> list[str]:
 
 
 def test_version_of_the_harness_depends_on_code_not_on_comments_and_docstrings(tmp_path: Path) -> None:
-    path = tmp_path / "a.py"
-
     def version(text: str) -> str:
+        path = Path(tempfile.mkdtemp(dir=tmp_path)) / "a.py"
         path.write_text(text)
-        harness_archive.modules.cache_clear()
         return harness_archive.code_hash((path,))
 
     first = version('"""One."""\nx = 1\n')
@@ -375,10 +373,10 @@ def test_version_of_the_harness_depends_on_code_not_on_comments_and_docstrings(t
 
 def test_version_of_the_harness_survives_moving_code_between_files(tmp_path: Path) -> None:
     def version(**files: str) -> str:
-        paths = tuple(tmp_path / f"{name}.py" for name in files)
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        paths = tuple(folder / f"{name}.py" for name in files)
         for path, text in zip(paths, files.values(), strict=True):
             path.write_text(text)
-        harness_archive.modules.cache_clear()
         return harness_archive.code_hash(paths)
 
     first = version(timing="def median(): return 1\n", child="from .timing import median\ndef run(): return median()\n")

@@ -2,8 +2,12 @@
 
 import ast
 import io
+import os
+import threading
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -44,3 +48,27 @@ def test_a_docstring_becomes_an_empty_one() -> None:
 def lines(tree: ast.Module) -> list[tuple[str, int]]:
     """Return the kind of each statement, and the line in which it begins."""
     return [(type(node).__name__, node.lineno) for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+
+
+def test_threads_that_need_the_modules_at_the_same_time_parse_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = tuple(tmp_path / f"{name}.py" for name in "abc")
+    for path in paths:
+        path.write_text("x = 1\n")
+    parse, together, parsed = ast.parse, threading.Barrier(4), list[str]()
+
+    def slowly(source: str) -> ast.Module:
+        parsed.append(source)
+        os.sched_yield()  # another thread may run
+        return parse(source)
+
+    def ask() -> tuple[harness_archive.Module, ...]:
+        together.wait()
+        return harness_archive.modules(paths)
+
+    monkeypatch.setattr(ast, "parse", slowly)
+    with ThreadPoolExecutor(4) as pool:
+        answers = [each.result() for each in [pool.submit(ask) for _ in range(4)]]
+    assert len(parsed) == len(paths)
+    assert all(answer is answers[0] for answer in answers)
