@@ -15,8 +15,8 @@ from typing import NamedTuple, TypeVar
 from runner.core.model import Block, Cell, Past, Plan, Round
 from runner.core.model.cells import is_plain
 from runner.core.model.plans import PLAIN_ROUNDS
-from runner.harness.cases import is_model
 from runner.measure import turns
+from runner.measure.tenants import is_of_user, shipped_networks
 
 T = TypeVar("T")
 
@@ -72,6 +72,7 @@ class RoundPlan:
         self.ready = frozenset(ready)
         self.groups = tuple(tuple(group) for group in groups)
         self.blocks = {block.case_id: block for block in plan.blocks}
+        self.shipped = shipped_networks(plan)
         self.deferred = frozenset(planned.cell.case_id for planned in plan.cells if planned.deferred)
 
     def rounds(self, number: int) -> Iterator[Round]:
@@ -111,7 +112,7 @@ class RoundPlan:
 
         def position(step: RoundStep) -> tuple[bool, bool]:
             deferred = of.number == 1 and step.block.case_id in self.deferred
-            return deferred, is_model(dict(step.block.spec)) != networks_first
+            return deferred, is_of_user(step.block, self.shipped) != networks_first
 
         return sorted(steps, key=position)
 

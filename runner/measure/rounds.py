@@ -4,7 +4,8 @@
 """
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -148,29 +149,19 @@ class _Executor:
     def _round(self, of: Round, selected: Collection[Cell]) -> Iterator[Event]:
         """Yield the events of one round of one group."""
         steps = self.order.steps(of, selected, self.abandoned, self.left_out)
-        self._start_servers(steps, of)
-        if of.number == 1 and self.servers.jit:
-            self.servers.serve(None)
-            self.breakdown.move("start", "compile", self.breakdown.seconds["start"])  # the first contexts compile
-            with self.breakdown.during("compile"):
-                prime(self.servers, (job for step in steps for job in self._compile_jobs(step)))
-        jobs: list[CompileJob] = []
-        if of.number == 1 and possible(self.servers):
-            self.servers.serve(None)
-            jobs = [job for step in steps for job in self._compile_jobs(step)]
-        for planned in steps:
+        tenant = self._start_servers(steps, of)
+        jobs = self._first_jobs(steps) if of.number == 1 else []
+        for index, planned in enumerate(steps):
             step, reason = self._within_budget(planned, of)
+            case_id = step.block.case_id
             if reason:
-                self.left_out.add(step.block.case_id)
-                jobs = [job for job in jobs if job.cell.case_id != step.block.case_id]
-                yield CaseSkipped(step.block.case_id, step.block.cells, reason)
+                self.left_out.add(case_id)
+                jobs = [job for job in jobs if job.cell.case_id != case_id]
+                yield CaseSkipped(case_id, step.block.cells, reason)
                 continue
-            if jobs:
-                self.servers.serve(None)
-                with self.breakdown.during("compile"):
-                    compiled = compile_ahead(self.servers, jobs, step.cells)
-                case_id = step.block.case_id
-                jobs = [job for job in jobs if job.cell.case_id != case_id and job.cell not in compiled]
+            if self.servers.tenant_of(step.block) != tenant:
+                tenant = self._start_servers(steps[index:], of)
+            jobs = self._compiled_ahead(jobs, step)
             yield from self._step(step)
         again = 0
         for event in self._again(of):
@@ -179,15 +170,36 @@ class _Executor:
         if steps or again:
             yield RoundTimes(self.plan.measurement.stored_number(of), self.breakdown.take())
 
-    def _start_servers(self, steps: Collection[RoundStep], of: Round) -> None:
-        """Start the servers of some steps."""
-        environments = {cell.environment for step in steps for cell in step.cells}
+    def _first_jobs(self, steps: Sequence[RoundStep]) -> list[CompileJob]:
+        """Return what can be compiled ahead of a first round; first compile the code of GPUs, where there is some."""
+        if self.servers.jit:
+            self.servers.serve(None)
+            self.breakdown.move("start", "compile", self.breakdown.seconds["start"])  # the first contexts compile
+            with self.breakdown.during("compile"):
+                prime(self.servers, (job for step in steps for job in self._compile_jobs(step)))
+        return [job for step in steps for job in self._compile_jobs(step)] if possible(self.servers) else []
+
+    def _compiled_ahead(self, jobs: list[CompileJob], step: RoundStep) -> list[CompileJob]:
+        """Compile ahead of a step; return the jobs that are left for the steps after it."""
+        if not jobs:
+            return []
+        self.servers.serve(None)
+        with self.breakdown.during("compile"):
+            compiled = compile_ahead(self.servers, jobs, step.cells)
+        case_id = step.block.case_id
+        return [job for job in jobs if job.cell.case_id != case_id and job.cell not in compiled]
+
+    def _start_servers(self, steps: Sequence[RoundStep], of: Round) -> str:
+        """Start the servers of the first of some steps, and of those after it that share them; return their tenant."""
+        tenant = self.servers.serve(steps[0].block if steps else None)
+        alike = itertools.takewhile(lambda step: self.servers.tenant_of(step.block) == tenant, steps)
+        environments = {cell.environment for step in alike for cell in step.cells}
         if environments:
-            self.servers.serve(next(iter(steps)).block)
             with self.breakdown.during("start"):
                 self.servers.next_round(self.order.server_order(environments, of))
             share = self.servers.starts.take_import_share()
             self.breakdown.move("start", "import", share * self.breakdown.seconds["start"])
+        return tenant
 
     def _again(self, of: Round) -> Iterator[Event]:
         """Measure disturbed rounds again, on new servers, one of each case at a time, until none is to be repeated."""

@@ -15,10 +15,11 @@ from runner.core.errors import EngineError, Problem
 from runner.core.model import Block, Cell, Limits, Outcome, Plan, Process, Provisioned, file_name
 from runner.core.model.cells import is_called, is_plain, without_control
 from runner.core.threads import run_concurrently
-from runner.harness import cases, turn_plan
+from runner.harness import turn_plan
 from runner.harness.link import FORK, PLAIN, WARM
 from runner.measure.server_start import HELLO_SECONDS, JIT_SECONDS, Numbers, ServerStart, StartTimes
 from runner.measure.session import GRACE, Session
+from runner.measure.tenants import is_of_user, shipped_networks
 
 
 class WaitingChild(NamedTuple):
@@ -64,22 +65,23 @@ class ServerPool:
         self.primed: set[str] = set()  # environments of ``jit`` whose GPU code has been compiled in this run
         self.opened_by_import: dict[str, str] = {}  # environment -> devices that its import opens: children import it
         self.verified: set[Cell] = set()  # a measurement of this run has checked their results
-        self.networks = networks_of(plan)
-        self.serves_networks = bool(plan.blocks) and all(is_of_user(block) for block in plan.blocks)
+        self.shipped = shipped_networks(plan)
+        self.networks = digest_of(plan.models.keys() - self.shipped)
+        self.tenant = self.networks if {self.tenant_of(block) for block in plan.blocks} == {self.networks} else ""
         self.lock, self.closed = threading.Lock(), False  # several threads start servers
         self.waiting: dict[Cell, WaitingChild] = {}  # the cells whose children wait to go on
 
-    def serve(self, block: Block | None) -> None:
-        """Say which case is measured next: servers of users' networks measure nothing else; None is one of the program.
+    def serve(self, block: Block | None) -> str:
+        """Say which case is measured next, None for one of the program; return its tenant, see ``tenant_of``."""
+        self.tenant = self.tenant_of(block)
+        return self.tenant
+
+    def tenant_of(self, block: Block | None) -> str:
+        """Return what ``Limits.networks`` says of the servers of a case: those of users' networks measure nothing else.
 
         What compilers keep is code, which a network could have changed, decision 0094.
         """
-        self.serves_networks = block is not None and is_of_user(block)
-
-    @property
-    def tenant(self) -> str:
-        """What ``Limits.networks`` says of the servers that are started now."""
-        return self.networks if self.serves_networks else ""
+        return self.networks if block is not None and is_of_user(block, self.shipped) else ""
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         """Return groups of environments that fit in memory together; each has the first environment, the base.
@@ -354,14 +356,9 @@ class ServerPool:
             self.say(error.problems[0].message)
 
 
-def is_of_user(block: Block) -> bool:
-    """Return whether a case is of a user's network."""
-    return cases.is_model(dict(block.spec))
-
-
-def networks_of(plan: Plan) -> str:
-    """Return 12 hexadecimal digits that identify the files of all users' networks of a plan together; empty without."""
-    digests = "\n".join(sorted(plan.models))
+def digest_of(networks: Iterable[str]) -> str:
+    """Return 12 hexadecimal digits that identify some networks together, given by their digests; empty without any."""
+    digests = "\n".join(sorted(networks))
     return hashlib.sha256(digests.encode()).hexdigest()[:12] if digests else ""
 
 

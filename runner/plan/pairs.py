@@ -103,12 +103,17 @@ def _planned_control(original: PlannedCell) -> PlannedCell:
 
 
 def compared_cells(plan: Plan) -> dict[Cell, frozenset[Cell]]:
-    """Return the cells that other environments have partners for -> these partners; no controls are among them."""
+    """Return the cells that other environments have partners for -> these partners; no controls are among them.
+
+    They are those that a run compares a cell with: of its framework, and of others only where that has none.
+    """
     planned_by_cell = {planned.cell: planned for planned in plan.cells}
     compared: dict[Cell, frozenset[Cell]] = {}
     for block in plan.blocks:
         partners = _Partners(block, plan, planned_by_cell)
-        compared |= {cell: frozenset(partners.of(cell)) for cell in partners.cells if any(partners.of(cell))}
+        for cell in partners.cells:
+            of_cell = frozenset(partners.of_framework(cell)) or frozenset(partners.of(cell))
+            compared |= {cell: of_cell} if of_cell else {}
     return compared
 
 
@@ -141,12 +146,16 @@ class _Partners:
     def _kind(self, cell: Cell) -> tuple[str, ...]:
         return cell.phase, cell.precision, self._planned[cell].kind
 
-    def of(self, cell: Cell) -> Iterator[Cell]:
-        """Yield the partners of a cell."""
-        framework = self._frameworks[cell.environment]
+    def of_framework(self, cell: Cell) -> Iterator[Cell]:
+        """Yield the partners of a cell in the other environments of its framework."""
         for other in self._by_implementation[self._implementation(cell)]:
             if other.environment != cell.environment:
                 yield other
+
+    def of(self, cell: Cell) -> Iterator[Cell]:
+        """Yield the partners of a cell."""
+        framework = self._frameworks[cell.environment]
+        yield from self.of_framework(cell)
         for other in self._by_kind[self._kind(cell)]:
             if self._frameworks[other.environment] != framework:
                 yield other

@@ -21,6 +21,7 @@ from runner.analysis.model import Dataset
 from runner.analysis.process_states import TWO_STATES
 from runner.analysis.releases import releases
 from runner.core.errors import Problem, RunnerError, UsageError
+from runner.core.model import Cell
 from runner.core.model.cells import is_plain, is_twin, without_control
 from runner.stats.intervals import MARGIN
 
@@ -34,6 +35,7 @@ def compare(  # noqa: PLR0913  all but the first three are keywords
     best: bool = False,
     known: Collection[str] = (),
     words: Mapping[str, str] = MappingProxyType({}),
+    without: Collection[Cell] = (),
 ) -> Comparison:
     """Return the comparison of each other environment with the base, from the newest run with both sides.
 
@@ -45,6 +47,7 @@ def compare(  # noqa: PLR0913  all but the first three are keywords
         best: compare the fastest implementation of each side instead of equal ones.
         known: further valid environment ids, those of the matrix.
         words: environment id -> the word that a command names it by, ``torch==2.9.1``, where that is not the id.
+        without: cells of the others that are not compared.
 
     Raises:
         UsageError: an id is neither in a run nor in ``known`` or ``words``, or is given twice.
@@ -52,7 +55,8 @@ def compare(  # noqa: PLR0913  all but the first three are keywords
     """
     _refuse_sides(base, others)
     reader = RunReader(runs, (base, *others), words)
-    matches = {other: choose_sides(reader, base, other, best=best) for other in others}
+    choices = {other: choose_sides(reader, base, other, best=best) for other in others}
+    matches = {other: match and match.without(without) for other, match in choices.items()}
     refuse_unknown(reader, (base, *others), known)
     usable = [match for match in matches.values() if match is not None and match.usable]
     if not usable:
@@ -73,7 +77,7 @@ def compare(  # noqa: PLR0913  all but the first three are keywords
         device=usable[0].base.names("device"),
         device_name=usable[0].base.names("device_name"),
         rows=tuple(_sorted(rows, others)),
-        only=tuple(note for other, match in matches.items() for note in notes(reader, match, base, other)),
+        only=tuple(note for other, match in choices.items() for note in notes(reader, match, base, other)),
         margin=margin,
         devices=_devices(usable) if reader.published else {},
         figures=tuple(dict.fromkeys(figure for match in usable for figure in match.figures())),
@@ -92,9 +96,10 @@ def compare(  # noqa: PLR0913  all but the first three are keywords
 def summarise(run: Dataset | MeasuredRun, *, margin: float = MARGIN) -> tuple[Comparison, ...]:
     """Return, for each framework of a run, the comparison of its other measured environments with the first.
 
-    The order is the plan's. A framework with fewer than two measured environments, or none in common, is left out. If
-    no framework has two, the first environment of the run is compared with those of the other frameworks. A/A pairs
-    come last.
+    The order is the plan's. A test that the first environment lacks is compared with the first that has it, in a
+    comparison of its own, so that an old release with few tests does not leave the others uncompared. A framework with
+    fewer than two measured environments, or none in common, is left out. If no framework has two, the first environment
+    of the run is compared with those of the other frameworks. A/A pairs come last.
     """
     shared = MeasuredRun.of(run)
     dataset = shared.dataset
@@ -112,13 +117,26 @@ def summarise(run: Dataset | MeasuredRun, *, margin: float = MARGIN) -> tuple[Co
     comparisons = []
     known = releases(dataset)
     for names in [*families.values(), *twins]:
+        for comparison in _chained(shared, names, margin):
+            sides = comparison.base, *comparison.others
+            comparisons.append(replace(comparison, releases={name: known[name] for name in sides}))
+    return tuple(comparisons)
+
+
+def _chained(run: MeasuredRun, names: Sequence[str], margin: float) -> Iterator[Comparison]:
+    """Yield the comparison of some environments with the first of them, and those of the tests that it lacks."""
+    compared: set[Cell] = set()
+    for index, base in enumerate(names[:-1]):
+        others = [name for name in names[index + 1 :] if not index or run.side(name).measured.keys() - compared]
         try:
-            if len(names) > 1:
-                compared = compare([shared], names[0], names[1:], margin=margin)
-                comparisons.append(replace(compared, releases={name: known[name] for name in names}))
+            comparison = compare([run], base, others, margin=margin, without=compared) if others else None
         except RunnerError:  # they share no case; the tables of times show both
             continue
-    return tuple(comparisons)
+        if comparison is None:
+            return
+        with_rows = {row.environment for row in comparison.rows}
+        yield replace(comparison, others=tuple(name for name in others if not index or name in with_rows))
+        compared.update(row.other for row in comparison.rows if None not in row.values)
 
 
 def _refuse_sides(base: str, others: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
 """The sides of a comparison in each stored run, and the choice of the runs that are compared."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from runner.analysis.compare.differences import RunFacts
@@ -34,6 +34,10 @@ class Match:
     def usable(self) -> bool:
         """True if both cells of a pair were measured."""
         return any(pair.base in self.base.measured and pair.other in self.other.measured for pair in self.pairs)
+
+    def without(self, cells: Collection[Cell]) -> "Match":
+        """Return the match without the pairs whose other cell is one of some."""
+        return replace(self, pairs=[pair for pair in self.pairs if pair.other not in cells])
 
     def figures(self) -> Iterator[Figure]:
         """Yield the published figures of the pairs."""

@@ -542,6 +542,23 @@ def test_a_run_is_summarised_by_framework_against_the_first_that_was_measured(la
     assert (comparisons[0].device, comparisons[0].device_name) == ("cpu", "AMD EPYC 7B13")
 
 
+def test_a_test_that_the_first_environment_lacks_is_compared_with_the_first_that_has_it(tmp_path: Path) -> None:
+    names = ("torch-1.0", "torch-1.12", "torch-2.x")
+    of_all = [cell(name, "nn-lstm") for name in names]
+    of_two = [cell(name, "nn-lstm", phase="gradient") for name in names[1:]]
+    records = [record for each in (*of_all, *of_two) for record in rounds(each, [1.0, 1.0, 1.0])]
+    comparisons = summarise(dataset.load_dataset(make(tmp_path, records)))
+    assert [(each.base, each.others) for each in comparisons] == [
+        ("torch-1.0", ("torch-1.12", "torch-2.x")),
+        ("torch-1.12", ("torch-2.x",)),
+    ]
+    assert [[(row.base.id, row.other.id) for row in each.rows] for each in comparisons] == [
+        [(of_all[0].id, of_all[1].id), (of_all[0].id, of_all[2].id)],
+        [(of_two[0].id, of_two[1].id)],
+    ]
+    assert [set(each.releases) for each in comparisons] == [set(names), set(names[1:])]
+
+
 def test_single_environments_of_several_frameworks_are_summarised_against_the_first(tmp_path: Path) -> None:
     tf = cell("tf-2.x", "lstm-block-fused-cell")
     results = dataset.load_dataset(

@@ -24,7 +24,8 @@ from runner.core.model import (
     Provisioned,
 )
 from runner.core.model.cells import is_plain, plain
-from runner.measure.server_pool import ServerPool, admit, networks_of
+from runner.core.paths import packaged_folder
+from runner.measure.server_pool import ServerPool, admit, digest_of
 from runner.measure.server_start import HELLO_SECONDS
 from runner.measure.session import GRACE, SILENCE
 from tests.support.fake_servers import CASE, GB, FakeBackend, FakeServer, block, cells, events, outcomes
@@ -158,7 +159,7 @@ def test_servers_of_users_networks_measure_nothing_else() -> None:
             session = pool.session("a")
             assert session is not None
             opened.append((session.name, session.networks, pool.cache(pool.ready["a"])))
-    (first, second, third), identity = sorted({*opened}), networks_of(plan)
+    (first, second, third), identity = sorted({*opened}), digest_of(plan.models)
     assert opened == [first, first, second, second, third]
     assert [first[1:], second[1:], third[1:]] == [
         ("", "/cache/a"),
@@ -168,12 +169,25 @@ def test_servers_of_users_networks_measure_nothing_else() -> None:
     assert all_closed(backend)
 
 
+def test_networks_that_come_with_the_program_share_its_servers() -> None:
+    entry = "encoder.py"
+    shipped = ModelFiles.of(entry, {entry: (packaged_folder() / "examples" / entry).read_bytes()})
+    changed = ModelFiles.of(entry, {entry: shipped.files[entry] + b"# changed\n"})
+    builtin = block(*cells("a/x"))
+    of_both = [replace(builtin, spec={"family": "model", "files": files.digest}) for files in (shipped, changed)]
+    plan = replace(pool_plan(builtin, *of_both), models={files.digest: files for files in (shipped, changed)})
+    with contextlib.closing(ServerPool(plan, ready_of("a"), FakeBackend(), Limits(memory=GB), print)) as pool:
+        of_user = digest_of([changed.digest])
+        assert [pool.tenant_of(each) for each in (builtin, *of_both)] == ["", "", of_user]
+        assert [pool.serve(each) for each in (*of_both, None)] == ["", of_user, ""]
+
+
 def test_a_plan_of_networks_alone_starts_their_servers_at_once() -> None:
     of_user = replace(block(*cells("a/x")), spec={"family": "model", "files": "sha256:1"})
     files = ModelFiles.of("net.py", {"net.py": b""})
     plan = replace(pool_plan(of_user), models={files.digest: files})
     with contextlib.closing(ServerPool(plan, ready_of("a"), FakeBackend(), Limits(memory=GB), print)) as pool:
-        assert pool.tenant == networks_of(plan) != ""
+        assert pool.tenant == digest_of(plan.models) != ""
 
 
 def test_a_plain_process_is_asked_for_a_time_alone() -> None:
