@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from runner.analysis.comparison_model import LEANING, Row
 from runner.core import units
+from runner.core.grouping import grouped
 from runner.core.metrics import BY_NAME, CHANGES, Metric
 from runner.report import comparison_notes, wording
 from runner.report.formatting import DASH
@@ -66,6 +67,9 @@ def line(row: Row, base: str, other: str) -> str:
 
 
 def all_command(changes: Sequence[tuple[Row, str, str]]) -> str:
-    """Return the command that prints the rows of all metrics of the environments of some changed rows, one or more."""
-    environments = dict.fromkeys(name for row, _, _ in changes for name in (row.base.environment, row.environment))
-    return " ".join(["runner compare", *environments, "--metric all"])
+    """Return the command line that prints the rows of all metrics of some changed rows, a command for each base."""
+    others_by_base = grouped((row.base.environment, row.environment) for row, _, _ in changes)
+    return "; ".join(
+        " ".join(["runner compare", base, *dict.fromkeys(others), "--metric all"])
+        for base, others in others_by_base.items()
+    )

@@ -1,7 +1,9 @@
 """Compares environments with a base, in the newest run that has both, and makes the comparisons that a run is about."""
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 
 from runner.analysis.compare.differences import environment_differences
@@ -21,6 +23,7 @@ from runner.analysis.model import Dataset
 from runner.analysis.process_states import TWO_STATES
 from runner.analysis.releases import releases
 from runner.core.errors import Problem, RunnerError, UsageError
+from runner.core.grouping import grouped
 from runner.core.model import Cell
 from runner.core.model.cells import is_plain, is_twin, without_control
 from runner.stats.intervals import MARGIN
@@ -96,7 +99,7 @@ def compare(  # noqa: PLR0913  all but the first three are keywords
 def summarise(run: Dataset | MeasuredRun, *, margin: float = MARGIN) -> tuple[Comparison, ...]:
     """Return, for each framework of a run, the comparison of its other measured environments with the first.
 
-    The order is the plan's. A test that the first environment lacks is compared with the first that has it, in a
+    The order is that of the matrix. A test that the first environment lacks is compared with the first that has it, in a
     comparison of its own, so that an old release with few tests does not leave the others uncompared. A framework with
     fewer than two measured environments, or none in common, is left out. If no framework has two, the first environment
     of the run is compared with those of the other frameworks. A/A pairs come last.
@@ -105,9 +108,10 @@ def summarise(run: Dataset | MeasuredRun, *, margin: float = MARGIN) -> tuple[Co
     dataset = shared.dataset
     rounds = dataset.rounds
     measured = dict(zip(rounds["environment"].tolist(), rounds["framework"].tolist(), strict=True))
+    planned = _in_order(planned.cell for planned in dataset.plan)
     families: dict[str, list[str]] = {}
     twins: list[list[str]] = []
-    for name in dict.fromkeys([*(planned.cell.environment for planned in dataset.plan), *measured]):
+    for name in dict.fromkeys([*planned, *measured]):
         if name in measured and is_twin(name):
             twins.append([without_control(name), name])
         elif name in measured and not is_plain(name):
@@ -121,6 +125,22 @@ def summarise(run: Dataset | MeasuredRun, *, margin: float = MARGIN) -> tuple[Co
             sides = comparison.base, *comparison.others
             comparisons.append(replace(comparison, releases={name: known[name] for name in sides}))
     return tuple(comparisons)
+
+
+def _in_order(cells: Iterable[Cell]) -> list[str]:
+    """Return the environments of a plan as its cases have them, so that a case without the oldest does not come first.
+
+    Without an order that fits all cases, as in a run whose plan was joined from several, it is that of appearance.
+    """
+    by_work = grouped(((cell.case_id, cell.phase, cell.precision, cell.implementation), cell) for cell in cells)
+    names = [[cell.environment for cell in of_work] for of_work in by_work.values()]
+    sorter = TopologicalSorter[str]({name: () for each in names for name in each})
+    for before, after in (pair for each in names for pair in itertools.pairwise(each)):
+        sorter.add(after, before)
+    try:
+        return [*sorter.static_order()]
+    except CycleError:
+        return [*dict.fromkeys(itertools.chain.from_iterable(names))]
 
 
 def _chained(run: MeasuredRun, names: Sequence[str], margin: float) -> Iterator[Comparison]:

@@ -559,6 +559,19 @@ def test_a_test_that_the_first_environment_lacks_is_compared_with_the_first_that
     assert [set(each.releases) for each in comparisons] == [set(names), set(names[1:])]
 
 
+def test_a_case_without_the_oldest_environment_does_not_make_another_the_base(tmp_path: Path) -> None:
+    names = ("torch-1.0", "torch-1.12", "torch-2.x")
+    first = [cell(name, phase="gradient") for name in (names[0], names[2])]
+    second = [cell(name, phase="train") for name in names]
+    third = [cell(name, phase="forward") for name in names[1:]]
+    records = [record for each in (*first, *second, *third) for record in rounds(each, [1.0, 1.0, 1.0])]
+    comparisons = summarise(dataset.load_dataset(make(tmp_path, records)))
+    assert [(each.base, each.others) for each in comparisons] == [
+        ("torch-1.0", ("torch-1.12", "torch-2.x")),
+        ("torch-1.12", ("torch-2.x",)),
+    ]
+
+
 def test_single_environments_of_several_frameworks_are_summarised_against_the_first(tmp_path: Path) -> None:
     tf = cell("tf-2.x", "lstm-block-fused-cell")
     results = dataset.load_dataset(

@@ -79,3 +79,10 @@ def test_the_largest_change_comes_first() -> None:
 def test_the_command_for_all_metrics_names_the_environments_once() -> None:
     changes = [(row(), "1.0", "2.x"), (row("size"), "1.0", "2.x")]
     assert metric_text.all_command(changes) == "runner compare torch-1.0 torch-2.x --metric all"
+
+
+def test_a_command_compares_with_one_base() -> None:
+    of_jax = row(base=cell("jax-0.4"), other=cell("jax"))
+    changes = [(row(), "1.0", "2.x"), (of_jax, "0.4", "0.10"), (row("size"), "1.0", "2.x")]
+    commands = "runner compare torch-1.0 torch-2.x --metric all; runner compare jax-0.4 jax --metric all"
+    assert metric_text.all_command(changes) == commands
