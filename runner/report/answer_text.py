@@ -68,7 +68,7 @@ def changed_lines(rows: Sequence[tuple[Row, str, str]]) -> Iterator[RenderableTy
         yield Text(metric_text.line(row, base, other), style=METRIC_STYLES[row.verdict])
     rest = len(rows) - SHOWN_CHANGED
     if rest > 0:
-        command = metric_text.all_command(rows)
+        command = metric_text.all_commands(rows)
         yield Text(f"and {formatting.counted(rest, 'more change')} of other metrics than time: {command}", style="dim")
 
 

@@ -159,7 +159,7 @@ def changed_metrics(rows: Sequence[tuple[Row, str, str]]) -> list[str]:
         for row, base, other in rows[:SHOWN_CHANGES]
     ]
     rest = len(rows) - SHOWN_CHANGES
-    more = [f"{rest} more are in `{metric_text.all_command(rows)}`."] if rest > 0 else []
+    more = [f"{rest} more are in {metric_text.all_commands(rows, '`')}."] if rest > 0 else []
     return ["## Also changed", table(METRIC_HEAD, cells), *more]
 
 

@@ -1,14 +1,17 @@
 """The words for rows about metrics other than time; those for times, and for changes, are in ``wording``."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from runner.analysis.comparison_model import LEANING, Row
 from runner.core import units
 from runner.core.grouping import grouped
 from runner.core.metrics import BY_NAME, CHANGES, Metric
 from runner.report import comparison_notes, wording
-from runner.report.formatting import DASH
+from runner.report.formatting import DASH, counted
+
+SHOWN_COMMANDS = 2
+"""Bases whose command is printed, those with the most changes; the others are counted."""
 
 
 def metric_of(row: Row) -> Metric:
@@ -66,10 +69,18 @@ def line(row: Row, base: str, other: str) -> str:
     return f"{change_with_range(row)}, {amounts(row)}: {test(row)}, {base} → {other}"
 
 
-def all_command(changes: Sequence[tuple[Row, str, str]]) -> str:
-    """Return the command line that prints the rows of all metrics of some changed rows, a command for each base."""
+def all_commands(changes: Iterable[tuple[Row, str, str]], mark: str = "") -> str:
+    """Return the commands that print the rows of all metrics of some changed rows: one for each base, up to two.
+
+    Args:
+        changes: the rows.
+        mark: what stands before and after a command.
+    """
     others_by_base = grouped((row.base.environment, row.environment) for row, _, _ in changes)
-    return "; ".join(
-        " ".join(["runner compare", base, *dict.fromkeys(others), "--metric all"])
-        for base, others in others_by_base.items()
-    )
+    bases = sorted(others_by_base, key=lambda base: -len(others_by_base[base]))
+    commands = [
+        f"{mark}{' '.join(['runner compare', base, *dict.fromkeys(others_by_base[base]), '--metric all'])}{mark}"
+        for base in bases[:SHOWN_COMMANDS]
+    ]
+    rest = len(bases) - SHOWN_COMMANDS
+    return "; ".join([*commands, *([f"and so for {counted(rest, 'other base')}"] if rest > 0 else [])])

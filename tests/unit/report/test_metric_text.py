@@ -1,5 +1,6 @@
 """The words for metrics other than time."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -78,11 +79,13 @@ def test_the_largest_change_comes_first() -> None:
 
 def test_the_command_for_all_metrics_names_the_environments_once() -> None:
     changes = [(row(), "1.0", "2.x"), (row("size"), "1.0", "2.x")]
-    assert metric_text.all_command(changes) == "runner compare torch-1.0 torch-2.x --metric all"
+    assert metric_text.all_commands(changes) == "runner compare torch-1.0 torch-2.x --metric all"
 
 
-def test_a_command_compares_with_one_base() -> None:
-    of_jax = row(base=cell("jax-0.4"), other=cell("jax"))
-    changes = [(row(), "1.0", "2.x"), (of_jax, "0.4", "0.10"), (row("size"), "1.0", "2.x")]
-    commands = "runner compare torch-1.0 torch-2.x --metric all; runner compare jax-0.4 jax --metric all"
-    assert metric_text.all_command(changes) == commands
+def test_a_command_compares_with_one_base_and_further_bases_are_counted() -> None:
+    sides = [("torch-1.12", "torch-2.x"), ("tf-1.8", "tf-2.x"), ("jax-0.4", "jax")]
+    of_others = [(replace(row(), base=cell(base), other=cell(other)), base, other) for base, other in sides]
+    changes = [of_others[0], (row(), "1.0", "2.x"), (row("size"), "1.0", "2.x"), *of_others[1:]]
+    commands = ["runner compare torch-1.0 torch-2.x --metric all", "runner compare torch-1.12 torch-2.x --metric all"]
+    assert metric_text.all_commands(changes[:3]) == "; ".join(commands)
+    assert metric_text.all_commands(changes, "`") == f"`{commands[0]}`; `{commands[1]}`; and so for 2 other bases"
