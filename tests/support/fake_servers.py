@@ -79,6 +79,8 @@ class FakeServer:
             self.reply(request, status="ok", cold=cold)
         elif request["op"] == "reference":
             self.reply(request, status="ok")
+        elif request["op"] == "model":
+            self.reply(request, status="failed", **{"class": "crash"}, reason="it takes no network")
         elif request["op"] == "profile":
             self.profile(request)
         elif request["op"] == "go":
@@ -372,7 +374,7 @@ def events(
     """Measure blocks with a fake backend; the environment ``missing`` could not be made."""
     given = {name: how.pop(name, None) for name in ("canary", "over_budget", "busy_allowed", "has_time_for")}
     planned_cells = how.pop("planned", ())
-    jit = how.pop("jit", ())
+    jit, models = how.pop("jit", ()), how.pop("models", {})
     limits = Limits(memory=memory, side_by_side=how.pop("side_by_side", 1))
     environments = list(dict.fromkeys(name for part in blocks for name in part.environments))
     plan = Plan(
@@ -382,6 +384,7 @@ def events(
         cells=planned_cells or tuple(by_jit(cell, jit) for part in blocks for cell in part.cells),
         blocks=blocks,
         frameworks=dict.fromkeys(environments, "torch"),
+        models=models,
         past=past,
     )
     ready = {

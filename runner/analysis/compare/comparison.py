@@ -128,19 +128,28 @@ def summarise(run: Dataset | MeasuredRun, *, margin: float = MARGIN) -> tuple[Co
 
 
 def _in_order(cells: Iterable[Cell]) -> list[str]:
-    """Return the environments of a plan as its cases have them, so that a case without the oldest does not come first.
+    """Return the environments of a plan in the order of appearance, each after those that come before it in any case.
 
-    Without an order that fits all cases, as in a run whose plan was joined from several, it is that of appearance.
+    A case that lacks the oldest may come first. Without an order that fits all cases, as in a run whose plan was joined
+    from several, it is that of appearance.
     """
     by_work = grouped(((cell.case_id, cell.phase, cell.precision, cell.implementation), cell) for cell in cells)
     names = [[cell.environment for cell in of_work] for of_work in by_work.values()]
-    sorter = TopologicalSorter[str]({name: () for each in names for name in each})
+    appeared = [*dict.fromkeys(itertools.chain.from_iterable(names))]
+    sorter = TopologicalSorter[str](dict.fromkeys(appeared, ()))
     for before, after in (pair for each in names for pair in itertools.pairwise(each)):
         sorter.add(after, before)
     try:
-        return [*sorter.static_order()]
+        sorter.prepare()
     except CycleError:
-        return [*dict.fromkeys(itertools.chain.from_iterable(names))]
+        return appeared
+    ready, ordered = set[str](), list[str]()
+    while sorter.is_active():
+        ready.update(sorter.get_ready())
+        ordered.append(min(ready, key=appeared.index))
+        ready.remove(ordered[-1])
+        sorter.done(ordered[-1])
+    return ordered
 
 
 def _chained(run: MeasuredRun, names: Sequence[str], margin: float) -> Iterator[Comparison]:

@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 from collections import Counter, deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -416,3 +416,22 @@ def test_admit_puts_the_base_in_each_group_and_the_others_in_one(
         assert list(group) == sorted(group, key=names.index)
     if sum(sizes.get(name, 0) for name in names) <= memory:
         assert groups == (tuple(names),)
+
+
+def test_all_servers_of_users_networks_start_together_where_a_round_changes_to_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    builtin = block(*cells("a/x", "b/x"))
+    of_user = replace(block(*cells("a/x", "b/x", case="mine")), spec={"family": "model", "files": "sha256:1"})
+    started, next_round = [], ServerPool.next_round
+
+    def noted(pool: ServerPool, environments: Sequence[str]) -> None:
+        started.append((pool.tenant, sorted(environments)))
+        next_round(pool, environments)
+
+    monkeypatch.setattr(ServerPool, "next_round", noted)
+    models = {"sha256:1": ModelFiles.of("net.py", {"net.py": b""})}
+    list(events(FakeBackend(), builtin, of_user, rounds=2, restart=1, models=models))
+    identity = digest_of(models)
+    first_round = [("", ["a", "b"]), (identity, ["a", "b"])]
+    assert started == first_round + first_round[::-1]

@@ -82,3 +82,10 @@ def test_a_budget_without_room_has_fewer_controls() -> None:
         assert controls(planned((FIRST, SECOND), other, budget=budget)) == expected
     left = pairs.with_controls(planned((FIRST, SECOND), budget=1.0))
     assert not any(map(is_plain, left.frameworks))
+
+
+def test_a_cell_is_compared_with_other_frameworks_only_where_its_own_has_no_partner() -> None:
+    a, b, c = cells("a/x", "b/x", "c/x")
+    assert pairs.compared_cells(planned((a, b, c))) == {a: {b}, b: {a}, c: {a, b}}
+    assert pairs.compared_cells(planned((a, c))) == {a: {c}, c: {a}}
+    assert pairs.compared_cells(planned((a,))) == {}
