@@ -99,10 +99,10 @@ def compare(  # noqa: PLR0913  all but the first three are keywords
 def summarise(run: Dataset | MeasuredRun, *, margin: float = MARGIN) -> tuple[Comparison, ...]:
     """Return, for each framework of a run, the comparison of its other measured environments with the first.
 
-    The order is that of the matrix. A test that the first environment lacks is compared with the first one that has it,
-    in a comparison of its own, so that an old release with few tests does not leave the others uncompared. A framework
-    with fewer than two measured environments, or none in common, is left out. If no framework has two, the first
-    environment of the run is compared with those of the other frameworks. A/A pairs come last.
+    The order is that of the matrix. A test that the first environment lacks is in a further comparison, whose base is
+    the first environment that has it. A framework with fewer than two measured environments, or without a test that two
+    of them have, is left out. If no framework has two environments, the first of the run is compared with those of the
+    other frameworks. A/A pairs come last.
     """
     shared = MeasuredRun.of(run)
     dataset = shared.dataset
